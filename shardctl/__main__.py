@@ -1,0 +1,5 @@
+"""`python -m shardctl`."""
+
+from shardctl.cli.main import main
+
+main()

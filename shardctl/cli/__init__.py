@@ -1,0 +1,1 @@
+"""The command line: options written once, a command reads, plans, renders and writes."""

@@ -1,0 +1,72 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl plan`: the file instructions of a subsplit."""
+
+from typing import Annotated
+
+import typer
+
+from shardctl.cli import completion
+from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.output import check_format, screen, warn, write
+from shardctl.cli.source import chosen_dataset
+
+
+def plan(
+    specs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SPEC...",
+            help="Subsplits as TFDS writes them: 'train[40:]', 'train[:10%]+test', 'train[3shard]'.",
+            autocompletion=completion.splits,
+        ),
+    ],
+    source: DatasetOptions,
+    out: OutputOptions,
+    hosts: Annotated[
+        int | None,
+        typer.Option("--hosts", metavar="N", min=1, help="Plan every one of N hosts."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="I/N", help="Plan host I of N only, from 0.")
+    ] = None,
+    drop_remainder: Annotated[
+        bool, typer.Option("--drop-remainder", help="Leave out what N does not divide.")
+    ] = False,
+    every_row: Annotated[
+        bool, typer.Option("--all", help="Show every file instruction in the table.")
+    ] = False,
+) -> None:
+    """Resolve subsplits to file instructions, for one reader or for each host.
+
+    Hosts share the examples as tfds.even_splits does.
+
+    Example: shardctl plan 'train[44%:45%]' -d imagenet2012
+    """
+    from shardctl.core.hosts import Host
+    from shardctl.errors import UsageError
+    from shardctl.planning.plan import plan as plan_specs
+    from shardctl.rendering import documents
+    from shardctl.rendering import plan as rendering
+
+    check_format(out.format, "table", "json", "yaml", "csv")
+    if host is not None and hosts is not None:
+        raise UsageError("--host and --hosts together: --host I/N already says how many there are")
+    if drop_remainder and host is None and hosts is None:
+        raise UsageError("--drop-remainder needs --hosts N or --host I/N: one reader drops nothing")
+    plans = plan_specs(
+        chosen_dataset(source),
+        *specs,
+        hosts=hosts,
+        host=None if host is None else Host.parse(host),
+        drop_remainder=drop_remainder,
+    )
+    warn(plans.warnings)
+    if out.format == "table":
+        text = rendering.plan_table(plans, screen(out.output), every_row=every_row)
+    elif out.format == "csv":
+        text = documents.to_csv(rendering.CSV_HEADER, rendering.plan_rows(plans))
+    elif out.format == "json":
+        text = documents.to_json(rendering.plan_document(plans))
+    else:
+        text = documents.to_yaml(rendering.plan_document(plans))
+    write(text, out.output)

@@ -1,0 +1,1 @@
+"""Nouns and their laws: datasets, subsplits, file instructions, orders. No I/O."""

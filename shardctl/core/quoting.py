@@ -1,0 +1,53 @@
+"""Text from files and users, made safe to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def printable(text: str, limit: int = 200) -> str:
+    r"""Return `text` on one line without control characters, cut to `limit` characters.
+
+    Everything that `str.isprintable` refuses is written as an escape, so neither a terminal
+    sequence nor a bidirectional override in a file reaches the screen.
+
+    >>> printable("a\x1b[31mred\n")
+    'a\\x1b[31mred\\n'
+    >>> printable("x" * 300, limit=10)
+    'xxxxxxxxx…'
+    """
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def quoted(value: object, limit: int = 80) -> str:
+    """Return `value` in quotes, safe to print and cut to `limit` characters.
+
+    >>> quoted("trian")
+    "'trian'"
+    """
+    return f"'{printable(str(value), limit)}'"
+
+
+def choices(values: Iterable[object], limit: int = 12) -> str:
+    """Return the values a user may choose from, comma separated, the rest counted.
+
+    >>> choices(["train", "test"])
+    'train, test'
+    >>> choices([], limit=3)
+    'none'
+    >>> choices("abcde", limit=3)
+    'a, b, c and 2 more'
+    """
+    names = [printable(str(value), 60) for value in values]
+    if not names:
+        return "none"
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+    return ", ".join(names)

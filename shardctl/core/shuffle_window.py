@@ -1,0 +1,92 @@
+"""The window a shuffle works in: the inputs in its buffer, and those that follow unmoved."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Stands for the inputs that were moved before a window was opened.
+UNKNOWN = -1
+
+Contents = NDArray[np.int32] | NDArray[np.int64]
+Offsets = NDArray[np.uint32] | NDArray[np.uint64]
+
+
+class ShuffleWindow:
+    """The inputs at the positions from the current step on; those beyond the buffer unmoved."""
+
+    def __init__(self, num_elements: int, buffer_size: int, begin: int) -> None:
+        self._num_elements, self._buffer_size, self._position = num_elements, buffer_size, begin
+        self._dtype = np.int32 if num_elements <= 1 << 31 else np.int64
+        self._contents = np.empty(0, self._dtype)
+        self._latest = np.empty(0, np.intp)
+        self._reserve(0)
+        if begin:
+            # Of a buffer entered midway only the last place, read at the next step, is known.
+            self._contents[: buffer_size - 1] = UNKNOWN
+
+    def contents(self) -> Contents:
+        """Return the contents of the buffer, in the order of its positions."""
+        return self._contents[: self._buffer_size]
+
+    def advance(self, offsets: Offsets) -> Contents:
+        """Return what the next len(offsets) steps hand out."""
+        num_steps = len(offsets)
+        self._reserve(num_steps)
+        steps = np.arange(num_steps)
+        taken = _swap(self._contents, self._latest, steps, steps + offsets.astype(np.intp))
+        self._contents = self._contents[num_steps:]
+        self._position += num_steps
+        return taken
+
+    def _reserve(self, num_steps: int) -> None:
+        """Make room for the buffers of `num_steps` steps."""
+        left = self._num_elements - self._position
+        needed = min(left, num_steps + self._buffer_size)
+        if len(self._latest) < needed:
+            self._latest = np.empty(needed, np.intp)
+        if len(self._contents) < needed:
+            # Half a buffer to spare, so that big buffers are not copied at each chunk.
+            size = min(left, needed + num_steps + self._buffer_size // 2)
+            known = self._position + len(self._contents)
+            unmoved = np.arange(known, self._position + size, dtype=self._dtype)
+            self._contents = np.concatenate((self._contents, unmoved))
+
+
+def _swap(
+    contents: Contents,
+    latest: NDArray[np.intp],
+    steps: NDArray[np.intp],
+    places: NDArray[np.intp],
+) -> Contents:
+    """Run `taken[t] = contents[places[t]]; contents[places[t]] = contents[t]` for all steps t.
+
+    Steps count from 0 and t <= places[t]. `latest` is scratch that covers all places.
+    """
+    # NumPy leaves the last of several writes to one place: the latest step that moved there.
+    latest[: len(steps)] = steps
+    latest[places] = steps
+    filled_by = latest[: len(steps)].copy()
+    # Round by round, the latest step that remains at a place precedes the one found before it.
+    previous = np.full(len(steps), UNKNOWN, np.intp)
+    remaining, later = steps, latest[places]
+    while (kept := np.flatnonzero(later != remaining)).size:
+        remaining, later = remaining[kept], later[kept]
+        previous[later] = remaining
+        later = previous[later]
+    # A step that stays at its place moves nothing; what it finds, an earlier one moved there.
+    staying = np.flatnonzero(places == steps)
+    filled_by[staying] = np.where(previous[staying] < 0, staying, previous[staying])
+    # Pointer doubling: what step t moves was at place origin[t] to begin with.
+    origin, active = filled_by, steps
+    while active.size:
+        further = origin[origin[active]]
+        moved_on = np.flatnonzero(further != origin[active])
+        origin[active] = further
+        active = active[moved_on]
+    moved = contents[origin]
+    taken = contents[places]
+    again = np.flatnonzero(previous >= 0)
+    taken[again] = moved[previous[again]]
+    contents[places] = moved
+    return taken

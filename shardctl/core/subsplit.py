@@ -1,0 +1,246 @@
+"""Subsplits: text -> slices of splits -> ranges of examples, with TFDS's grammar and arithmetic.
+
+Source of every rule: TFDS 4.9.10 core/splits.py. The regular expressions and the order of the
+checks are TFDS's, so that both accept the same texts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from shardctl.core.dataset import Dataset, Split
+from shardctl.core.file_instruction import SplitRange
+from shardctl.core.quoting import choices, quoted
+from shardctl.errors import UsageError
+
+Unit = Literal["abs", "%", "shard"]
+
+_SUM = re.compile(r"\s*\+\s*")
+_PART = re.compile(r"^(?P<split>[\w-]+)(\[(?P<selector>[\d\w%:.-]+)\])?$")
+_BOUND = re.compile(r"^((?P<value>-?[\d_.]+)(?P<unit>%|shard)?)?$")
+_FORMS = "train, train[40:], train[:10%], train[3shard], train[:2shard]+test, all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """One part of a spec: a split and two bounds, None where the bound is left out.
+
+    >>> str(parse_subsplit("train[40:]")[0])
+    'train[40:]'
+    """
+
+    split: str
+    start: int | float | None = None
+    stop: int | float | None = None
+    unit: Unit = "abs"
+    warning: str | None = None
+
+    def __str__(self) -> str:
+        if self.start is None and self.stop is None:
+            return self.split
+        unit = "" if self.unit == "abs" else self.unit
+        start, stop = (
+            "" if bound is None else f"{_number(bound)}{unit}" for bound in (self.start, self.stop)
+        )
+        return f"{self.split}[{start}:{stop}]"
+
+
+def _number(bound: int | float) -> str:
+    # TFDS's pattern has no exponent, so a float is written out.
+    return str(bound) if isinstance(bound, int) else format(bound, "f").rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """The ranges a spec selects, in the order it names them, and what surprises about them."""
+
+    spec: str
+    ranges: tuple[SplitRange, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples in all ranges, those named twice counted twice."""
+        return sum(piece.num_examples for piece in self.ranges)
+
+
+def parse_subsplit(spec: str) -> tuple[Slice, ...]:
+    """Parse a spec into its parts; the split `all` stands for every split until it is resolved.
+
+    Raises:
+        UsageError: the text is no spec; the message names the part and the forms there are.
+    """
+    return tuple(_parse_part(part, spec) for part in _SUM.split(spec))
+
+
+def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
+    """Return the ranges of examples that TFDS reads for a spec.
+
+    Raises:
+        UsageError: no such split, a bound outside the split, or a slice that runs backwards (for
+            which TFDS yields a negative `take`, which reads to the end of the shard, or nothing).
+    """
+    warnings: list[str] = []
+    ranges: list[SplitRange] = []
+    for part in parse_subsplit(spec):
+        if part.warning is not None:
+            warnings.append(part.warning)
+        if part.split == "all":
+            ranges += [_whole(split) for split in dataset.splits]
+        else:
+            ranges.append(_resolve_part(part, dataset.split(part.split), warnings))
+    warnings += _overlaps(spec, ranges)
+    resolved = Resolved(spec=spec, ranges=tuple(ranges), warnings=tuple(warnings))
+    if not resolved.num_examples:
+        empty = f"{quoted(spec)} selects no examples; TFDS refuses to read it"
+        resolved = Resolved(spec=spec, ranges=resolved.ranges, warnings=(*warnings, empty))
+    return resolved
+
+
+def _parse_part(text: str, spec: str) -> Slice:
+    match = _PART.match(text)
+    if match is None:
+        raise _unreadable(text, spec)
+    split, selector = match["split"], match["selector"]
+    if selector is None:
+        return Slice(split=split)
+    if split == "all":
+        raise UsageError(f"{quoted(text)}: 'all' takes no slice; name the splits and slice each")
+    bounds = [_BOUND.match(bound) for bound in selector.split(":")]
+    if len(bounds) > 2 or not any(bound is not None and bound[0] for bound in bounds):
+        raise _unreadable(text, spec)
+    if any(bound is None for bound in bounds):
+        raise _unreadable(text, spec)
+    values = [bound["value"] for bound in bounds if bound is not None]
+    units = [bound["unit"] for bound in bounds if bound is not None]
+    try:
+        if len(values) == 1:
+            return _single_shard(split, text, values[0], units[0])
+        return _bounded(split, text, values, units)
+    except ValueError:
+        raise _unreadable(text, spec) from None
+
+
+def _single_shard(split: str, text: str, value: str, unit: str | None) -> Slice:
+    index = int(value)
+    if unit != "shard":
+        raise UsageError(
+            f"{quoted(text)}: one bound selects a shard only, as in {split}[3shard]; "
+            f"write a slice, as in {split}[3:4] or {split}[3%:4%]"
+        )
+    return Slice(split=split, start=index, stop=index + 1, unit="shard")
+
+
+def _bounded(split: str, text: str, values: list[str], units: list[str | None]) -> Slice:
+    unit: Unit = units[0] or units[1] or "abs"  # type: ignore[assignment]  # the pattern's groups
+    number = float if unit == "%" else int
+    start, stop = (None if value is None else number(value) for value in values)
+    if unit == "%":
+        for bound in (start, stop):
+            if abs(bound or 0) > 100:
+                raise UsageError(
+                    f"{quoted(text)}: {quoted(bound)} is outside -100 to 100, "
+                    "the range of a percent bound"
+                )
+    warning = None
+    if None not in values and units[0] != units[1]:
+        read = "percent" if unit == "%" else f"{unit}s"
+        warning = f"{quoted(text)}: a unit on one bound counts for both; both are read as {read}"
+    return Slice(split=split, start=start, stop=stop, unit=unit, warning=warning)
+
+
+def _unreadable(text: str, spec: str) -> UsageError:
+    where = "" if text == spec else f" in {quoted(spec)}"
+    return UsageError(f"{quoted(text)}{where} is no subsplit; forms: {_FORMS}")
+
+
+def _whole(split: Split) -> SplitRange:
+    return SplitRange(split=split, start=0, stop=split.num_examples)
+
+
+def _resolve_part(part: Slice, split: Split, warnings: list[str]) -> SplitRange:
+    total = split.num_examples
+    if part.unit == "shard":
+        start, stop = _shard_bounds(part, split, warnings)
+    elif part.unit == "%":
+        start = 0 if part.start is None else round(part.start * total / 100.0)
+        stop = total if part.stop is None else round(part.stop * total / 100.0)
+    else:
+        start = 0 if part.start is None else int(part.start)
+        stop = total if part.stop is None else int(part.stop)
+    for bound in (start, stop):
+        if abs(bound) > total:
+            raise UsageError(
+                f"{quoted(part)}: bound {quoted(bound, 24)} is outside {split.name}, "
+                f"which has {total} examples; bounds are -{total} to {total}"
+            )
+    start = total + start if start < 0 else start
+    stop = total + stop if stop < 0 else stop
+    if start > stop:
+        raise UsageError(
+            f"{quoted(part)} runs backwards, from {start} to {stop}; "
+            "write the smaller bound first (TFDS would read something else)"
+        )
+    return SplitRange(split=split, start=start, stop=stop)
+
+
+def _shard_bounds(part: Slice, split: Split, warnings: list[str]) -> tuple[int, int]:
+    """Resolve shard bounds as Python slices of the shard lengths, the way TFDS does."""
+    count = split.num_shards
+    for bound in (part.start, part.stop):
+        if bound is not None and abs(bound) > count:
+            warnings.append(
+                f"{quoted(part)}: shard bound {quoted(bound, 24)} is past the end of {split.name}, "
+                f"which has {count} shards, and is clamped"
+            )
+    start = 0 if part.start is None else split.offsets[_clamp(int(part.start), count)]
+    if part.stop is None:
+        return start, split.num_examples
+    stop = int(part.stop)
+    if stop <= 0:  # TFDS: -1 + 1 of a single negative shard has to mean "to the end"
+        if stop == 0 and not (part.start is not None and part.start == -1):
+            warnings.append(
+                f"{quoted(part)}: TFDS reads a stop of 0 shards as the end of {split.name}, "
+                "not as nothing"
+            )
+        stop += count
+    return start, split.offsets[_clamp(stop, count)]
+
+
+def _clamp(bound: int, count: int) -> int:
+    return len(range(count)[:bound])
+
+
+def _overlaps(spec: str, ranges: list[SplitRange]) -> list[str]:
+    """Say which splits a sum reads in part twice; TFDS allows it."""
+    warnings = []
+    by_split: dict[str, list[SplitRange]] = {}
+    for piece in ranges:
+        by_split.setdefault(piece.split.name, []).append(piece)
+    for name, pieces in by_split.items():
+        seen, repeated = 0, 0
+        for piece in sorted(pieces, key=lambda piece: piece.start):
+            repeated += max(0, min(seen, piece.stop) - piece.start)
+            seen = max(seen, piece.stop)
+        if repeated:
+            warnings.append(
+                f"{quoted(spec)} reads {repeated} examples of {name} more than once "
+                "(the parts of the sum overlap)"
+            )
+    return warnings
+
+
+def default_spec(dataset: Dataset) -> str:
+    """Return the spec a command reads when none is given: `train`, else the only split.
+
+    Raises:
+        UsageError: neither; the message lists the splits.
+    """
+    names = [split.name for split in dataset.splits]
+    if "train" in names:
+        return "train"
+    if len(names) == 1:
+        return names[0]
+    raise UsageError(f"no split given and {dataset.title} has no train; it has: {choices(names)}")

@@ -1,0 +1,25 @@
+"""What can go wrong, each kind with the exit code that the command line gives it."""
+
+from __future__ import annotations
+
+
+class ShardctlError(Exception):
+    """Base of every error that shardctl raises on purpose; its text is one line for people."""
+
+    exit_code = 2
+
+
+class UsageError(ShardctlError):
+    """A value given by the caller breaks a rule: an option, a spec, a position, a seed."""
+
+
+class DatasetError(ShardctlError):
+    """A dataset, its metadata or a layout file is missing, broken or contradicts itself."""
+
+
+class UnpredictableOrderError(ShardctlError):
+    """TensorFlow leaves this order open; the text says why and what would fix the order."""
+
+
+class MissingDependencyError(ShardctlError):
+    """A package that only this call needs is not installed; the text says how to install it."""

@@ -1,0 +1,1 @@
+"""Verbs: one file is one question, one pure function, one frozen plan."""

@@ -1,0 +1,1 @@
+"""Plans as tables and documents: every function returns text, none prints."""

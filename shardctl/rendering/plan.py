@@ -1,0 +1,107 @@
+"""A plan as a table, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.core.file_instruction import FileInstruction
+from shardctl.planning.plan import Plan, Plans
+from shardctl.rendering.documents import Document, head
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, elided, paragraph, table
+
+_ROWS = 40  # file instructions shown of one plan unless all are asked for
+
+_COLUMNS = (
+    Column(heading="file", align="left"),
+    Column(heading="skip"),
+    Column(heading="take"),
+    Column(heading="of"),
+    Column(heading="first id"),
+    Column(heading="last id"),
+)
+
+CSV_HEADER = (
+    "spec",
+    "host",
+    "filename",
+    "split",
+    "skip",
+    "take",
+    "examples_in_shard",
+    "first_id",
+)
+
+
+def plan_table(plans: Plans, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+    """Yield a table a plan, each closed by a line that adds it up."""
+    for number, plan in enumerate(plans.plans):
+        if number:
+            yield "\n"
+        host = "" if plan.host is None else f", host {plan.host.index} of {plan.host.count}"
+        title = f"{plan.spec}{host} in {plans.dataset.title}"
+        yield paragraph(title, screen, style="bold")
+        rows = [_row(instruction) for instruction in plan.file_instructions]
+        if rows:
+            yield table(_COLUMNS, elided(rows, None if every_row else _ROWS), screen)
+        yield paragraph(_total(plan), screen)
+
+
+def _row(instruction: FileInstruction) -> Sequence[str]:
+    numbers = (
+        instruction.skip,
+        instruction.take,
+        instruction.examples_in_shard,
+        instruction.first_id,
+        instruction.first_id + instruction.take - 1,
+    )
+    return (instruction.filename, *map(str, numbers))
+
+
+def _total(plan: Plan) -> str:
+    count = len(plan.file_instructions)
+    ranges = [piece for piece in plan.ranges if piece.num_examples]
+    if not ranges:
+        return "total: no examples"
+    several = len({piece.split.name for piece in ranges}) > 1
+    parts = []
+    for piece in ranges:
+        name = f"{piece.split.name} " if several else ""
+        parts.append(f"{name}{piece.start} to {piece.stop - 1} ({piece.num_examples:,})")
+    files = "1 file" if count == 1 else f"{count:,} files"
+    examples = "1 example" if plan.num_examples == 1 else f"{plan.num_examples:,} examples"
+    return f"total: {files}, {examples}; ids {', '.join(parts)}"
+
+
+def plan_document(plans: Plans) -> Document:
+    """Return the document of the command line's contract: one plan for each spec and host."""
+    return {**head("plan", plans.dataset), "plans": [_plan(plan) for plan in plans.plans]}
+
+
+def _plan(plan: Plan) -> Document:
+    host = None if plan.host is None else {"index": plan.host.index, "count": plan.host.count}
+    return {
+        "spec": plan.spec,
+        "host": host,
+        "num_examples": plan.num_examples,
+        "file_instructions": [instruction_record(i) for i in plan.file_instructions],
+    }
+
+
+def instruction_record(instruction: FileInstruction) -> Document:
+    """Return a file instruction with the fields of the contract."""
+    return {
+        "filename": instruction.filename,
+        "split": instruction.split,
+        "skip": instruction.skip,
+        "take": instruction.take,
+        "examples_in_shard": instruction.examples_in_shard,
+        "first_id": instruction.first_id,
+    }
+
+
+def plan_rows(plans: Plans) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each file instruction."""
+    for plan in plans.plans:
+        for instruction in plan.file_instructions:
+            yield (plan.spec, plan.host, *instruction_record(instruction).values())
