@@ -64,7 +64,8 @@ class Schedule:
         """Return the shard opened last in each slot up to and with the round."""
         stride = self.first_round[-1] + 1
         keys = slots * stride + np.minimum(rounds, stride - 1)
-        return self.by_slot[self.by_slot_key.searchsorted(keys, side="right") - 1]
+        shards: Int64s = self.by_slot[self.by_slot_key.searchsorted(keys, side="right") - 1]
+        return shards
 
 
 def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule:
