@@ -1,0 +1,152 @@
+"""The folders prepared datasets lie in, and what is in them: `name[/config]/version`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shardctl.core.quoting import choices, quoted
+from shardctl.errors import DatasetError
+from shardctl.readers.dataset_name import DatasetName, newest_version, version_key
+from shardctl.readers.json_text import read_json
+from shardctl.readers.tfds_metadata import FILENAME
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundDataset:
+    """A prepared dataset in a data dir, known by its path alone."""
+
+    name: str
+    config: str | None
+    version: str
+    path: Path
+
+    def __str__(self) -> str:
+        return str(DatasetName(name=self.name, config=self.config, version=self.version))
+
+
+def data_dirs(option: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[Path]:
+    """Return the data dirs in the order they are searched, each once.
+
+    `--data-dir`, then `TFDS_DATA_DIR`, then `~/tensorflow_datasets`; remote ones are left out.
+
+    >>> data_dirs("/data", {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"})
+    [PosixPath('/data'), PosixPath('/home/me/tfds'), PosixPath('/home/me/tensorflow_datasets')]
+    """
+    texts = [os.fspath(option) if option else "", env.get("TFDS_DATA_DIR", "")]
+    texts.append("~/tensorflow_datasets")
+    dirs = (expand_home(text, env) for text in texts if text and "://" not in text)
+    return list(dict.fromkeys(map(Path, dirs)))
+
+
+def expand_home(text: str, env: Mapping[str, str]) -> str:
+    """Return a path with `~` replaced by the home folder of `env`, else of the user."""
+    home = env.get("HOME")
+    if home and (text == "~" or text.startswith("~/")):
+        return home + text[1:]
+    return os.path.expanduser(text)
+
+
+def list_datasets(dirs: Iterable[Path]) -> tuple[FoundDataset, ...]:
+    """Return the datasets in some data dirs, by name, config and version, newest last.
+
+    Folders of another shape, and those that may not be entered, are passed over in silence.
+    """
+    dirs = list(dirs)
+    return tuple(found for name in dataset_names(dirs) for found in list_datasets_of(dirs, name))
+
+
+def _sort_key(found: FoundDataset) -> tuple[str, str, tuple[int, int, int]]:
+    return found.name, found.config or "", version_key(found.version) or (0, 0, 0)
+
+
+def dataset_names(dirs: Iterable[Path]) -> tuple[str, ...]:
+    """Return the names of the folders in some data dirs, each once, in order."""
+    return tuple(sorted({name for data_dir in dirs for name in _subfolders(data_dir)}))
+
+
+def find_dataset(dirs: Sequence[Path], wanted: DatasetName) -> Path | None:
+    """Return the folder of a dataset: the first data dir that has it, the newest version there.
+
+    Without a config TFDS's rule holds (read_only_builder.py, _find_builder_dir): versions right
+    below the name, else those of the config that `.config/metadata.json` names as the default.
+
+    Raises:
+        DatasetError: no config is given, and the dataset is here in configs of which none is the
+            default; they are listed as the choices.
+    """
+    for data_dir in dirs:
+        for reading in wanted.readings():
+            found = _find_in(data_dir, reading)
+            if found is not None:
+                return found
+    here = [] if wanted.config is not None else list_datasets_of(dirs, wanted.name)
+    configs = dict.fromkeys(f"{found.name}/{found.config}" for found in here if found.config)
+    if configs:
+        raise DatasetError(
+            f"{quoted(wanted)} has configs, none of them the default; choose one: "
+            f"{choices(configs)}"
+        )
+    return None
+
+
+def list_datasets_of(dirs: Iterable[Path], name: str) -> tuple[FoundDataset, ...]:
+    """Return the datasets of one name."""
+    found = []
+    for data_dir in dirs:
+        for inner in _subfolders(data_dir / name):
+            path = data_dir / name / inner
+            below = (
+                [(None, inner)] if version_key(inner) else [(inner, v) for v in _subfolders(path)]
+            )
+            for config, version in below:
+                folder = path if config is None else path / version
+                if version_key(version) and _holds_dataset(folder):
+                    found.append(
+                        FoundDataset(name=name, config=config, version=version, path=folder)
+                    )
+    return tuple(sorted(found, key=_sort_key))
+
+
+def _find_in(data_dir: Path, wanted: DatasetName) -> Path | None:
+    root = data_dir / wanted.name
+    if wanted.config is not None:
+        return _newest_in(root / wanted.config, wanted.version)
+    found = _newest_in(root, wanted.version)
+    if found is None:
+        default = _default_config(root)
+        if default is not None:
+            found = _newest_in(root / default, wanted.version)
+    return found
+
+
+def _newest_in(folder: Path, wanted: str | None) -> Path | None:
+    versions = [name for name in _subfolders(folder) if _holds_dataset(folder / name)]
+    version = newest_version(versions, wanted)
+    return None if version is None else folder / version
+
+
+def _default_config(root: Path) -> str | None:
+    path = root / ".config" / "metadata.json"
+    if not os.path.isfile(path):
+        return None
+    metadata = read_json(path)
+    config = metadata.get("default_config_name") if isinstance(metadata, dict) else None
+    return config if isinstance(config, str) and config and os.sep not in config else None
+
+
+def _holds_dataset(folder: Path) -> bool:
+    return os.path.isfile(folder / FILENAME)
+
+
+def _subfolders(folder: Path) -> list[str]:
+    """Return the names of the folders in a folder, in order; none where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(
+                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
+            )
+    except (OSError, ValueError):
+        return []

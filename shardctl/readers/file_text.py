@@ -1,0 +1,70 @@
+"""Small text files from anywhere: read whole, with a bound, and never waited for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from shardctl.core.quoting import quoted
+from shardctl.errors import DatasetError
+
+MAX_NUM_BYTES = 1 << 30  # a million shards take about 20 MB
+
+
+def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
+    """Return the bytes of a regular file.
+
+    A pipe or a device is refused before it is opened for good: reading it could wait forever.
+
+    Raises:
+        DatasetError: there is no such file, it is no regular file, it may not be read, or it is
+            larger than `max_num_bytes`.
+    """
+    shown = quoted(path, 200)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if stat.S_ISDIR(status.st_mode):
+                raise DatasetError(f"{shown} is a folder; a file is needed here")
+            if not stat.S_ISREG(status.st_mode):
+                raise DatasetError(f"{shown} is a pipe, a socket or a device; it must be a file")
+            data = file.read(max_num_bytes + 1)
+    except OSError as error:
+        raise DatasetError(f"cannot read {shown}: {reason(error)}") from error
+    except ValueError as error:  # a NUL in the path
+        raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
+    if len(data) > max_num_bytes:
+        raise DatasetError(f"{shown} is larger than {max_num_bytes} bytes, the most read as text")
+    return data
+
+
+def reason(error: OSError) -> str:
+    """Return what went wrong in a few words, in lower case as in the middle of a sentence."""
+    if error.errno is None:
+        return "it cannot be opened"
+    if error.errno == errno.ENOENT:
+        return "no such file"
+    return os.strerror(error.errno).lower()
+
+
+def decode(data: bytes, *, source: str) -> str:
+    """Return UTF-8 bytes as text, without the byte order mark that some editors put in front.
+
+    Raises:
+        DatasetError: the bytes are no UTF-8, or hold a NUL, which no text does.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DatasetError(
+            f"{source}: line {line} is no UTF-8 text (byte 0x{data[error.start]:02x})"
+        ) from error
+    at = text.find("\0")
+    if at >= 0:
+        line = text.count("\n", 0, at) + 1
+        raise DatasetError(f"{source}: line {line} holds a NUL character; it is no text file")
+    return text

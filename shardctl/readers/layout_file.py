@@ -1,0 +1,285 @@
+"""Layout files: a dataset in a few lines of YAML, whether or not it exists yet.
+
+name: toy
+version: 1.0.0
+splits:
+  train: {num_examples: 1281167, num_shards: 1024, num_bytes: 146999114192}
+  test: {shard_lengths: [500, 500, 321]}
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from shardctl.core.dataset import INT64_MAX, Dataset, Split
+from shardctl.core.quoting import printable, quoted
+from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.errors import DatasetError
+from shardctl.readers import fields
+from shardctl.readers.json_text import read_json
+from shardctl.readers.yaml_text import read_yaml
+
+ORIGIN = "layout file"
+MAX_NUM_SHARDS = 10_000_000
+KEYS = (
+    "name",
+    "config",
+    "version",
+    "file_format",
+    "ordered",
+    "disable_shuffling",
+    "filepath_template",
+    "data_dir",
+    "splits",
+)
+SPLIT_KEYS = (
+    "shard_lengths",
+    "num_examples",
+    "num_shards",
+    "num_bytes",
+    "filepath_template",
+    "filenames",
+)
+
+
+def read_layout_file(path: Path) -> Dataset:
+    """Return the dataset a layout file describes; `.json` files are read as JSON.
+
+    Raises:
+        DatasetError: the file cannot be read, or breaks a rule of `dataset_from_layout`.
+    """
+    document = read_json(path) if path.suffix == ".json" else read_yaml(path)
+    with fields.said_about(printable(str(path))):
+        return dataset_from_layout(document, stem=path.stem, folder=path.parent)
+
+
+def dataset_from_layout(document: object, *, stem: str, folder: Path) -> Dataset:
+    """Return the dataset a parsed layout describes.
+
+    `name` is the file's stem where it is not given; `data_dir` is relative to the file's folder;
+    `ordered` may also be called `disable_shuffling`, as in TFDS.
+
+    Raises:
+        DatasetError: an unknown key, a missing or an ill-formed one.
+    """
+    layout = fields.mapping(document, "a layout")
+    fields.only_keys(layout, KEYS, "a layout")
+    if "ordered" in layout and "disable_shuffling" in layout:
+        raise DatasetError("ordered and disable_shuffling are one setting; give one of them")
+    naming = _Naming(
+        dataset=fields.name(_given(layout, "name", stem), "name"),
+        file_format=fields.file_format(_given(layout, "file_format", "tfrecord")),
+        data_dir=_data_dir(layout.get("data_dir"), folder),
+        template=_given(layout, "filepath_template", DEFAULT_TEMPLATE),
+    )
+    return Dataset(
+        name=naming.dataset,
+        config=_optional_name(layout, "config"),
+        version=_optional_name(layout, "version"),
+        file_format=naming.file_format,
+        data_dir=naming.data_dir,
+        ordered=any(
+            fields.flag(_given(layout, key, False), key) for key in ("ordered", "disable_shuffling")
+        ),
+        splits=tuple(_splits(_given(layout, "splits", None), naming)),
+        origin=ORIGIN,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Naming:
+    """What the file names of every split are made of."""
+
+    dataset: str
+    file_format: str
+    data_dir: str | None
+    template: object
+
+    def files(self, split: Mapping[str, object], name: str, num_shards: int) -> ShardFiles:
+        """Return the shards' files: named one by one, or from the split's or layout's template."""
+        filenames = _given(split, "filenames", None)
+        if filenames is not None:
+            names = tuple(_filenames(filenames))
+            return ShardFiles(data_dir=self.data_dir, num_shards=num_shards, names=names)
+        return ShardFiles.from_template(
+            _path_text(_given(split, "filepath_template", self.template), "filepath_template"),
+            dataset=self.dataset,
+            split=name,
+            file_format=self.file_format,
+            num_shards=num_shards,
+            data_dir=self.data_dir,
+        )
+
+
+def _given(value: Mapping[str, object], key: str, default: object) -> object:
+    """Return what stands under a key; nothing (null) is as good as no key."""
+    found = value.get(key)
+    return default if found is None else found
+
+
+def _optional_name(layout: Mapping[str, object], key: str) -> str | None:
+    value = layout.get(key)
+    return None if value is None else fields.name(value, key)
+
+
+def _path_text(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise DatasetError(f"{what} must be text, not {fields.shown(value)}")
+    if not value.isprintable():
+        raise DatasetError(f"{what} {quoted(value)} holds characters that cannot be printed")
+    return value
+
+
+def _data_dir(value: object, folder: Path) -> str | None:
+    if value is None:
+        return None
+    return os.path.abspath(folder / os.path.expanduser(_path_text(value, "data_dir")))
+
+
+def _filenames(value: object) -> Iterator[str]:
+    if not isinstance(value, list):
+        raise DatasetError(f"filenames must be a list, not {fields.shown(value)}")
+    for item in value:
+        path = _path_text(item, "a file name")
+        parts = path.replace("\\", "/").split("/")
+        if os.path.isabs(path) or ".." in parts or parts[-1] in ("", "."):
+            raise DatasetError(f"file name {quoted(path)} leaves the dataset's folder")
+        yield path
+
+
+def _splits(value: object, naming: _Naming) -> Iterator[Split]:
+    if isinstance(value, list):
+        items = [(_list_name(item), item) for item in value]
+    elif isinstance(value, Mapping):
+        items = list(value.items())
+    else:
+        raise DatasetError(
+            f"splits must be a mapping of split names, not {fields.shown(value)}; "
+            "as in: splits: {train: {shard_lengths: [10, 10]}}"
+        )
+    known = ("name", *SPLIT_KEYS) if isinstance(value, list) else SPLIT_KEYS
+    for key, item in items:
+        name = fields.split_name(key)
+        with fields.said_about(f"split {quoted(name)}"):
+            split = fields.mapping(item, "its value")
+            fields.only_keys(split, known, "a split")
+            yield _split(name, split, naming)
+
+
+def _list_name(item: object) -> object:
+    return fields.mapping(item, "a split").get("name")
+
+
+def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
+    stated = {
+        key: fields.count(split[key], key)
+        for key in ("num_examples", "num_shards", "num_bytes")
+        if split.get(key) is not None
+    }
+    num_bytes = stated.get("num_bytes")
+    if split.get("shard_lengths") is not None:
+        lengths = _shard_lengths(split["shard_lengths"])
+        for key, actual in (("num_examples", sum(lengths)), ("num_shards", len(lengths))):
+            if stated.get(key, actual) != actual:
+                raise DatasetError(
+                    f"{key} {stated[key]} is not that of shard_lengths, {actual}; give one of them"
+                )
+        files = naming.files(split, name, len(lengths))
+        return Split(name=name, shard_lengths=lengths, files=(files,), num_bytes=num_bytes)
+    missing = [key for key in ("num_examples", "num_shards") if key not in stated]
+    if missing:
+        raise DatasetError(
+            f"no {' and no '.join(missing)}; give shard_lengths, or num_examples and num_shards"
+        )
+    num_examples, num_shards = stated["num_examples"], stated["num_shards"]
+    if not 1 <= num_shards <= MAX_NUM_SHARDS:
+        raise DatasetError(f"num_shards {num_shards} is not between 1 and {MAX_NUM_SHARDS}")
+    files = naming.files(split, name, num_shards)
+    even = Split.even(
+        name=name,
+        num_examples=min(num_examples, INT64_MAX),
+        num_shards=num_shards,
+        files=(files,),
+        num_bytes=num_bytes,
+    )
+    if even.num_examples != num_examples:
+        raise DatasetError(
+            f"num_examples {num_examples} is too large for TFDS's boundaries, which are floats; "
+            "give shard_lengths"
+        )
+    return even
+
+
+def _shard_lengths(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise DatasetError(f"shard_lengths must be a list, not {fields.shown(value)}")
+    if len(value) > MAX_NUM_SHARDS:
+        raise DatasetError(f"{len(value)} shard_lengths; at most {MAX_NUM_SHARDS} are read")
+    plain = set(map(type, value)) <= {int}
+    if plain and (not value or (min(value) >= 0 and max(value) <= INT64_MAX)):
+        return tuple(value)
+    return tuple(fields.count(item, f"length of shard {index}") for index, item in enumerate(value))
+
+
+def layout_document(dataset: Dataset) -> dict[str, object]:
+    """Return the layout document that `dataset_from_layout` reads back as the same dataset.
+
+    A template is written only where the file names are not TFDS's own. Parts in several folders
+    are named one by one, from the folder they share.
+
+    >>> from shardctl.core.dataset import Dataset, Split
+    >>> split = Split(name="train", shard_lengths=(3, 4))
+    >>> layout_document(Dataset(name="toy", splits=(split,)))["splits"]
+    {'train': {'shard_lengths': [3, 4]}}
+    """
+    folders = {part.data_dir for split in dataset.splits for part in split.files}
+    shared = dataset.data_dir
+    if len(folders) > 1 and None not in folders:
+        shared = os.path.commonpath([folder for folder in folders if folder is not None])
+    elif len(folders) == 1:
+        shared = folders.pop()
+    document: dict[str, object] = {"name": dataset.name}
+    optional = {
+        "config": dataset.config,
+        "version": dataset.version,
+        "file_format": dataset.file_format,
+        "ordered": dataset.ordered or None,
+        "data_dir": shared,
+    }
+    document |= {key: value for key, value in optional.items() if value is not None}
+    document["splits"] = {
+        split.name: _split_document(split, dataset, shared) for split in dataset.splits
+    }
+    return document
+
+
+def _split_document(split: Split, dataset: Dataset, shared: str | None) -> dict[str, object]:
+    document: dict[str, object] = {"shard_lengths": list(split.shard_lengths)}
+    if split.num_bytes is not None:
+        document["num_bytes"] = split.num_bytes
+    if not split.files:
+        return document
+    part = split.files[0]
+    usual = ShardFiles.from_template(
+        DEFAULT_TEMPLATE,
+        dataset=dataset.name,
+        split=split.name,
+        file_format=dataset.file_format,
+        num_shards=split.num_shards,
+        data_dir=shared,
+    )
+    if len(split.files) > 1 or part.names is not None or part.data_dir != shared:
+        document["filenames"] = [
+            name
+            if part.data_dir == shared
+            else os.path.relpath(os.path.join(part.data_dir or "", name), shared)
+            for part in split.files
+            for name in part
+        ]
+    elif part != usual:
+        pattern = part.pattern.replace("{", "{{").replace("}", "}}")
+        document["filepath_template"] = pattern.replace("\0", "{SHARD_INDEX}")
+    return document

@@ -1,0 +1,229 @@
+"""A dataset by reference: a folder, a layout file, or a name to look up; one or several."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shardctl.core.dataset import Dataset
+from shardctl.core.quoting import choices, printable, quoted
+from shardctl.errors import DatasetError
+from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
+from shardctl.readers.config_file import Config, find_config
+from shardctl.readers.data_dirs import (
+    data_dirs,
+    dataset_names,
+    expand_home,
+    find_dataset,
+    list_datasets_of,
+)
+from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
+from shardctl.readers.fields import said_about
+from shardctl.readers.layout_file import read_layout_file
+from shardctl.readers.several_folders import merge_datasets
+from shardctl.readers.tfds_metadata import FILENAME, read_tfds_folder, tfds_folders
+
+ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
+DEFAULT_DATASET = "imagenet2012"
+_LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
+_LATER = "not supported yet; describe the dataset in a layout.yaml instead"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenDataset:
+    """The dataset a command works on; `note` is a line for stderr where nobody chose it."""
+
+    dataset: Dataset
+    note: str | None = None
+    config: Config | None = None
+
+
+def choose_dataset(
+    refs: Sequence[str],
+    *,
+    data_dir: str | os.PathLike[str] | None,
+    env: Mapping[str, str],
+    cwd: Path,
+) -> ChosenDataset:
+    """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
+
+    `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
+    paths have colons, commas and spaces. With none of these it is the built-in imagenet2012.
+
+    Raises:
+        DatasetError: what was chosen is not there or broken; or a broken shardctl.yaml.
+    """
+    config = find_config(cwd)
+    if data_dir is None and config is not None:
+        data_dir = config.data_dir
+    if refs:
+        dataset = read_dataset(refs, data_dir=data_dir, env=env, cwd=cwd)
+    elif env.get(ENVIRONMENT_VARIABLE):
+        with said_about(ENVIRONMENT_VARIABLE):
+            ref = env[ENVIRONMENT_VARIABLE]
+            dataset = read_dataset([ref], data_dir=data_dir, env=env, cwd=cwd)
+    elif config is not None and config.dataset:
+        with said_about(printable(str(config.path))):
+            dataset = read_dataset(config.dataset, data_dir=data_dir, env=env, cwd=config.folder)
+    elif os.path.isfile(cwd / FILENAME):
+        dataset = read_tfds_folder(cwd)
+    else:
+        built_in = catalog_dataset(DEFAULT_DATASET)
+        if built_in is None:
+            raise DatasetError("no dataset chosen; choose one with --dataset")
+        return ChosenDataset(
+            dataset=built_in,
+            note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
+            "choose one with --dataset",
+            config=config,
+        )
+    return ChosenDataset(dataset=dataset, config=config)
+
+
+def read_dataset(
+    refs: Sequence[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str],
+    cwd: Path,
+) -> Dataset:
+    """Return the dataset that one reference, or several as one dataset, stand for.
+
+    A folder or file that is there wins over a name. Like `tfds.builder_from_directories`, the same
+    reference given twice is read once.
+
+    Raises:
+        DatasetError: a reference that leads nowhere, or to something broken.
+    """
+    search = _Search(dirs=tuple(data_dirs(data_dir, env)), env=env, cwd=cwd)
+    return merge_datasets([_read(ref, search) for ref in dict.fromkeys(refs)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """Where references are looked up."""
+
+    dirs: tuple[Path, ...]
+    env: Mapping[str, str]
+    cwd: Path
+
+    def path(self, ref: str) -> Path:
+        return self.cwd / expand_home(ref, self.env)
+
+
+def _read(ref: str, search: _Search) -> Dataset:
+    if not ref or "\0" in ref:
+        raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
+    for read in _KINDS:
+        dataset = read(ref, search)
+        if dataset is not None:
+            return dataset
+    raise DatasetError(f"no dataset {quoted(ref, 200)}; {_FORMS}")
+
+
+_FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name like mnist:3.0.1"
+
+
+def _remote(ref: str, search: _Search) -> Dataset | None:
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", ref):
+        raise DatasetError(f"{quoted(ref, 200)}: remote paths are {_LATER}")
+    return None
+
+
+def _folder(ref: str, search: _Search) -> Dataset | None:
+    path = search.path(ref)
+    if not os.path.isdir(path):
+        return None
+    found = tfds_folders(path)
+    name = parse_dataset_name(ref)
+    if len(found) != 1 and name is not None:  # a folder that just has the name of a dataset
+        dataset = _look_up(name, search)
+        if dataset is not None:
+            return dataset
+    if not found and _has_record_files(path):
+        raise DatasetError(
+            f"{quoted(ref, 200)} holds record files and no {FILENAME}; such folders are {_LATER}"
+        )
+    return read_tfds_folder(path)
+
+
+def _has_record_files(path: Path) -> bool:
+    with os.scandir(path) as entries:
+        return any(re.search(r"record|riegeli|parquet|-of-\d", entry.name) for entry in entries)
+
+
+def _file(ref: str, search: _Search) -> Dataset | None:
+    path = search.path(ref)
+    if not os.path.exists(path):
+        return None
+    if path.name == FILENAME:
+        return read_tfds_folder(path.parent)
+    if path.suffix in _LAYOUT_SUFFIXES:
+        return read_layout_file(path)
+    if re.search(r"record|riegeli|parquet|-of-\d", path.name):
+        raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
+    raise DatasetError(
+        f"{quoted(ref, 200)} is no layout file; their names end in {choices(_LAYOUT_SUFFIXES)}"
+    )
+
+
+def _record_files(ref: str, search: _Search) -> Dataset | None:
+    if re.search(r"[*?\[]|@(\d+|\*)", ref) and parse_dataset_name(ref) is None:
+        raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
+    return None
+
+
+def _missing_path(ref: str, search: _Search) -> Dataset | None:
+    if ref.endswith(_LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}")
+    return None
+
+
+def _name(ref: str, search: _Search) -> Dataset | None:
+    name = parse_dataset_name(ref)
+    if name is None:
+        return None
+    dataset = _look_up(name, search)
+    if dataset is None:
+        raise _unknown_name(name, search)
+    return dataset
+
+
+# Asked in this order; each kind of reference returns a dataset, passes, or says what is wrong.
+_KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
+    _remote,
+    _folder,
+    _file,
+    _record_files,
+    _missing_path,
+    _name,
+)
+
+
+def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
+    folder = find_dataset(search.dirs, name)
+    if folder is not None:
+        return read_tfds_folder(folder)
+    for reading in name.readings():
+        dataset = catalog_dataset(reading.name, reading.config, reading.version)
+        if dataset is not None:
+            return dataset
+    return None
+
+
+def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
+    places = ", ".join(printable(str(folder)) for folder in search.dirs)
+    said = f"no dataset {quoted(name)} in {places} or the built-in catalog"
+    here = [str(found) for found in list_datasets_of(search.dirs, name.name)]
+    here += catalog_titles(name.name)
+    if here:
+        return DatasetError(f"{said}; there is: {choices(dict.fromkeys(here))}")
+    names = sorted({*dataset_names(search.dirs), *catalog_names()})
+    close = difflib.get_close_matches(name.name, names, n=5, cutoff=0.6)
+    if close:
+        return DatasetError(f"{said}; close names: {choices(close)}")
+    return DatasetError(f"{said}; there is: {choices(names)}")

@@ -1,0 +1,55 @@
+"""Several datasets read as one, split by split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shardctl.core.dataset import Dataset, Split
+from shardctl.core.quoting import quoted
+from shardctl.errors import DatasetError
+
+
+def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
+    """Return one dataset whose splits are those of all, part after part.
+
+    Name, config, version and order are the first one's, and the splits stand in the order in which
+    they first appear (`tfds.builder_from_directories`; its own order of splits is random). The
+    names of the datasets may differ, as in TFDS; their file formats may not, since one reader
+    reads them all.
+
+    Raises:
+        DatasetError: no dataset, or two file formats.
+    """
+    if not datasets:
+        raise DatasetError("no dataset given")
+    first, *others = datasets
+    if not others:
+        return first
+    for other in others:
+        if other.file_format != first.file_format:
+            raise DatasetError(
+                f"{quoted(first.title)} is in {first.file_format} and {quoted(other.title)} "
+                f"in {other.file_format}; datasets read as one must have one file format"
+            )
+    parts: dict[str, list[Split]] = {}
+    for dataset in datasets:
+        for split in dataset.splits:
+            parts.setdefault(split.name, []).append(split)
+    return replace(first, splits=tuple(_joined(splits) for splits in parts.values()))
+
+
+def _joined(parts: Sequence[Split]) -> Split:
+    if len(parts) == 1:
+        return parts[0]
+    stated = [part.num_bytes for part in parts if part.num_bytes is not None]
+    on_disk = [part.shard_bytes for part in parts if part.shard_bytes is not None]
+    return Split(
+        name=parts[0].name,
+        shard_lengths=tuple(length for part in parts for length in part.shard_lengths),
+        files=tuple(files for part in parts for files in part.files),
+        num_bytes=sum(stated) if stated else None,
+        shard_bytes=tuple(size for sizes in on_disk for size in sizes)
+        if len(on_disk) == len(parts)
+        else None,
+    )

@@ -1,0 +1,230 @@
+"""The metadata TFDS writes beside a prepared dataset: dataset_info.json."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shardctl.core.dataset import INT64_MAX, Dataset, Split
+from shardctl.core.quoting import choices, printable, quoted
+from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.errors import DatasetError
+from shardctl.readers import fields
+from shardctl.readers.file_text import reason
+from shardctl.readers.json_text import read_json
+
+FILENAME = "dataset_info.json"
+_MAX_DEPTH = 3  # name/config/version under a data dir
+_MAX_FOLDERS = 20_000
+
+
+def read_tfds_folder(path: Path) -> Dataset:
+    """Return the dataset whose dataset_info.json lies in a folder, or in the one version below it.
+
+    Raises:
+        DatasetError: no or several datasets are there, or the metadata is broken.
+    """
+    folder = find_tfds_folder(path)
+    source = printable(str(folder / FILENAME))
+    document = read_json(folder / FILENAME)
+    with fields.said_about(source):
+        return dataset_from_info(document, data_dir=os.path.abspath(folder))
+
+
+def find_tfds_folder(path: Path) -> Path:
+    """Return the folder that holds dataset_info.json: `path` or the only such folder below it.
+
+    So `mnist/` stands for `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders
+    that TFDS is still writing (`3.0.1.incomplete..`) do not count.
+
+    Raises:
+        DatasetError: no folder, no dataset in it, or several; these are listed as the choices.
+    """
+    found = tfds_folders(path)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = choices(os.path.relpath(folder, path) for folder in found)
+        raise DatasetError(f"{quoted(path, 200)} holds {len(found)} datasets; choose one: {listed}")
+    raise DatasetError(f"{quoted(path, 200)} holds no {FILENAME}, nor does a folder below it")
+
+
+def tfds_folders(path: Path) -> list[Path]:
+    """Return the folders with dataset_info.json at `path`, or else up to three levels below it.
+
+    Raises:
+        DatasetError: `path` is no folder that can be listed.
+    """
+    if _is_file(path / FILENAME):
+        return [path]
+    found: list[Path] = []
+    level, num_folders = [path], 0
+    for _ in range(_MAX_DEPTH):
+        below: list[Path] = []
+        for folder in level:
+            for child in _subfolders(folder, strict=folder is path):
+                num_folders += 1
+                if _is_file(child / FILENAME):
+                    found.append(child)
+                else:
+                    below.append(child)
+        level = below
+        if num_folders > _MAX_FOLDERS:
+            break
+    return sorted(found)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a folder that may not be entered; a NUL
+        return False
+
+
+def _subfolders(folder: Path, *, strict: bool) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                folder / entry.name
+                for entry in entries
+                if not entry.name.startswith(".")
+                and ".incomplete" not in entry.name
+                and entry.is_dir()
+            ]
+    except OSError as error:
+        if strict:
+            what = "no such folder" if isinstance(error, FileNotFoundError) else reason(error)
+            raise DatasetError(f"cannot read {quoted(folder, 200)}: {what}") from error
+        return []
+    except ValueError as error:
+        raise DatasetError(f"cannot read {quoted(folder, 200)}: a NUL in the path") from error
+
+
+def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
+    """Return the dataset that a parsed dataset_info.json describes.
+
+    Field names are read as protobuf's JSON parser does, `shardLengths` and `shard_lengths` alike,
+    null being absent. Fields that say nothing about splits and files are not looked at.
+
+    Raises:
+        DatasetError: a field that is needed is missing or of the wrong kind.
+    """
+    info = fields.mapping(document, "the metadata")
+    name = fields.name(_field(info, "name") or "", "dataset name")
+    config = _field(info, "configName", "config_name") or None
+    version = _field(info, "version") or None
+    file_format = fields.file_format(_field(info, "fileFormat", "file_format") or "tfrecord")
+    ordered = _field(info, "disableShuffling", "disable_shuffling")
+    splits = _field(info, "splits")
+    if splits is None or splits == []:
+        raise DatasetError(f"dataset {quoted(name)} has no splits; was it ever prepared?")
+    if not isinstance(splits, list):
+        raise DatasetError(f"splits must be a list, not {fields.shown(splits)}")
+    return Dataset(
+        name=name,
+        config=None if config is None else fields.name(config, "config name"),
+        version=None if version is None else fields.name(version, "version"),
+        file_format=file_format,
+        data_dir=data_dir,
+        ordered=ordered is not None and fields.flag(ordered, "disableShuffling"),
+        splits=tuple(
+            _split(fields.mapping(split, "a split"), name, file_format, data_dir)
+            for split in splits
+        ),
+        origin=FILENAME,
+    )
+
+
+def _field(value: Mapping[str, object], *spellings: str) -> object:
+    """Return a field under any of its spellings; protobuf takes the last one it meets."""
+    found = [spelling for spelling in value if spelling in spellings]
+    return value[found[-1]] if found else None
+
+
+def _split(
+    info: Mapping[str, object], dataset: str, file_format: str, data_dir: str | None
+) -> Split:
+    name = fields.split_name(_field(info, "name") or "")
+    with fields.said_about(f"split {quoted(name)}"):
+        lengths = _shard_lengths(_field(info, "shardLengths", "shard_lengths"))
+        if not lengths:
+            _refuse_unknown_lengths(info)
+        template = _field(info, "filepathTemplate", "filepath_template") or DEFAULT_TEMPLATE
+        if not isinstance(template, str):
+            raise DatasetError(f"filepathTemplate must be text, not {fields.shown(template)}")
+        if not template.isprintable():
+            raise DatasetError(
+                f"file name template {quoted(template)} holds characters that cannot be printed"
+            )
+        files = ShardFiles.from_template(
+            template,
+            dataset=dataset,
+            split=name,
+            file_format=file_format,
+            num_shards=len(lengths),
+            data_dir=data_dir,
+        )
+        num_bytes = _num_bytes(_field(info, "numBytes", "num_bytes"))
+    return Split(
+        name=name,
+        shard_lengths=lengths,
+        files=(files,),
+        # protobuf drops a 0, so to TFDS (units.Size) it says "unknown"; with no example it is 0.
+        num_bytes=num_bytes if num_bytes or not any(lengths) else None,
+    )
+
+
+def _shard_lengths(value: object) -> tuple[int, ...]:
+    """Return the shard lengths: protobuf writes int64 as text, some writers write numbers.
+
+    The quick way takes a million plain numbers in a tenth of a second; anything else goes one by
+    one, so that the error names the shard.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise DatasetError(f"shardLengths must be a list, not {fields.shown(value)}")
+    if _all_plain(value):
+        lengths = tuple(map(int, value))
+        if not lengths or (min(lengths) >= 0 and max(lengths) <= INT64_MAX):
+            return lengths
+    lengths = tuple(
+        fields.proto_int64(item, f"length of shard {index}") for index, item in enumerate(value)
+    )
+    if min(lengths) < 0:
+        index = next(i for i, length in enumerate(lengths) if length < 0)
+        raise DatasetError(f"length of shard {index} {lengths[index]} is negative")
+    return lengths
+
+
+def _all_plain(value: Sequence[object]) -> bool:
+    """Whether every item is an int, or every item text of ASCII digits only."""
+    kinds = set(map(type, value))
+    if kinds == {str}:
+        text = "".join(value)  # type: ignore[arg-type]
+        return text.isascii() and text.isdigit() and max(map(len, value)) < 20 and "" not in value  # type: ignore[arg-type]
+    return kinds <= {int}
+
+
+def _num_bytes(value: object) -> int:
+    if value is None:
+        return 0
+    number = fields.proto_int64(value, "numBytes")
+    if number < 0:
+        raise DatasetError(f"numBytes {number} is negative")
+    return number
+
+
+def _refuse_unknown_lengths(info: Mapping[str, object]) -> None:
+    """Raise where a split counts its shards and not what is in them (TFDS before 2.0).
+
+    TFDS 4 reads such a split as one without shards; a plan over it would be silently empty.
+    """
+    value = _field(info, "numShards", "num_shards")
+    num_shards = 0 if value is None else fields.proto_int64(value, "numShards")
+    if num_shards:
+        raise DatasetError(
+            f"{num_shards} shards and no shard lengths, as TFDS wrote before 2.0; "
+            "prepare it with TFDS 4, or describe it in a layout.yaml"
+        )
