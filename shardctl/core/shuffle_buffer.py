@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shardctl.core.philox import philox_samples
 from shardctl.core.shuffle_seeds import KernelSeeds
-from shardctl.core.shuffle_window import UNKNOWN, ShuffleWindow
+from shardctl.core.shuffle_window import UNKNOWN, Offsets, ShuffleWindow
 from shardctl.errors import UsageError
 
 # The arrays of a chunk of 32,768 steps take 256 KiB each and stay in cache.
@@ -36,7 +36,7 @@ class ShuffleReplay:
     >>> seeds = KernelSeeds(seed=87654321, seed2=7)
     >>> replay = ShuffleReplay(num_elements=8, buffer_size=3, seeds=seeds)
     >>> [chunk.tolist() for chunk in replay.chunks(chunk_size=5)]
-    [[2, 1, 4, 0, 3], [7, 6, 5]]
+    [[0, 2, 3, 4, 5], [7, 6, 1]]
 
     Raises:
         UsageError: `num_elements` is below 0 or `buffer_size` below 1.
@@ -83,7 +83,7 @@ class ShuffleReplay:
 
         >>> seeds = KernelSeeds(seed=87654321, seed2=7)
         >>> ShuffleReplay(num_elements=8, buffer_size=3, seeds=seeds).pending(4).tolist()
-        [3, 5]
+        [1, 5]
         """
         num_pending = self.consumed(emitted) - emitted
         if num_pending <= 0:
@@ -171,9 +171,9 @@ class ShuffleReplay:
                 return window
             lookback *= 2
 
-    def _offsets(self, start: int, stop: int) -> NDArray[np.unsignedinteger]:
+    def _offsets(self, start: int, stop: int) -> Offsets:
         """Return r_t mod min(B, n - t) for the steps [start, stop)."""
-        samples: NDArray[np.unsignedinteger]
+        samples: Offsets
         samples = philox_samples(self.seeds.seed, self.seeds.seed2, start, stop - start)
         if self._buffer_size >= 1 << 32:
             samples = samples.astype(np.uint64)
@@ -194,7 +194,7 @@ def shuffle_permutation(
     """Return the input positions in the order they come out, shape (num_elements,), int64.
 
     >>> shuffle_permutation(8, 3, KernelSeeds(seed=87654321, seed2=7)).tolist()
-    [2, 1, 4, 0, 3, 7, 6, 5]
+    [0, 2, 3, 4, 5, 7, 6, 1]
     """
     replay = ShuffleReplay(num_elements=num_elements, buffer_size=buffer_size, seeds=seeds)
     order = np.empty(num_elements, np.int64)

@@ -68,11 +68,11 @@ def iterator_seeds(
 
     Reshuffling, which None means too, takes two samples for each iterator from a stream with the
     kernel seeds: iterator e draws from samples 2e and 2e + 1, the first iterator among them
-    (SeedGeneratorManager in tensorflow/core/data/dataset_utils and random_seed_ops.cc). Without
-    reshuffling each iterator draws from the kernel seeds themselves.
+    (RandomSeedGenerator in tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling
+    each iterator draws from the kernel seeds themselves.
 
     >>> iterator_seeds(7, None, True, 0)
-    KernelSeeds(seed=3799475404, seed2=1323091366)
+    KernelSeeds(seed=1992159687, seed2=3200305987)
     >>> iterator_seeds(7, None, False, 5)
     KernelSeeds(seed=87654321, seed2=7)
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 # Stands for the inputs that were moved before a window was opened.
 UNKNOWN = -1
 
-Contents = NDArray[np.int32] | NDArray[np.int64]
-Offsets = NDArray[np.uint32] | NDArray[np.uint64]
+Contents = NDArray[np.signedinteger]
+Offsets = NDArray[np.unsignedinteger]
 
 
 class ShuffleWindow:
@@ -17,8 +17,7 @@ class ShuffleWindow:
 
     def __init__(self, num_elements: int, buffer_size: int, begin: int) -> None:
         self._num_elements, self._buffer_size, self._position = num_elements, buffer_size, begin
-        self._dtype = np.int32 if num_elements <= 1 << 31 else np.int64
-        self._contents = np.empty(0, self._dtype)
+        self._contents: Contents = np.empty(0, np.int32 if num_elements < 1 << 31 else np.int64)
         self._latest = np.empty(0, np.intp)
         self._reserve(0)
         if begin:
@@ -49,7 +48,7 @@ class ShuffleWindow:
             # Half a buffer to spare, so that big buffers are not copied at each chunk.
             size = min(left, needed + num_steps + self._buffer_size // 2)
             known = self._position + len(self._contents)
-            unmoved = np.arange(known, self._position + size, dtype=self._dtype)
+            unmoved = np.arange(known, self._position + size, dtype=self._contents.dtype)
             self._contents = np.concatenate((self._contents, unmoved))
 
 

@@ -1,0 +1,116 @@
+"""Shuffle passes: which iterator of a shuffle each epoch of each pass over a dataset reads.
+
+A pass is one iteration of a dataset, and may repeat it: num_epochs epochs. A shuffle that
+reshuffles takes new seeds for each iterator made of it, so a later pass depends on how many
+iterators the earlier ones made, also of those that nobody read. All passes before the one asked
+for are taken to be read to their end. A shuffle that does not reshuffle has one order; the index
+makes no difference to it (see `iterator_seeds`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from shardctl.errors import UsageError
+
+Loop = Literal["python", "keras-fit"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShufflePasses:
+    """How the iterators of one shuffle are used up.
+
+    num_epochs: the epochs in a pass, as in `repeat(num_epochs)`; None repeats forever.
+    fused: TensorFlow made one op of the shuffle and the `repeat` right above it.
+    loop: "keras-fit" is `fit` or `evaluate` on a dataset of known cardinality, without
+        steps_per_epoch; each of its epochs is a pass. Everything else counts as "python".
+    under_shuffle: another shuffle, above this one, is below the repeat; it asks for an iterator
+        of this one only when an epoch starts to be read.
+
+    >>> passes = ShufflePasses(num_epochs=3, fused=False)
+    >>> [passes.iterator_index(1, epoch) for epoch in range(3)]
+    [4, 5, 6]
+
+    Raises:
+        UsageError: `num_epochs` is below 1, or `loop` is unknown.
+    """
+
+    num_epochs: int | None
+    fused: bool
+    loop: Loop = "python"
+    under_shuffle: bool = False
+
+    def __post_init__(self) -> None:
+        if self.num_epochs is not None and self.num_epochs < 1:
+            raise UsageError(f"{self.num_epochs} epochs in a pass: at least 1 is needed")
+        if self.loop not in get_args(Loop):
+            raise UsageError(f"no loop {self.loop!r}; there are: {', '.join(get_args(Loop))}")
+
+    def iterators_per_pass(self) -> int:
+        """Return how many iterators of the shuffle a pass makes that is read to its end.
+
+        Raises:
+            UsageError: the pass repeats forever.
+        """
+        if self.num_epochs is None:
+            raise UsageError("a pass that repeats forever has no end, so no pass follows it")
+        if self.under_shuffle:
+            return self.num_epochs
+        # A repeat that is not fused makes an iterator more after the last epoch
+        # (tensorflow/core/kernels/data/repeat_dataset_op.cc); repeat(1) is optimised away.
+        extra = int(not self.fused and self.num_epochs > 1)
+        # Once it has read the last batch, Keras makes an iterator that it drops at the next epoch
+        # (keras/src/trainers/epoch_iterator.py). The extra one above is then made by whatever
+        # reads ahead: the prefetch that TensorFlow adds by default, or a last partial batch.
+        return self.num_epochs + extra + int(self.loop == "keras-fit")
+
+    def iterator_index(self, pass_index: int, epoch_index: int) -> int:
+        """Return the index of the iterator that an epoch of a pass reads.
+
+        Raises:
+            UsageError: an index is below 0, the pass has fewer epochs, or follows an endless one.
+        """
+        if pass_index < 0 or epoch_index < 0:
+            raise UsageError(f"epoch {epoch_index} of pass {pass_index}: both count from 0")
+        if self.num_epochs is not None and epoch_index >= self.num_epochs:
+            raise UsageError(f"epoch {epoch_index} of a pass of {self.num_epochs}, counted from 0")
+        return pass_index * self.iterators_per_pass() + epoch_index if pass_index else epoch_index
+
+
+def user_shuffle_passes(
+    *, num_epochs: int | None, loop: Loop = "python", fused: bool = True
+) -> ShufflePasses:
+    """Return the passes of `ds.shuffle(buffer).repeat(num_epochs)`.
+
+    `fused` is False where anything that stays in the graph is between the two, also
+    `with_options`, or where the optimisation shuffle_and_repeat_fusion is off.
+
+    >>> user_shuffle_passes(num_epochs=1, loop="keras-fit").iterator_index(2, 0)
+    4
+    """
+    return ShufflePasses(num_epochs=num_epochs, fused=fused, loop=loop)
+
+
+def file_shuffle_passes(
+    *,
+    num_epochs: int | None,
+    loop: Loop = "python",
+    under_user_shuffle: bool = False,
+    repeat_filenames: bool = False,
+) -> ShufflePasses:
+    """Return the passes of the file shuffle in a TFDS dataset that is repeated `num_epochs` times.
+
+    The interleave is between the two, so they never fuse. With `repeat_filenames` TFDS repeats
+    the shuffled files themselves, forever, and an epoch is one of the list of files.
+
+    >>> file_shuffle_passes(num_epochs=3).iterator_index(1, 0)
+    4
+    >>> file_shuffle_passes(num_epochs=3, under_user_shuffle=True).iterator_index(1, 0)
+    3
+    """
+    if repeat_filenames:
+        return ShufflePasses(num_epochs=None, fused=True, loop=loop)
+    return ShufflePasses(
+        num_epochs=num_epochs, fused=False, loop=loop, under_shuffle=under_user_shuffle
+    )

@@ -1,0 +1,47 @@
+"""What TensorFlow's own shuffles hand out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+EDGE_SEEDS = [0, 1, -1, 2**31 - 2, 2**31 - 1, 2**31, 1 - 2**31, 2 * (2**31 - 1), 7 * (2**31 - 1)]
+EDGE_SEEDS += [2**32, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30, -(10**31), 10**400]
+
+NUM_FUZZ_CASES = int(os.environ.get("SHARDCTL_FUZZ", "2000"))
+
+
+@contextmanager
+def global_seed(seed: int | None) -> Iterator[None]:
+    """Set TensorFlow's global seed for a while."""
+    import tensorflow as tf
+
+    tf.random.set_seed(seed)
+    try:
+        yield
+    finally:
+        tf.random.set_seed(None)
+
+
+def tf_order(
+    num_elements: int,
+    buffer_size: int,
+    op_seed: int | None,
+    *,
+    reshuffle: bool | None = False,
+    iterator_index: int = 0,
+    stop: int | None = None,
+) -> list[int]:
+    """Return what iterator `iterator_index` of a shuffled range hands out."""
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(num_elements).shuffle(
+        buffer_size, seed=op_seed, reshuffle_each_iteration=reshuffle
+    )
+    if stop is not None:
+        dataset = dataset.take(stop)
+    dataset = dataset.batch(min(max(num_elements, 1), 1 << 16))
+    for _ in range(iterator_index):
+        iter(dataset)
+    return [int(element) for batch in dataset for element in batch.numpy()]
