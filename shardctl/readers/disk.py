@@ -1,0 +1,216 @@
+"""The files of a dataset as they lie on disk, against what the metadata says of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from shardctl.core.dataset import Dataset, Split
+from shardctl.core.quoting import quoted
+from shardctl.core.shard_files import ShardFiles
+
+Kind = Literal["missing", "extra", "wrong-count", "empty"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileProblem:
+    """A file that is not as the metadata says; `text` is one line about it.
+
+    `split` is None for a record file that belongs to no split. A split of which no file is here is
+    one problem, with the name of its first file.
+    """
+
+    kind: Kind
+    split: str | None
+    filename: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesOnDisk:
+    """Size in bytes of each shard's file by split, None where it is missing; and the problems.
+
+    `present` is False, with no problems, where no file of the dataset is here at all.
+    """
+
+    present: bool
+    shard_bytes: Mapping[str, tuple[int | None, ...]]
+    problems: tuple[FileProblem, ...] = ()
+
+
+def check_files(dataset: Dataset) -> FilesOnDisk:
+    """Return the sizes of a dataset's files and where they disagree with its metadata.
+
+    Each folder is listed once. A missing file of a shard without examples is no problem: nothing
+    reads it. Folders that cannot be listed count as empty.
+    """
+    folders = _Folders()
+    sizes = {split.name: tuple(_sizes(split, folders)) for split in dataset.splits}
+    if not any(size is not None for found in sizes.values() for size in found):
+        return FilesOnDisk(present=False, shard_bytes=sizes)
+    problems = [
+        problem
+        for split in dataset.splits
+        for problem in _shard_problems(split, sizes[split.name], folders)
+    ]
+    return FilesOnDisk(
+        present=True,
+        shard_bytes=sizes,
+        problems=(*problems, *_unclaimed_files(dataset, folders)),
+    )
+
+
+def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Dataset:
+    """Return the dataset with the sizes of its files, itself where no file is here."""
+    files = check_files(dataset) if files is None else files
+    if not files.present:
+        return dataset
+    splits = (replace(split, shard_bytes=files.shard_bytes[split.name]) for split in dataset.splits)
+    return replace(dataset, splits=tuple(splits))
+
+
+@dataclass
+class _Folders:
+    """Regular files and their sizes, by folder; filled as folders are asked for."""
+
+    listings: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        if folder not in self.listings:
+            self.listings[folder] = dict(_list_files(folder))
+        return self.listings[folder]
+
+
+def _list_files(folder: str) -> Iterator[tuple[str, int]]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat()
+                except OSError:  # a link to nowhere
+                    continue
+                if stat.S_ISREG(status.st_mode):
+                    yield entry.name, status.st_size
+    except (OSError, ValueError):
+        return
+
+
+def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
+    if not split.files:
+        yield from [None] * split.num_shards
+    for part in split.files:
+        if part.data_dir is None:
+            yield from [None] * len(part)
+            continue
+        if part.names is None and "/" not in part.pattern:
+            yield from map(folders.sizes(part.data_dir).get, part)
+            continue
+        for path in part:
+            folder, _, name = path.rpartition("/")
+            yield folders.sizes(os.path.join(part.data_dir, folder)).get(name)
+
+
+def _shard_problems(
+    split: Split, sizes: tuple[int | None, ...], folders: _Folders
+) -> Iterator[FileProblem]:
+    needed = [index for index, length in enumerate(split.shard_lengths) if length]
+    missing = [index for index in needed if sizes[index] is None]
+    if missing and len(missing) == len(needed):
+        first = split.filename(missing[0])
+        yield FileProblem(
+            kind="missing",
+            split=split.name,
+            filename=first,
+            text=f"no file of split {quoted(split.name)} is here; the first is {quoted(first)}",
+        )
+        return
+    for index in missing:
+        filename = split.filename(index)
+        yield FileProblem(
+            kind="missing",
+            split=split.name,
+            filename=filename,
+            text=f"{quoted(filename)} is missing: {split.shard_lengths[index]} examples",
+        )
+    for index in needed:
+        if sizes[index] == 0:
+            filename = split.filename(index)
+            yield FileProblem(
+                kind="empty",
+                split=split.name,
+                filename=filename,
+                text=f"{quoted(filename)} has 0 bytes and should hold "
+                f"{split.shard_lengths[index]} examples",
+            )
+
+
+def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:
+    """Yield the record files that no shard is, in the folders that shards lie in."""
+    claimed: dict[str, set[str]] = {}
+    shapes: list[tuple[Split, ShardFiles, str, re.Pattern[str]]] = []
+    for split in dataset.splits:
+        for part in split.files:
+            if part.data_dir is None:
+                continue
+            folder, _, base = part.pattern.rpartition("/")
+            if part.names is None and "\0" not in folder:
+                folder = os.path.join(part.data_dir, folder)
+                shapes.append((split, part, folder, _shape(base, part.num_shards)))
+                names = claimed.setdefault(folder, set())
+                names.update(path.rpartition("/")[2] for path in part)
+            else:
+                for path in part:
+                    folder, _, name = path.rpartition("/")
+                    claimed.setdefault(os.path.join(part.data_dir, folder), set()).add(name)
+    record_file = re.compile(rf".*\.{re.escape(dataset.file_format)}-\d{{5,}}-of-\d{{5,}}")
+    for folder, names in claimed.items():
+        for name in sorted(folders.sizes(folder).keys() - names):
+            problem = _unclaimed(name, [shape for shape in shapes if shape[2] == folder])
+            if problem is not None:
+                yield problem
+            elif record_file.fullmatch(name):
+                yield FileProblem(
+                    kind="extra",
+                    split=None,
+                    filename=name,
+                    text=f"{quoted(name)} belongs to no split of the metadata",
+                )
+
+
+def _unclaimed(
+    name: str, shapes: list[tuple[Split, ShardFiles, str, re.Pattern[str]]]
+) -> FileProblem | None:
+    for split, part, _, shape in shapes:
+        match = shape.fullmatch(name)
+        if match is None:
+            continue
+        total = match.groupdict().get("total")
+        said = f"the metadata has {part.num_shards} shards of split {quoted(split.name)}"
+        wrong = total is not None and int(total) != part.num_shards
+        return FileProblem(
+            kind="wrong-count" if wrong else "extra",
+            split=split.name,
+            filename=name,
+            text=f"{quoted(name)} is one of {int(total)}; {said}"
+            if wrong and total is not None
+            else f"{quoted(name)} is one too many; {said}",
+        )
+    return None
+
+
+def _shape(base: str, num_shards: int) -> re.Pattern[str]:
+    """Return the pattern of a split's file names with any index, and any count after `-of-`."""
+    digits = max(5, len(str(num_shards)))
+    index, total = r"[0-9]{5,18}", f"-of-{num_shards:0{digits}d}"
+    pieces = []
+    for number, piece in enumerate(base.split("\0")):
+        if number and piece.startswith(total):
+            group = r"(?P<total>[0-9]{5,18})" if number == 1 else index
+            pieces.append(f"-of-{group}{re.escape(piece[len(total) :])}")
+        else:
+            pieces.append(re.escape(piece))
+    return re.compile(index.join(pieces))
