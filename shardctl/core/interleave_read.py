@@ -7,9 +7,12 @@ import numpy as np
 from shardctl.core.interleave_rounds import Int64s
 from shardctl.core.interleave_schedule import Schedule
 
-# Blocks up to this length are laid out whole and then masked; longer ones are cut first, so that
-# memory stays with the stretch.
-_LONGEST_DENSE_BLOCK = 4096
+# Blocks up to this length are laid out whole and what they do not yield is masked; longer ones are
+# made as runs, which cost more for 1 or 2 ids at a time and less from about 5.
+_LONGEST_DENSE_BLOCK = 4
+_RAMP = np.arange(1 << 14)
+# Ids made at a time: few enough that what is made on the way stays in the cache.
+_PIECE = 1 << 18
 
 
 def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
@@ -22,10 +25,18 @@ def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s
     >>> read(schedule, 1, 6, np.array([10, 20])).tolist()
     [11, 20, 21, 12, 22]
     """
-    if start == stop:
-        return np.empty(0, dtype=np.int64)
-    if schedule.cycle_length == 1:
-        return _read_in_sequence(schedule, start, stop, first_ids)
+    read_piece = _read_in_sequence if schedule.cycle_length == 1 else _read_in_turns
+    if start < stop <= start + _PIECE:
+        return read_piece(schedule, start, stop, first_ids)
+    ids = np.empty(stop - start, dtype=np.int64)
+    for begin in range(start, stop, _PIECE):
+        end = min(begin + _PIECE, stop)
+        ids[begin - start : end - start] = read_piece(schedule, begin, end, first_ids)
+    return ids
+
+
+def _read_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Read the visits of the stretch (not empty) as whole blocks, less what they do not yield."""
     block_length = schedule.block_length
     visits, offsets = schedule.visits_at(np.array([start, stop - 1]))
     first_visit, stop_visit = int(visits[0]), int(visits[1]) + 1
@@ -35,14 +46,13 @@ def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s
     low, high = schedule.last_visit.searchsorted([first_visit, stop_visit])
     partial = schedule.last_visit[low:high] - first_visit
     partial_yield = schedule.last_yield[low - 1 : high - 1]
-    num_cells = len(firsts) * block_length
-    if block_length <= _LONGEST_DENSE_BLOCK and num_cells <= 2 * (stop - start + block_length):
-        ids = _spread(firsts, block_length)
+    if block_length <= _LONGEST_DENSE_BLOCK:
+        ids = _whole_blocks(firsts, block_length)
         if partial.size:
-            yields = np.ones((len(firsts), block_length), dtype=bool)
-            yields[partial] = np.arange(block_length) < partial_yield[:, None]
-            ids = ids[yields.reshape(-1)]
-        return ids[int(offsets[0]) :][: stop - start]
+            is_read = np.ones((len(firsts), block_length), dtype=bool)
+            is_read[partial] = np.arange(block_length) < partial_yield[:, None]
+            ids = ids[is_read]
+        return ids.reshape(-1)[int(offsets[0]) :][: stop - start]
     counts = np.full(len(firsts), block_length)
     counts[partial] = partial_yield
     return _concatenate_runs(firsts, counts, int(offsets[0]), int(offsets[1]) + 1)
@@ -57,17 +67,14 @@ def _read_in_sequence(schedule: Schedule, start: int, stop: int, first_ids: Int6
     return _concatenate_runs(firsts, counts, start - int(ends[low]), stop - int(ends[high]))
 
 
-def _spread(firsts: Int64s, block_length: int) -> Int64s:
-    """Return f, f + 1, ..., f + block_length - 1 for each f of `firsts`, in one array."""
-    if block_length == 1:
-        return firsts
-    ids = np.empty((len(firsts), block_length), dtype=np.int64)
-    if block_length <= 8:  # short rows cost more by rows than by columns
+def _whole_blocks(firsts: Int64s, block_length: int) -> Int64s:
+    """Return the blocks that begin with `firsts` (int64[visits]); int64[visits, block_length]."""
+    ids = firsts[:, None]
+    if block_length > 1:  # by columns: rows this short cost a loop each
+        ids = np.empty((len(firsts), block_length), dtype=np.int64)
         for offset in range(block_length):
             np.add(firsts, offset, out=ids[:, offset])
-    else:
-        np.add(firsts[:, None], np.arange(block_length), out=ids)
-    return ids.reshape(-1)
+    return ids
 
 
 def _concatenate_runs(firsts: Int64s, counts: Int64s, skip: int, last_count: int) -> Int64s:
@@ -80,7 +87,11 @@ def _concatenate_runs(firsts: Int64s, counts: Int64s, skip: int, last_count: int
     firsts[0] += skip
     ends = np.cumsum(counts)
     ids = np.repeat(firsts - ends + counts, counts)
-    ids += np.arange(len(ids))
+    # Counting on in pieces that stay in the cache: a second array of this size would double the
+    # time, most of it spent by the system on handing out its pages.
+    for begin in range(0, len(ids), len(_RAMP)):
+        piece = ids[begin : begin + len(_RAMP)]
+        piece += _RAMP[: len(piece)] + begin
     return ids
 
 
