@@ -7,6 +7,7 @@ import itertools
 import sys
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -147,8 +148,8 @@ class Dataset:
     def __post_init__(self) -> None:
         if not self.splits:
             raise DatasetError(f"dataset {quoted(self.name)} has no splits")
-        names = [split.name for split in self.splits]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        counts = Counter(split.name for split in self.splits)
+        twice = [name for name, count in counts.items() if count > 1]
         if twice:
             raise DatasetError(f"dataset {quoted(self.name)} has split {quoted(twice[0])} twice")
 
