@@ -136,7 +136,7 @@ def proto_int64(value: object, what: str) -> int:
     if isinstance(value, str):
         if _PLAIN.fullmatch(value):
             return int(value)
-        if " " not in value and len(value) <= MAX_NAME_LENGTH:
+        if " " not in value and len(value) <= 1000:
             number = _number(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = value

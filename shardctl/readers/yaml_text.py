@@ -16,6 +16,7 @@ from shardctl.errors import DatasetError
 from shardctl.readers.file_text import decode, read_file
 
 MAX_DEPTH = 50
+_DIGITS = frozenset("123456789")  # a leading 0 makes a number octal in YAML 1.1
 MAX_VALUES = 20_000_000  # with every alias written out; two million-shard splits have 2,000,000
 
 
@@ -82,8 +83,6 @@ def _scalar_reader() -> Callable[[str], object]:
     }
 
     def read(text: str) -> object:
-        if text.isdigit() and text.isascii() and (text[0] != "0" or text == "0"):
-            return int(text)
         tag = resolver.resolve(yaml.ScalarNode, text, (True, False))
         convert = tags.get(tag)
         return text if convert is None else convert(yaml.ScalarNode(tag=tag, value=text))
@@ -108,7 +107,7 @@ class _Builder:
     anchors: dict[str, tuple[object, int]] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)
     num_values: int = 0
-    read_scalar: Callable[[str], object] = field(default_factory=_scalar_reader)
+    convert: Callable[[str], object] = field(default_factory=_scalar_reader)
 
     def build(self, events: Iterator[Any]) -> object:
         """Return the value of one document."""
@@ -117,10 +116,11 @@ class _Builder:
         stack: list[_Open] = []
         root: object = None
         num_documents = 0
+        scalar = yaml.ScalarEvent
         for event in events:
             kind = type(event)
             value: object
-            if kind is yaml.ScalarEvent:
+            if kind is scalar:
                 value = self.scalar(event)
             elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
                 self.open(event, stack, [] if kind is yaml.SequenceStartEvent else {})
@@ -142,12 +142,14 @@ class _Builder:
 
     def scalar(self, event: Any) -> object:
         self.num_values += 1
-        value: object = event.value
+        text: str = event.value
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
+        value: object = text
         if event.implicit[0]:
             try:
-                value = self.read_scalar(event.value)
+                plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()
+                value = int(text) if plain else self.convert(text)
             except ValueError:
                 self.fail(event, "a number with too many digits")
         if event.anchor is not None:
