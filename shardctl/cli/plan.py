@@ -9,6 +9,7 @@ from shardctl.cli import completion
 from shardctl.cli.options import DatasetOptions, OutputOptions
 from shardctl.cli.output import check_format, screen, warn, write
 from shardctl.cli.source import chosen_dataset
+from shardctl.cli.values import whole_number
 
 
 def plan(
@@ -24,7 +25,12 @@ def plan(
     out: OutputOptions,
     hosts: Annotated[
         int | None,
-        typer.Option("--hosts", metavar="N", min=1, help="Plan every one of N hosts."),
+        typer.Option(
+            "--hosts",
+            metavar="N",
+            parser=whole_number("--hosts", minimum=1),
+            help="Plan every one of N hosts.",
+        ),
     ] = None,
     host: Annotated[
         str | None, typer.Option("--host", metavar="I/N", help="Plan host I of N only, from 0.")
