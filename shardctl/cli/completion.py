@@ -24,7 +24,9 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
     names: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
         found = list_datasets(data_dirs(ctx.params.get("data_dir"), os.environ))
-        names += [dataset.name + (f"/{dataset.config}" if dataset.config else "") for dataset in found]
+        names += [
+            dataset.name + (f"/{dataset.config}" if dataset.config else "") for dataset in found
+        ]
     with contextlib.suppress(ShardctlError, OSError):
         names += catalog_names()
     return _starting(sorted(set(names)), incomplete)

@@ -1,4 +1,4 @@
-"""The `shardctl` command: finds the command that is meant, runs it, and ends well whatever happens."""
+"""The `shardctl` command: finds the command that is meant, runs it, and ends well in any case."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from shardctl.core.quoting import choices, quoted
 from shardctl.errors import ShardctlError
 
 # The order is that of the help page. A command is a function named like its module.
-COMMANDS = ("layout", "plan")
+COMMANDS = ("plan", "simulate", "locate")
 
 _HELP = (
     "Which examples of a TensorFlow dataset are read, from which files, in which order, on which "
     "host: answered from metadata alone."
 )
-_EPILOG = "Quote specs: 'train[40:]' holds characters that shells read. Exit codes: 0 done, 1 a check found something, 2 bad input."
+_EPILOG = (
+    "Quote specs: 'train[40:]' holds characters that shells read. "
+    "Exit codes: 0 done, 1 a check found something, 2 bad input."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -55,7 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: list[str]) -> int:
     app = _app(arguments)
-    result = app(args=arguments or ["--help"], prog_name="shardctl", standalone_mode=False)
+    result = app(
+        args=arguments or ["--help"],
+        prog_name="shardctl",
+        standalone_mode=False,
+        obj=tuple(arguments),
+    )
     return result if isinstance(result, int) else 0
 
 
@@ -70,6 +78,7 @@ def _app(arguments: Sequence[str]) -> typer.Typer:
         epilog=_EPILOG,
         add_completion=False,
         rich_markup_mode=None,
+        pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_root)

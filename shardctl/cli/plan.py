@@ -17,7 +17,7 @@ def plan(
         list[str],
         typer.Argument(
             metavar="SPEC...",
-            help="Subsplits as TFDS writes them: 'train[40:]', 'train[:10%]+test', 'train[3shard]'.",
+            help="Subsplits as TFDS writes them: 'train[40:]', 'train[:10%]+test', 'all'.",
             autocompletion=completion.splits,
         ),
     ],

@@ -1,4 +1,4 @@
-"""Option values: text to numbers and hosts, refused with the value, the rule and the option's name."""
+"""Option values: text to numbers, refused with the option, the value and the rule."""
 
 from __future__ import annotations
 

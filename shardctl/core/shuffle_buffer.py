@@ -19,7 +19,7 @@ DEFAULT_CHUNK_SIZE = 1 << 15
 
 # An element stays in a buffer of B for k B steps with probability exp(-k), so that among 100,000
 # elements one is older than 20 B once in 5,000 times.
-_LOOKBACK_BUFFERS = 20
+LOOKBACK_BUFFERS = 20
 
 Positions = NDArray[np.int64]
 
@@ -140,7 +140,7 @@ class ShuffleReplay:
 
     def _segments(self, wanted: Positions) -> Iterator[slice]:
         """Yield runs of positions, parted where a new start is cheaper than reading on."""
-        reach = _LOOKBACK_BUFFERS * self._buffer_size + DEFAULT_CHUNK_SIZE
+        reach = LOOKBACK_BUFFERS * self._buffer_size + DEFAULT_CHUNK_SIZE
         cuts = [0, *(np.flatnonzero(np.diff(wanted) > reach) + 1).tolist(), len(wanted)]
         for first, last in pairwise(cuts):
             if first < last:
@@ -160,7 +160,7 @@ class ShuffleReplay:
 
     def _at(self, start: int) -> ShuffleWindow:
         """Return the buffer before step `start`, from as few earlier steps as tell it all."""
-        lookback = _LOOKBACK_BUFFERS * self._buffer_size
+        lookback = LOOKBACK_BUFFERS * self._buffer_size
         while True:
             begin = max(0, start - lookback)
             window = ShuffleWindow(self.num_elements, self._buffer_size, begin)

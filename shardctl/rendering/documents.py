@@ -93,8 +93,8 @@ def to_yaml(document: Document) -> Iterator[str]:
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     r"""Yield rows as CSV (RFC 4180, with line feeds).
 
-    >>> "".join(to_csv(["a", "b"], [[1, 'x,"y"']]))
-    'a,b\n1,"x,""y"""\n'
+    >>> "".join(to_csv(["a", "b"], [[1, "x,y"]]))
+    'a,b\n1,"x,y"\n'
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -38,9 +38,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Scre
     blank = Box("    \n" * 8)
     grid = Table(box=blank, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for column in columns:
-        grid.add_column(
-            Text(column.heading, style="bold"), justify=column.align, overflow="fold"
-        )
+        grid.add_column(Text(column.heading, style="bold"), justify=column.align, overflow="fold")
     for row in rows:
         grid.add_row(*(Text(printable(cell, 10_000)) for cell in row))
     return _render(grid, screen)

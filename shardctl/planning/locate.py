@@ -1,0 +1,166 @@
+"""Where does an example stand in the order and on disk, and which one stands at a position?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shardctl.core.order import Order
+from shardctl.core.read_table import Int64s
+from shardctl.core.shuffle_buffer import LOOKBACK_BUFFERS
+from shardctl.errors import UsageError
+
+Kind = Literal["position", "step", "id", "tfds-id"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Match:
+    """An example in the order: `step` is its batch, None without batches.
+
+    `index_in_batch` counts within the batch, `index_in_shard` within the file.
+    """
+
+    position: int
+    epoch: int
+    step: int | None
+    id: int | str
+    tfds_id: str
+    filename: str
+    index_in_shard: int
+    index_in_batch: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Query:
+    """One thing asked for: a position, a step, an id (`5` or `train:5`) or a tfds_id."""
+
+    kind: Kind
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """What was found, in the order asked, and what was not.
+
+    `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
+    one: a buffer has no random access.
+    """
+
+    order: Order
+    matches: tuple[Match, ...]
+    warnings: tuple[str, ...] = ()
+    num_replayed: int = 0
+
+
+def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
+    """Return the examples with these codes (int64[q]) at these positions (int64[q])."""
+    batch = order.settings.batch
+    names = order.codes.ids(codes)
+    splits, shards, indices = order.codes.places(codes)
+    epochs = order.epoch_of(positions)
+    filenames = {i: order.dataset.splits[i].filenames for i in np.unique(splits).tolist()}
+    columns = (positions, epochs, splits, shards, indices)
+    matches = []
+    for name, position, epoch, split, shard, index in zip(
+        names, *(column.tolist() for column in columns), strict=True
+    ):
+        filename = filenames[split][shard]
+        matches.append(
+            Match(
+                position=position,
+                epoch=epoch,
+                step=None if batch is None else position // batch,
+                id=name,
+                tfds_id=f"{filename}__{index}",
+                filename=filename,
+                index_in_shard=index,
+                index_in_batch=None if batch is None else position % batch,
+            )
+        )
+    return matches
+
+
+def locate(order: Order, queries: Sequence[Query]) -> Located:
+    """Answer the queries in their order; an example read in several epochs has a match for each.
+
+    Raises:
+        UsageError: a position or a step past the end, a step without batches, no such id.
+    """
+    pieces: list[tuple[Int64s, Int64s]] = []
+    warnings: list[str] = []
+    for kind, values in _runs(queries):
+        if kind in ("position", "step"):
+            positions = _positions(order, kind, values)
+            pieces.append((positions, order.codes_at(positions)))
+            continue
+        parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
+        codes = np.array([parse(value) for value in values], np.int64)
+        query, positions = order.positions_of(codes)
+        pieces.append((positions, codes[query]))
+        unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
+        warnings += [f"{kind} {values[i]}: this order never hands it out" for i in unread]
+    matches = [
+        match for positions, codes in pieces for match in matches_at(order, positions, codes)
+    ]
+    return Located(
+        order=order,
+        matches=tuple(matches),
+        warnings=tuple(warnings),
+        num_replayed=_num_replayed(order, matches),
+    )
+
+
+def _num_replayed(order: Order, matches: Sequence[Match]) -> int:
+    """Return the steps between the positions, where they are near, or before each, where far."""
+    if order.num_buffered is None or not matches:
+        return 0
+    reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.epoch_size)
+    positions = np.unique([match.position for match in matches])
+    in_epoch = positions % order.epoch_size
+    gaps = np.diff(positions, prepend=positions[0] - in_epoch[0] - 1)
+    return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
+
+
+def _runs(queries: Sequence[Query]) -> Iterable[tuple[Kind, list[str]]]:
+    """Yield runs of queries of one kind: each is answered at once."""
+    start = 0
+    for stop in range(1, len(queries) + 1):
+        if stop == len(queries) or queries[stop].kind != queries[start].kind:
+            yield queries[start].kind, [query.value for query in queries[start:stop]]
+            start = stop
+
+
+def _positions(order: Order, kind: Kind, values: Sequence[str]) -> Int64s:
+    total = order.num_examples
+    numbers = [_number(kind, value) for value in values]
+    if kind == "position":
+        for number in numbers:
+            if number >= total:
+                raise UsageError(
+                    f"position {number}: the order has {total} examples, counted from 0"
+                )
+        return np.array(numbers, np.int64)
+    batch = order.settings.batch
+    if batch is None:
+        raise UsageError("--step needs --batch N: a step is a batch")
+    num_steps = -(-total // batch)
+    for number in numbers:
+        if number >= num_steps:
+            raise UsageError(
+                f"step {number}: the order has {num_steps} batches of {batch}, counted from 0"
+            )
+    ranges = [np.arange(n * batch, min(n * batch + batch, total)) for n in numbers]
+    return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+
+
+def _number(kind: Kind, value: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise UsageError(f"{kind} {value!r:.80}: a number from 0 is needed")
+    return number

@@ -1,0 +1,96 @@
+"""In which order are the examples of a spec read?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shardctl.core.dataset import Dataset
+from shardctl.core.order import Order
+from shardctl.core.read_settings import ReadSettings
+from shardctl.core.read_table import Int64s
+from shardctl.core.subsplit import default_spec, resolve_subsplit
+from shardctl.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """A stretch of an order: `take` examples after the first `skip`."""
+
+    spec: str
+    order: Order
+    skip: int
+    take: int
+    warnings: tuple[str, ...] = ()
+
+    def chunks(self) -> Iterator[Int64s]:
+        """Yield the codes of the examples (ids where the spec reads one split), int64 arrays."""
+        return self.order.chunks(self.skip, self.skip + self.take)
+
+    def ids(self) -> Int64s:
+        """Return the codes of the examples, int64[take]."""
+        return self.order.read(self.skip, self.skip + self.take)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedOrder:
+    """The order of a spec, and what surprises about the spec."""
+
+    spec: str
+    order: Order
+    warnings: tuple[str, ...] = ()
+
+
+def plan_order(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
+    """Return the order in which a pipeline reads a spec; None is `train`, else the only split."""
+    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    return PlannedOrder(
+        spec=resolved.spec,
+        order=Order(dataset, resolved.ranges, settings),
+        warnings=(*resolved.warnings, *_assumptions(settings)),
+    )
+
+
+def _assumptions(settings: ReadSettings) -> tuple[str, ...]:
+    if settings.buffer is not None and settings.buffer_seed is None:
+        return (
+            "--buffer takes its seed from --global-seed: this is the order if the shuffle is the "
+            "first random operation built after tf.random.set_seed; --buffer-seed fixes it",
+        )
+    return ()
+
+
+def simulate(
+    dataset: Dataset,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    skip: int = 0,
+    take: int | None = 20,
+) -> Simulation:
+    """Return `take` examples of an order after the first `skip`; `take` None is the rest.
+
+    Raises:
+        UsageError: `skip` is past the end, or a number is negative.
+
+    >>> from shardctl.core.dataset import Split
+    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
+    >>> guide = simulate(Dataset(name="d", splits=(train,)), "train",
+    ...                  ReadSettings(cycle=3, block=2), take=8)
+    >>> guide.ids().tolist()
+    [0, 1, 4, 5, 8, 9, 2, 3]
+    """
+    planned = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
+    total = planned.order.num_examples
+    if not 0 <= skip <= total:
+        raise UsageError(f"--skip {skip}: the order has {total} examples")
+    if take is not None and take < 0:
+        raise UsageError(f"--take {take}: a number of examples is needed, or -1 for all")
+    rest = total - skip
+    return Simulation(
+        spec=planned.spec,
+        order=planned.order,
+        skip=skip,
+        take=rest if take is None else min(take, rest),
+        warnings=planned.warnings,
+    )

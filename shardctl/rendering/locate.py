@@ -1,0 +1,53 @@
+"""Located examples as a table, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.planning.locate import Located
+from shardctl.rendering.documents import Document, head
+from shardctl.rendering.order_records import MATCH_HEADER, match_record, pipeline_line
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, paragraph, table
+
+CSV_HEADER = MATCH_HEADER
+
+
+def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:
+    """Yield the pipeline's line and a row for each match."""
+    yield paragraph(pipeline_line(spec, located.order), screen)
+    if not located.matches:
+        yield paragraph("no matches", screen)
+        return
+    batched = located.order.settings.batch is not None
+    columns = [Column(heading="position"), Column(heading="epoch")]
+    if batched:
+        columns += [Column(heading="step"), Column(heading="in batch")]
+    columns += [
+        Column(heading="id"),
+        Column(heading="file", align="left"),
+        Column(heading="index"),
+    ]
+    rows = []
+    for match in located.matches:
+        cells: list[object] = [match.position, match.epoch]
+        if batched:
+            cells += [match.step, match.index_in_batch]
+        rows.append(
+            [str(cell) for cell in (*cells, match.id, match.filename, match.index_in_shard)]
+        )
+    yield table(columns, rows, screen)
+
+
+def locate_document(located: Located) -> Document:
+    """Return the document of the command line's contract."""
+    return {
+        **head("locate", located.order.dataset),
+        "matches": [match_record(match) for match in located.matches],
+    }
+
+
+def locate_rows(located: Located) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each match."""
+    for match in located.matches:
+        yield tuple(match_record(match).values())
