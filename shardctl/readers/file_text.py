@@ -16,7 +16,7 @@ MAX_NUM_BYTES = 1 << 30  # a million shards take about 20 MB
 def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
     """Return the bytes of a regular file.
 
-    A pipe or a device is refused before it is opened for good: reading it could wait forever.
+    A pipe or a device is refused before it is opened: opening or reading it could wait forever.
 
     Raises:
         DatasetError: there is no such file, it is no regular file, it may not be read, or it is
@@ -24,13 +24,12 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
     """
     shown = quoted(path, 200)
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if stat.S_ISDIR(status.st_mode):
-                raise DatasetError(f"{shown} is a folder; a file is needed here")
-            if not stat.S_ISREG(status.st_mode):
-                raise DatasetError(f"{shown} is a pipe, a socket or a device; it must be a file")
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise DatasetError(f"{shown} is a folder; a file is needed here")
+        if not stat.S_ISREG(mode):
+            raise DatasetError(f"{shown} is a pipe, a socket or a device; it must be a file")
+        with path.open("rb") as file:
             data = file.read(max_num_bytes + 1)
     except OSError as error:
         raise DatasetError(f"cannot read {shown}: {reason(error)}") from error

@@ -52,12 +52,13 @@ def parse_yaml(data: bytes, *, source: str) -> object:
         what = printable(error.problem or error.context or "cannot be parsed")
         raise DatasetError(f"{source}: {_line(mark)} is no YAML: {what}") from error
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
+        found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        if found is None:
+            raise DatasetError(f"{source} is no YAML: {printable(str(error.reason))}") from error
+        line = text.count("\n", 0, found.start()) + 1
         raise DatasetError(
-            f"{source}: line {line} holds the character U+{ord(str(error.character)):04X}, "
+            f"{source}: line {line} holds the character U+{ord(found.group()):04X}, "
             "which YAML does not allow"
-            if isinstance(error.character, str)
-            else f"{source}: a character YAML does not allow"
         ) from error
     except yaml.YAMLError as error:
         raise DatasetError(f"{source} is no YAML: {printable(str(error))}") from error

@@ -1,0 +1,185 @@
+"""Generated datasets and documents, and how laws are run over them."""
+
+from __future__ import annotations
+
+import os
+import string
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shardctl.core.dataset import Dataset, Split
+from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.errors import ShardctlError
+
+Case = TypeVar("Case")
+Recorder = Callable[[str, object], None]  # pytest's record_property
+
+NUM_FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))
+
+
+def count_cases(
+    strategy: st.SearchStrategy[Case],
+    check: Callable[[Case], None],
+    num_cases: int = 100,
+    *,
+    fuzz: bool = False,
+) -> int:
+    """Check a law over generated cases and return how many there were.
+
+    Ordinary runs take the same cases each time; a fuzz run takes others each time.
+    """
+    num_done = 0
+
+    @settings(
+        max_examples=num_cases,
+        deadline=None,
+        database=None,
+        derandomize=not fuzz,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def law(case: Case) -> None:
+        nonlocal num_done
+        num_done += 1
+        check(case)
+
+    law()
+    return num_done
+
+
+def error_line(read: Callable[[], object]) -> str | None:
+    """Return the one printable line that a call refuses with, None where it does not."""
+    try:
+        read()
+    except ShardctlError as error:
+        line = str(error)
+    else:
+        return None
+    assert line
+    assert line.isprintable()
+    return line
+
+
+def shard_lengths(max_shards: int = 8, max_length: int = 9) -> st.SearchStrategy[tuple[int, ...]]:
+    """Lengths of the shards of one split; empty shards are common, no shards possible."""
+    length = st.one_of(st.just(0), st.integers(0, max_length))
+    return st.lists(length, max_size=max_shards).map(tuple)
+
+
+_WORD = string.ascii_letters + string.digits + "_"
+
+dataset_names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
+config_names = st.none() | st.from_regex(r"[a-z0-9][a-z0-9_.+-]{0,8}", fullmatch=True)
+versions = st.tuples(*[st.integers(0, 12)] * 3).map(lambda parts: "{}.{}.{}".format(*parts))
+split_names = st.sampled_from(["train", "test", "validation", "test2015"]) | st.text(
+    _WORD + "-", min_size=1, max_size=10
+).filter(lambda name: any(char.isalnum() for char in name))
+
+templates = st.sampled_from(
+    [
+        None,
+        None,
+        DEFAULT_TEMPLATE,
+        "{SPLIT}-{SHARD_X_OF_Y}.{FILEFORMAT}",
+        "{SPLIT}/{DATASET}.{FILEFORMAT}-{SHARD_INDEX}",
+        "{SHARD_INDEX}/{SPLIT}.{NUM_SHARDS}",
+        "{{{SPLIT}}}[{SHARD_INDEX}]%-{NUM_SHARDS}.{FILEFORMAT}",
+        "{DATASET}{SPLIT}{SHARD_X_OF_Y}{SHARD_X_OF_Y}",
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What `tests.tfds_datasets.build_dataset` builds, as its keyword arguments."""
+
+    name: str = "toy"
+    config: str | None = None
+    version: str = "1.0.0"
+    splits: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    file_format: str = "tfrecord"
+    disable_shuffling: bool = False
+    template: str | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def recipes(file_formats: tuple[str, ...] = ("tfrecord",)) -> st.SearchStrategy[Recipe]:
+    """Recipes of datasets that TFDS can write."""
+    return st.builds(
+        Recipe,
+        name=dataset_names,
+        config=config_names,
+        version=versions,
+        splits=st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=4),
+        file_format=st.sampled_from(file_formats),
+        disable_shuffling=st.booleans(),
+        template=templates,
+    )
+
+
+@st.composite
+def datasets(
+    draw: st.DrawFn, max_shards: int = 8, max_length: int = 9, max_splits: int = 3
+) -> Dataset:
+    """Datasets without files, as a reader would return them."""
+    name = draw(dataset_names)
+    file_format = draw(st.sampled_from(["tfrecord", "riegeli", "array_record", "parquet"]))
+    splits = draw(
+        st.dictionaries(
+            split_names, shard_lengths(max_shards, max_length), min_size=1, max_size=max_splits
+        )
+    )
+    return Dataset(
+        name=name,
+        config=draw(config_names),
+        version=draw(st.none() | versions),
+        file_format=file_format,
+        ordered=draw(st.booleans()),
+        splits=tuple(
+            Split(
+                name=split,
+                shard_lengths=lengths,
+                files=(
+                    ShardFiles.from_template(
+                        DEFAULT_TEMPLATE,
+                        dataset=name,
+                        split=split,
+                        file_format=file_format,
+                        num_shards=len(lengths),
+                    ),
+                ),
+                num_bytes=draw(st.none() | st.integers(0, 2**40)),
+            )
+            for split, lengths in splits.items()
+        ),
+    )
+
+
+def documents(keys: tuple[str, ...]) -> st.SearchStrategy[Any]:
+    """Nonsense of the shape of a document: nested values whose keys are often the real ones."""
+    texts = st.sampled_from(["", "train", "1", "1e3", "\x1b[31m", "\0", "x" * 5000, "[red]"])
+    numbers = st.integers() | st.sampled_from([-1, 2**63, 10**5000]) | st.floats()
+    scalars = st.none() | st.booleans() | numbers | texts | st.text(max_size=20)
+    key = st.sampled_from(keys) | st.text(max_size=5)
+    return st.recursive(
+        scalars,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(key, inner, max_size=6),
+        max_leaves=20,
+    )
+
+
+def damaged(data: bytes) -> st.SearchStrategy[bytes]:
+    """A text with one piece of it replaced by other bytes."""
+    cut = st.integers(0, len(data))
+    return st.builds(
+        lambda start, stop, put: data[: min(start, stop)] + put + data[max(start, stop) :],
+        cut,
+        cut,
+        st.binary(max_size=8) | st.sampled_from([b"{", b"]", b'"', b"&a *a", b"\n- ", b"!!python"]),
+    )
