@@ -3,8 +3,7 @@
 A pass is one iteration of a dataset, and may repeat it: num_epochs epochs. A shuffle that
 reshuffles takes new seeds for each iterator made of it, so a later pass depends on how many
 iterators the earlier ones made, also of those that nobody read. All passes before the one asked
-for are taken to be read to their end. A shuffle that does not reshuffle has one order; the index
-makes no difference to it (see `iterator_seeds`).
+for are taken to be read to their end.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 
 Loop = Literal["python", "keras-fit"]
 
@@ -27,6 +26,8 @@ class ShufflePasses:
         steps_per_epoch; each of its epochs is a pass. Everything else counts as "python".
     under_shuffle: another shuffle, above this one, is below the repeat; it asks for an iterator
         of this one only when an epoch starts to be read.
+    reshuffle: `reshuffle_each_iteration`; where it is False all iterators are alike.
+    partial_last_batch: the last batch of a pass is smaller than the others and not dropped.
 
     >>> passes = ShufflePasses(num_epochs=3, fused=False)
     >>> [passes.iterator_index(1, epoch) for epoch in range(3)]
@@ -40,6 +41,8 @@ class ShufflePasses:
     fused: bool
     loop: Loop = "python"
     under_shuffle: bool = False
+    reshuffle: bool | None = None
+    partial_last_batch: bool = False
 
     def __post_init__(self) -> None:
         if self.num_epochs is not None and self.num_epochs < 1:
@@ -51,35 +54,53 @@ class ShufflePasses:
         """Return how many iterators of the shuffle a pass makes that is read to its end.
 
         Raises:
+            UnpredictableOrderError: their number hangs on the timing of TensorFlow's threads.
             UsageError: the pass repeats forever.
         """
         if self.num_epochs is None:
             raise UsageError("a pass that repeats forever has no end, so no pass follows it")
         if self.under_shuffle:
             return self.num_epochs
-        # A repeat that is not fused makes an iterator more after the last epoch
-        # (tensorflow/core/kernels/data/repeat_dataset_op.cc); repeat(1) is optimised away.
+        # A repeat that is not fused makes an iterator more when it is asked for what follows the
+        # last epoch (tensorflow/core/kernels/data/repeat_dataset_op.cc); repeat(1) is optimised
+        # away.
         extra = int(not self.fused and self.num_epochs > 1)
-        # Once it has read the last batch, Keras makes an iterator that it drops at the next epoch
-        # (keras/src/trainers/epoch_iterator.py). The extra one above is then made by whatever
-        # reads ahead: the prefetch that TensorFlow adds by default, or a last partial batch.
-        return self.num_epochs + extra + int(self.loop == "keras-fit")
+        if self.loop == "python":
+            return self.num_epochs + extra
+        # Keras never asks for what follows the last batch, but makes an iterator there that it
+        # drops at the next epoch (keras/src/trainers/epoch_iterator.py). A partial batch has asked
+        # by then; else the prefetch that TensorFlow adds asks before, meanwhile or not at all.
+        if extra and not self.partial_last_batch:
+            raise UnpredictableOrderError(
+                f"the shuffle of a later pass of keras-fit over {self.num_epochs} epochs hangs on "
+                "timing: repeat with fit(epochs=...), or keep a partial last batch"
+            )
+        return self.num_epochs + extra + 1
 
     def iterator_index(self, pass_index: int, epoch_index: int) -> int:
-        """Return the index of the iterator that an epoch of a pass reads.
+        """Return the index of the iterator that an epoch of a pass reads, 0 if all are alike.
 
         Raises:
+            UnpredictableOrderError: see `iterators_per_pass`.
             UsageError: an index is below 0, the pass has fewer epochs, or follows an endless one.
         """
         if pass_index < 0 or epoch_index < 0:
             raise UsageError(f"epoch {epoch_index} of pass {pass_index}: both count from 0")
         if self.num_epochs is not None and epoch_index >= self.num_epochs:
             raise UsageError(f"epoch {epoch_index} of a pass of {self.num_epochs}, counted from 0")
-        return pass_index * self.iterators_per_pass() + epoch_index if pass_index else epoch_index
+        if self.reshuffle is False:
+            return 0
+        earlier = pass_index * self.iterators_per_pass() if pass_index else 0
+        return earlier + epoch_index
 
 
 def user_shuffle_passes(
-    *, num_epochs: int | None, loop: Loop = "python", fused: bool = True
+    *,
+    num_epochs: int | None,
+    loop: Loop = "python",
+    fused: bool = True,
+    reshuffle: bool | None = None,
+    partial_last_batch: bool = False,
 ) -> ShufflePasses:
     """Return the passes of `ds.shuffle(buffer).repeat(num_epochs)`.
 
@@ -89,7 +110,13 @@ def user_shuffle_passes(
     >>> user_shuffle_passes(num_epochs=1, loop="keras-fit").iterator_index(2, 0)
     4
     """
-    return ShufflePasses(num_epochs=num_epochs, fused=fused, loop=loop)
+    return ShufflePasses(
+        num_epochs=num_epochs,
+        fused=fused,
+        loop=loop,
+        reshuffle=reshuffle,
+        partial_last_batch=partial_last_batch,
+    )
 
 
 def file_shuffle_passes(
@@ -98,6 +125,8 @@ def file_shuffle_passes(
     loop: Loop = "python",
     under_user_shuffle: bool = False,
     repeat_filenames: bool = False,
+    reshuffle: bool | None = None,
+    partial_last_batch: bool = False,
 ) -> ShufflePasses:
     """Return the passes of the file shuffle in a TFDS dataset that is repeated `num_epochs` times.
 
@@ -109,8 +138,11 @@ def file_shuffle_passes(
     >>> file_shuffle_passes(num_epochs=3, under_user_shuffle=True).iterator_index(1, 0)
     3
     """
-    if repeat_filenames:
-        return ShufflePasses(num_epochs=None, fused=True, loop=loop)
     return ShufflePasses(
-        num_epochs=num_epochs, fused=False, loop=loop, under_shuffle=under_user_shuffle
+        num_epochs=None if repeat_filenames else num_epochs,
+        fused=repeat_filenames,
+        loop=loop,
+        under_shuffle=under_user_shuffle and not repeat_filenames,
+        reshuffle=reshuffle,
+        partial_last_batch=partial_last_batch,
     )

@@ -197,7 +197,7 @@ def test_a_late_start_looks_back_until_it_knows_the_buffer(
         num_elements=20_000, buffer_size=150, seeds=shuffle_kernel_seeds(5, None)
     )
     expected = tf_order(20_000, 150, 5)
-    monkeypatch.setattr(shuffle_buffer, "_LOOKBACK_BUFFERS", lookback_buffers)
+    monkeypatch.setattr(shuffle_buffer, "LOOKBACK_BUFFERS", lookback_buffers)
     for start in (1, 151, 5_000, 19_851, 19_999):
         assert np.concatenate(list(replay.chunks(start))).tolist() == expected[start:]
 
