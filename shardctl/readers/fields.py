@@ -140,7 +140,9 @@ def proto_int64(value: object, what: str) -> int:
             number = _number(value)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = value
-    if number is None or not math.isfinite(number) or number != int(number):
+    if isinstance(number, float) and not (math.isfinite(number) and number.is_integer()):
+        number = None
+    if number is None:
         raise DatasetError(f"{what} must be a whole number, not {shown(value)}")
     number = int(number)
     if not -INT64_MAX - 1 <= number <= INT64_MAX:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from shardctl.core.quoting import printable, quoted
 from shardctl.errors import DatasetError
+from shardctl.readers.fields import shown
 from shardctl.readers.file_text import decode, read_file
 
 MAX_DEPTH = 50
@@ -152,7 +153,12 @@ class _Builder:
                 plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()
                 value = int(text) if plain else self.convert(text)
             except ValueError:
-                self.fail(event, "a number with too many digits")
+                self.fail(
+                    event,
+                    "a number with too many digits"
+                    if len(text) > 4000
+                    else f"{quoted(text)} is no number",
+                )
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, 1)
         return value
@@ -198,7 +204,7 @@ class _Builder:
         if not isinstance(value, Hashable):
             self.fail(event, "a key must be text, not a list or a mapping")
         if value in top.value:
-            self.fail(event, f"key {quoted(value)} is there twice")
+            self.fail(event, f"key {shown(value)} is there twice")
         top.key, top.has_key = value, True
 
     def fail(self, event: Any, what: str) -> NoReturn:
