@@ -49,6 +49,8 @@ class Split:
             )
         if self.files and sum(map(len, self.files)) != self.num_shards:
             raise DatasetError(f"split {quoted(self.name)}: not one file name a shard")
+        if self.shard_bytes is not None and len(self.shard_bytes) != self.num_shards:
+            raise DatasetError(f"split {quoted(self.name)}: not one size in bytes a shard")
 
     @classmethod
     def even(
@@ -63,8 +65,16 @@ class Split:
         """Return a split with the boundaries TFDS writes: round(num_examples * i / num_shards).
 
         Source: TFDS core/utils/shard_utils.py, get_shard_boundaries (float division, then
-        Python's round to even). A split of 0 examples has empty shards.
+        Python's round to even). Fewer examples than shards, which TFDS does not write, leave
+        shards empty.
+
+        Raises:
+            DatasetError: examples and no shard to hold them, or a negative number of either.
         """
+        if num_examples < 0 or num_shards < 0 or (num_examples and not num_shards):
+            raise DatasetError(
+                f"split {quoted(name)}: {num_examples} examples in {num_shards} shards"
+            )
         ends = [round(num_examples * i / num_shards) for i in range(1, num_shards + 1)]
         lengths = tuple(b - a for a, b in itertools.pairwise(itertools.chain((0,), ends)))
         return cls(name=name, shard_lengths=lengths, files=files, num_bytes=num_bytes)
@@ -181,7 +191,8 @@ class Dataset:
         digest = hashlib.sha256(b"shardctl layout 1\n")
         for split in self.splits:
             names = "\0".join(split.filenames_between(0, split.num_shards))
-            digest.update(f"{split.name}\0{names}\0\0".encode("utf-8", "surrogatepass"))
+            text = f"{split.name}\0{split.num_shards}\0{names}\0\0"
+            digest.update(text.encode("utf-8", "surrogatepass"))
             digest.update(_little_endian(split.shard_lengths))
         return f"sha256:{digest.hexdigest()}"
 

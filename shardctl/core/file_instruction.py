@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.dataset import Split
+from shardctl.core.quoting import quoted
+from shardctl.errors import DatasetError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +34,7 @@ class FileInstruction:
 
     @property
     def takes_all(self) -> bool:
-        """Whether everything after the skipped examples is read (TFDATA: the do_take flag)."""
+        """Whether everything after the skipped examples is read, as TFDS names it."""
         return self.skip + self.take == self.examples_in_shard
 
 
@@ -81,6 +83,8 @@ def file_instructions(ranges: Sequence[SplitRange]) -> tuple[FileInstruction, ..
 
 def _of_range(piece: SplitRange) -> Iterator[FileInstruction]:
     split, offsets, lengths = piece.split, piece.split.offsets, piece.split.shard_lengths
+    if piece.num_examples and not split.files:
+        raise DatasetError(f"split {quoted(split.name)} names no files")
     touched = piece.shards()
     names = split.filenames_between(touched.start, touched.stop)
     for index, filename in zip(touched, names, strict=True):

@@ -9,21 +9,21 @@ def printable(text: str, limit: int = 200) -> str:
     r"""Return `text` on one line without control characters, cut to `limit` characters.
 
     Everything that `str.isprintable` refuses is written as an escape, so neither a terminal
-    sequence nor a bidirectional override in a file reaches the screen.
+    sequence nor a bidirectional override in a file reaches the screen. The limit counts what is
+    shown, escapes included.
 
     >>> printable("a\x1b[31mred\n")
     'a\\x1b[31mred\\n'
     >>> printable("x" * 300, limit=10)
     'xxxxxxxxx…'
     """
-    if len(text) > limit:
-        text = text[: limit - 1] + "…"
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
+    shown = text[: limit + 1]  # no escape is shorter than what it stands for
+    if not shown.isprintable():
+        shown = "".join(
+            char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+            for char in shown
+        )
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def quoted(value: object, limit: int = 80) -> str:

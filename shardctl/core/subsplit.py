@@ -7,7 +7,7 @@ checks are TFDS's, so that both accept the same texts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from shardctl.core.dataset import Dataset, Split
@@ -17,7 +17,6 @@ from shardctl.errors import UsageError
 
 Unit = Literal["abs", "%", "shard"]
 
-_SUM = re.compile(r"\s*\+\s*")
 _PART = re.compile(r"^(?P<split>[\w-]+)(\[(?P<selector>[\d\w%:.-]+)\])?$")
 _BOUND = re.compile(r"^((?P<value>-?[\d_.]+)(?P<unit>%|shard)?)?$")
 _FORMS = "train, train[40:], train[:10%], train[3shard], train[:2shard]+test, all"
@@ -27,20 +26,24 @@ _FORMS = "train, train[40:], train[:10%], train[3shard], train[:2shard]+test, al
 class Slice:
     """One part of a spec: a split and two bounds, None where the bound is left out.
 
-    >>> str(parse_subsplit("train[40:]")[0])
-    'train[40:]'
+    `warning` says what surprises about the text it was read from; it takes no part in `==`.
+
+    >>> [str(part) for part in parse_subsplit("train[40:]+test[3shard]+all")]
+    ['train[40:]', 'test[3shard]', 'all']
     """
 
     split: str
     start: int | float | None = None
     stop: int | float | None = None
     unit: Unit = "abs"
-    warning: str | None = None
+    warning: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         if self.start is None and self.stop is None:
             return self.split
         unit = "" if self.unit == "abs" else self.unit
+        if unit == "shard" and self.start is not None and self.stop == self.start + 1:
+            return f"{self.split}[{self.start}shard]"
         start, stop = (
             "" if bound is None else f"{_number(bound)}{unit}" for bound in (self.start, self.stop)
         )
@@ -48,8 +51,12 @@ class Slice:
 
 
 def _number(bound: int | float) -> str:
-    # TFDS's pattern has no exponent, so a float is written out.
-    return str(bound) if isinstance(bound, int) else format(bound, "f").rstrip("0").rstrip(".")
+    if isinstance(bound, int):
+        return str(bound)
+    # TFDS's pattern has no exponent, so the shortest text that reads back is written out.
+    from decimal import Decimal
+
+    return format(Decimal(repr(bound)), "f").removesuffix(".0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +79,11 @@ def parse_subsplit(spec: str) -> tuple[Slice, ...]:
     Raises:
         UsageError: the text is no spec; the message names the part and the forms there are.
     """
-    return tuple(_parse_part(part, spec) for part in _SUM.split(spec))
+    # TFDS splits at \s*\+\s*, which is this, but takes quadratic time over blanks.
+    head, *rest = spec.split("+")
+    parts = [head, *(part.lstrip() for part in rest)]
+    parts[:-1] = [part.rstrip() for part in parts[:-1]]
+    return tuple(_parse_part(part, spec) for part in parts)
 
 
 def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
@@ -138,16 +149,17 @@ def _bounded(split: str, text: str, values: list[str], units: list[str | None]) 
     number = float if unit == "%" else int
     start, stop = (None if value is None else number(value) for value in values)
     if unit == "%":
-        for bound in (start, stop):
+        for bound, value in ((start, values[0]), (stop, values[1])):
             if abs(bound or 0) > 100:
                 raise UsageError(
-                    f"{quoted(text)}: {quoted(bound)} is outside -100 to 100, "
+                    f"{quoted(text)}: {quoted(value)} is outside -100 to 100, "
                     "the range of a percent bound"
                 )
     warning = None
     if None not in values and units[0] != units[1]:
         read = "percent" if unit == "%" else f"{unit}s"
-        warning = f"{quoted(text)}: a unit on one bound counts for both; both are read as {read}"
+        rule = "the unit of the first counts" if all(units) else "a unit on one bound counts"
+        warning = f"{quoted(text)}: {rule} for both; both are read as {read}"
     return Slice(split=split, start=start, stop=stop, unit=unit, warning=warning)
 
 
@@ -188,28 +200,33 @@ def _resolve_part(part: Slice, split: Split, warnings: list[str]) -> SplitRange:
 
 def _shard_bounds(part: Slice, split: Split, warnings: list[str]) -> tuple[int, int]:
     """Resolve shard bounds as Python slices of the shard lengths, the way TFDS does."""
-    count = split.num_shards
-    for bound in (part.start, part.stop):
-        if bound is not None and abs(bound) > count:
-            warnings.append(
-                f"{quoted(part)}: shard bound {quoted(bound, 24)} is past the end of {split.name}, "
-                f"which has {count} shards, and is clamped"
-            )
-    start = 0 if part.start is None else split.offsets[_clamp(int(part.start), count)]
-    if part.stop is None:
-        return start, split.num_examples
-    stop = int(part.stop)
-    if stop <= 0:  # TFDS: -1 + 1 of a single negative shard has to mean "to the end"
-        if stop == 0 and not (part.start is not None and part.start == -1):
+    count, offsets = split.num_shards, split.offsets
+    start = 0 if part.start is None else int(part.start)
+    stop = count if part.stop is None else int(part.stop)
+    if abs(start) > count or stop > count:
+        warnings.append(
+            f"{quoted(part)}: {split.name} has {count} shards; a bound beyond them is clamped"
+        )
+    if part.stop is not None and stop <= 0:
+        # TFDS adds the number of shards to 0 as well, so that -1shard ends at the end, and then
+        # slices with the sum, which counts from the end once more where it is still negative.
+        if stop == 0 and part.start != -1:
             warnings.append(
                 f"{quoted(part)}: TFDS reads a stop of 0 shards as the end of {split.name}, "
                 "not as nothing"
             )
+        if -2 * count < stop < -count:
+            last = stop + 2 * count - 1
+            warnings.append(
+                f"{quoted(part)}: {split.name} has {count} shards; TFDS counts a stop before the "
+                f"first of them from the end once more, and reads up to shard {last}"
+            )
         stop += count
-    return start, split.offsets[_clamp(stop, count)]
+    return offsets[_clamp(start, count)], offsets[_clamp(stop, count)]
 
 
 def _clamp(bound: int, count: int) -> int:
+    """Return how many of `count` shards the slice [:bound] holds."""
     return len(range(count)[:bound])
 
 
@@ -220,13 +237,15 @@ def _overlaps(spec: str, ranges: list[SplitRange]) -> list[str]:
     for piece in ranges:
         by_split.setdefault(piece.split.name, []).append(piece)
     for name, pieces in by_split.items():
-        seen, repeated = 0, 0
+        num_repeated = once = twice = 0  # ids below `once` are read, below `twice` again
         for piece in sorted(pieces, key=lambda piece: piece.start):
-            repeated += max(0, min(seen, piece.stop) - piece.start)
-            seen = max(seen, piece.stop)
-        if repeated:
+            again = min(once, piece.stop)
+            num_repeated += max(0, again - max(twice, piece.start))
+            once, twice = max(once, piece.stop), max(twice, again)
+        if num_repeated:
+            examples = "1 example" if num_repeated == 1 else f"{num_repeated} examples"
             warnings.append(
-                f"{quoted(spec)} reads {repeated} examples of {name} more than once "
+                f"{quoted(spec)} reads {examples} of {name} more than once "
                 "(the parts of the sum overlap)"
             )
     return warnings

@@ -10,7 +10,11 @@ from shardctl.core.dataset import Dataset
 from shardctl.core.even_splits import even_split
 from shardctl.core.file_instruction import FileInstruction, SplitRange, file_instructions
 from shardctl.core.hosts import Host
+from shardctl.core.quoting import quoted
 from shardctl.core.subsplit import resolve_subsplit
+from shardctl.errors import UsageError
+
+_MAX_HOSTS = 1_000_000  # a plan for each takes about a kilobyte
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,8 @@ def plan(
     itself, and `drop_remainder` leaves out what does not divide.
 
     Raises:
-        UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice.
+        UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice;
+            no hosts, or more than a million of them.
 
     >>> from shardctl.core.dataset import Split
     >>> from shardctl.core.shard_files import ShardFiles
@@ -86,6 +91,10 @@ def _readers(hosts: int | None, host: Host | None) -> Sequence[Host | None]:
         return [host]
     if hosts is None:
         return [None]
+    if hosts > _MAX_HOSTS:
+        raise UsageError(
+            f"{hosts} hosts: at most {_MAX_HOSTS} are planned at once; choose one, as in 0/{hosts}"
+        )
     return [Host(index=index, count=hosts) for index in range(max(hosts, 1))]
 
 
@@ -94,4 +103,4 @@ def _idle(spec: str, plans: Sequence[Plan], num_examples: int) -> list[str]:
     if not idle or not num_examples:
         return []
     which = f"host {idle[0]} reads" if len(idle) == 1 else f"{len(idle)} hosts read"
-    return [f"'{spec}': {which} no examples"]
+    return [f"{quoted(spec)}: {which} no examples"]

@@ -68,7 +68,11 @@ def _total(plan: Plan) -> str:
     for piece in ranges:
         name = f"{piece.split.name} " if several else ""
         parts.append(f"{name}{piece.start} to {piece.stop - 1} ({piece.num_examples:,})")
-    files = "1 file" if count == 1 else f"{count:,} files"
+    # A sum can read one file twice. An empty shard is never read, so its first id names a shard.
+    num_files = len({(i.split, i.first_id - i.skip) for i in plan.file_instructions})
+    files = "1 file" if num_files == 1 else f"{num_files:,} files"
+    if num_files < count:
+        files = f"{count:,} reads of {files}"
     examples = "1 example" if plan.num_examples == 1 else f"{plan.num_examples:,} examples"
     return f"total: {files}, {examples}; ids {', '.join(parts)}"
 
