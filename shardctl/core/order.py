@@ -158,6 +158,39 @@ class Order:
         """
         return self._replay(epoch)
 
+    def file_seeds(self, epoch: int) -> KernelSeeds | None:
+        """Return the seeds of the file shuffle in an epoch, None where files are not shuffled."""
+        settings = self.settings
+        if not settings.shuffles_files:
+            return None
+        passes = file_shuffle_passes(
+            num_epochs=None if settings.repeat_files else settings.epochs,
+            loop=settings.loop,
+            under_user_shuffle=settings.buffer is not None,
+            repeat_filenames=settings.repeat_files,
+        )
+        return iterator_seeds(
+            settings.shuffle_seed,
+            settings.global_seed,
+            settings.reshuffle,
+            passes.iterator_index(settings.pass_index, epoch),
+        )
+
+    def buffer_seeds(self, epoch: int) -> KernelSeeds | None:
+        """Return the seeds of the shuffle buffer in an epoch, None without a buffer."""
+        settings = self.settings
+        if settings.buffer is None:
+            return None
+        passes = user_shuffle_passes(
+            num_epochs=1 if settings.repeat_files else settings.epochs, loop=settings.loop
+        )
+        return iterator_seeds(
+            settings.buffer_seed,
+            settings.global_seed,
+            settings.buffer_reshuffle,
+            passes.iterator_index(settings.pass_index, epoch),
+        )
+
     # With repeated files the epochs are one stream: the slots carry on from one to the next.
 
     @property
@@ -220,42 +253,19 @@ class Order:
     def _opening(self, epoch: int) -> Int64s:
         """Return the rows (int64[n]) in the order in which an epoch opens them."""
         count = len(self.table)
-        if not self.settings.shuffles_files or count < 2:
+        seeds = self.file_seeds(epoch)
+        if seeds is None or count < 2:
             return np.arange(count)
-        passes = file_shuffle_passes(
-            num_epochs=None if self.settings.repeat_files else self.settings.epochs,
-            loop=self.settings.loop,
-            under_user_shuffle=self.settings.buffer is not None,
-            repeat_filenames=self.settings.repeat_files,
-        )
-        seeds = iterator_seeds(
-            self.settings.shuffle_seed,
-            self.settings.global_seed,
-            self.settings.reshuffle,
-            passes.iterator_index(self.settings.pass_index, epoch),
-        )
         return shuffle_permutation(count, count, seeds)
 
     def _replay(self, epoch: int) -> ShuffleReplay:
-        if self.num_buffered is None:
+        seeds = self.buffer_seeds(epoch)
+        if seeds is None or self.num_buffered is None:
             raise ValueError("no shuffle buffer")
-        reads = self.reads(epoch)
         return ShuffleReplay(
-            num_elements=reads.num_examples,
+            num_elements=self.reads(epoch).num_examples,
             buffer_size=self.num_buffered,
-            seeds=self._buffer_seeds(epoch),
-        )
-
-    def _buffer_seeds(self, epoch: int) -> KernelSeeds:
-        settings = self.settings
-        passes = user_shuffle_passes(
-            num_epochs=1 if settings.repeat_files else settings.epochs, loop=settings.loop
-        )
-        return iterator_seeds(
-            settings.buffer_seed,
-            settings.global_seed,
-            settings.buffer_reshuffle,
-            passes.iterator_index(settings.pass_index, epoch),
+            seeds=seeds,
         )
 
     def _checked(self, positions: ArrayLike) -> Int64s:
