@@ -64,7 +64,7 @@ def only_keys(value: Mapping[str, object], known: Collection[str], what: str) ->
     """Raise on a key that is not known, so that no typo passes in silence."""
     for key in value:
         if key not in known:
-            raise DatasetError(f"{what}: unknown key {quoted(key)}; it may have: {choices(known)}")
+            raise DatasetError(f"unknown key {quoted(key)}; {what} may have: {choices(known)}")
 
 
 def name(value: object, what: str) -> str:

@@ -197,20 +197,18 @@ def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
     num_examples, num_shards = stated["num_examples"], stated["num_shards"]
     if not 1 <= num_shards <= MAX_NUM_SHARDS:
         raise DatasetError(f"num_shards {num_shards} is not between 1 and {MAX_NUM_SHARDS}")
-    files = naming.files(split, name, num_shards)
-    even = Split.even(
-        name=name,
-        num_examples=min(num_examples, INT64_MAX),
-        num_shards=num_shards,
-        files=(files,),
-        num_bytes=num_bytes,
-    )
-    if even.num_examples != num_examples:
+    if round(num_examples * num_shards / num_shards) != num_examples:
         raise DatasetError(
             f"num_examples {num_examples} is too large for TFDS's boundaries, which are floats; "
             "give shard_lengths"
         )
-    return even
+    return Split.even(
+        name=name,
+        num_examples=num_examples,
+        num_shards=num_shards,
+        files=(naming.files(split, name, num_shards),),
+        num_bytes=num_bytes,
+    )
 
 
 def _shard_lengths(value: object) -> tuple[int, ...]:
