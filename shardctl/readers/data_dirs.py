@@ -10,6 +10,7 @@ from pathlib import Path
 from shardctl.core.quoting import choices, quoted
 from shardctl.errors import DatasetError
 from shardctl.readers.dataset_name import DatasetName, newest_version, version_key
+from shardctl.readers.file_text import subfolder_names
 from shardctl.readers.json_text import read_json
 from shardctl.readers.tfds_metadata import FILENAME
 
@@ -70,8 +71,9 @@ def dataset_names(dirs: Iterable[Path]) -> tuple[str, ...]:
 def find_dataset(dirs: Sequence[Path], wanted: DatasetName) -> Path | None:
     """Return the folder of a dataset: the first data dir that has it, the newest version there.
 
-    Without a config TFDS's rule holds (read_only_builder.py, _find_builder_dir): versions right
-    below the name, else those of the config that `.config/metadata.json` names as the default.
+    Without a config TFDS's rule holds (read_only_builder.py, _find_builder_dir): the exact version
+    right below the name; else a version of the config that `.config/metadata.json` names as the
+    default; where it names none, a version right below the name.
 
     Raises:
         DatasetError: no config is given, and the dataset is here in configs of which none is the
@@ -114,12 +116,12 @@ def _find_in(data_dir: Path, wanted: DatasetName) -> Path | None:
     root = data_dir / wanted.name
     if wanted.config is not None:
         return _newest_in(root / wanted.config, wanted.version)
-    found = _newest_in(root, wanted.version)
-    if found is None:
-        default = _default_config(root)
-        if default is not None:
-            found = _newest_in(root / default, wanted.version)
-    return found
+    if wanted.version is not None and version_key(wanted.version):
+        found = _newest_in(root, wanted.version)
+        if found is not None:
+            return found
+    default = _default_config(root)
+    return _newest_in(root if default is None else root / default, wanted.version)
 
 
 def _newest_in(folder: Path, wanted: str | None) -> Path | None:
@@ -142,11 +144,8 @@ def _holds_dataset(folder: Path) -> bool:
 
 
 def _subfolders(folder: Path) -> list[str]:
-    """Return the names of the folders in a folder, in order; none where it cannot be listed."""
+    """Return the names of the folders in a folder; none where it cannot be listed."""
     try:
-        with os.scandir(folder) as entries:
-            return sorted(
-                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
-            )
-    except (OSError, ValueError):
+        return subfolder_names(folder)
+    except DatasetError:
         return []

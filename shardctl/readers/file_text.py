@@ -1,4 +1,4 @@
-"""Small text files from anywhere: read whole, with a bound, and never waited for."""
+"""Text files and folders from anywhere: read whole, with a bound, and never waited for."""
 
 from __future__ import annotations
 
@@ -38,6 +38,30 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
     if len(data) > max_num_bytes:
         raise DatasetError(f"{shown} is larger than {max_num_bytes} bytes, the most read as text")
     return data
+
+
+def subfolder_names(folder: Path) -> list[str]:
+    """Return the names of the folders in a folder, sorted, without hidden ones.
+
+    Raises:
+        DatasetError: the folder is not there or may not be listed.
+    """
+    names = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    if entry.is_dir() and not entry.name.startswith("."):
+                        names.append(entry.name)
+                except OSError:  # links in a circle
+                    continue
+    except OSError as error:
+        what = "no such folder" if isinstance(error, FileNotFoundError) else reason(error)
+        raise DatasetError(f"cannot read {quoted(folder, 200)}: {what}") from error
+    except ValueError as error:
+        message = f"cannot read {quoted(folder, 200)}: no path holds a NUL character"
+        raise DatasetError(message) from error
+    return sorted(names)
 
 
 def reason(error: OSError) -> str:

@@ -11,7 +11,7 @@ from shardctl.core.quoting import choices, printable, quoted
 from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.readers import fields
-from shardctl.readers.file_text import reason
+from shardctl.readers.file_text import subfolder_names
 from shardctl.readers.json_text import read_json
 
 FILENAME = "dataset_info.json"
@@ -84,21 +84,12 @@ def _is_file(path: Path) -> bool:
 
 def _subfolders(folder: Path, *, strict: bool) -> list[Path]:
     try:
-        with os.scandir(folder) as entries:
-            return [
-                folder / entry.name
-                for entry in entries
-                if not entry.name.startswith(".")
-                and ".incomplete" not in entry.name
-                and entry.is_dir()
-            ]
-    except OSError as error:
+        names = subfolder_names(folder)
+    except DatasetError:
         if strict:
-            what = "no such folder" if isinstance(error, FileNotFoundError) else reason(error)
-            raise DatasetError(f"cannot read {quoted(folder, 200)}: {what}") from error
+            raise
         return []
-    except ValueError as error:
-        raise DatasetError(f"cannot read {quoted(folder, 200)}: a NUL in the path") from error
+    return [folder / name for name in names if ".incomplete" not in name]
 
 
 def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:

@@ -1,0 +1,138 @@
+"""Files on disk are held against the metadata: what is missing, extra, miscounted or empty."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from shardctl.core.dataset import Dataset
+from shardctl.readers.catalog import catalog_dataset
+from shardctl.readers.disk import check_files, with_disk_bytes
+from shardctl.readers.tfds_metadata import read_tfds_folder
+from tests.strategies import Recipe, Recorder, count_cases, recipes
+from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    return build_dataset(tmp_path, splits={"train": [3, 0, 5], "test": [2]})
+
+
+def problems(folder: Path) -> list[tuple[str, str | None, str]]:
+    found = check_files(read_tfds_folder(folder))
+    assert all(problem.text.isprintable() for problem in found.problems)
+    return [(problem.kind, problem.split, problem.filename) for problem in found.problems]
+
+
+def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(
+    tmp_path: Path, record_property: Recorder
+) -> None:
+    roots = itertools.count()
+
+    def check(recipe: Recipe) -> None:
+        dataset = read_tfds_folder(build_dataset(tmp_path / str(next(roots)), **recipe.arguments()))
+        found = check_files(dataset)
+        assert found.problems == ()
+        assert found.present == any(split.num_shards for split in dataset.splits)
+        for split in with_disk_bytes(dataset).splits:
+            paths = [Path(*map(str, split.location(i))) for i in range(split.num_shards)]
+            sizes = tuple(os.path.getsize(path) for path in paths)
+            assert (split.shard_bytes or ()) == sizes
+
+    record_property("cases", count_cases(recipes(WRITABLE_FORMATS), check, 60))
+
+
+def test_a_missing_shard_is_named(toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00002-of-00003").unlink()
+    assert problems(toy) == [("missing", "train", "toy-train.tfrecord-00002-of-00003")]
+    sizes = with_disk_bytes(read_tfds_folder(toy)).split("train").shard_bytes
+    assert sizes is not None
+    assert [size is None for size in sizes] == [False, False, True]
+
+
+def test_a_missing_shard_without_examples_is_no_problem(toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00001-of-00003").unlink()
+    assert problems(toy) == []
+
+
+def test_a_split_without_any_file_is_one_problem(toy: Path) -> None:
+    for path in toy.glob("toy-train*"):
+        path.unlink()
+    assert problems(toy) == [("missing", "train", "toy-train.tfrecord-00000-of-00003")]
+
+
+def test_an_extra_shard_is_named(toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00003-of-00003").touch()
+    (toy / "toy-train.tfrecord-000001-of-00003").touch()
+    assert problems(toy) == [
+        ("extra", "train", "toy-train.tfrecord-000001-of-00003"),
+        ("extra", "train", "toy-train.tfrecord-00003-of-00003"),
+    ]
+
+
+def test_a_file_of_no_split_is_extra(toy: Path) -> None:
+    (toy / "toy-valid.tfrecord-00000-of-00001").touch()
+    assert problems(toy) == [("extra", None, "toy-valid.tfrecord-00000-of-00001")]
+
+
+def test_another_count_of_shards_is_named(toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00000-of-00004").touch()
+    found = check_files(read_tfds_folder(toy))
+    assert [(problem.kind, problem.split) for problem in found.problems] == [
+        ("wrong-count", "train")
+    ]
+    assert found.problems[0].text == (
+        "'toy-train.tfrecord-00000-of-00004' is one of 4; "
+        "the metadata has 3 shards of split 'train'"
+    )
+
+
+def test_a_size_of_0_is_a_problem_where_there_should_be_examples(toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00000-of-00003").write_bytes(b"")
+    (toy / "toy-train.tfrecord-00001-of-00003").write_bytes(b"")
+    assert problems(toy) == [("empty", "train", "toy-train.tfrecord-00000-of-00003")]
+
+
+def test_other_files_do_not_matter(toy: Path) -> None:
+    for name in ("notes.txt", "toy-train.array_record-00000-of-00009", "toy-train.tfrecord-x"):
+        (toy / name).touch()
+    (toy / "toy-train.tfrecord-00009-of-00003").mkdir()
+    assert problems(toy) == []
+
+
+def test_links_count_as_the_files_they_lead_to(toy: Path) -> None:
+    first = toy / "toy-train.tfrecord-00000-of-00003"
+    first.rename(toy / "elsewhere")
+    first.symlink_to(toy / "elsewhere")
+    assert problems(toy) == []
+    (toy / "elsewhere").unlink()
+    assert problems(toy) == [("missing", "train", first.name)]
+
+
+def test_shards_in_subfolders_are_found(tmp_path: Path) -> None:
+    template = "{SPLIT}/{SHARD_X_OF_Y}.{FILEFORMAT}"
+    folder = build_dataset(tmp_path, template=template)
+    assert problems(folder) == []
+    (folder / "train" / "00000-of-00004.tfrecord").touch()
+    (folder / "train" / "00000-of-00003.tfrecord").unlink()
+    assert problems(folder) == [
+        ("missing", "train", "00000-of-00003.tfrecord"),
+        ("wrong-count", "train", "00000-of-00004.tfrecord"),
+    ]
+
+
+def nothing_here() -> list[Dataset]:
+    mnist = catalog_dataset("mnist")
+    assert mnist is not None
+    return [mnist]
+
+
+def test_a_dataset_without_files_here_has_no_problems(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, with_files=False)
+    for dataset in (*nothing_here(), read_tfds_folder(folder)):
+        found = check_files(dataset)
+        assert (found.present, found.problems) == (False, ())
+        assert with_disk_bytes(dataset) is dataset

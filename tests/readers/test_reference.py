@@ -1,0 +1,378 @@
+"""A reference leads to one dataset, by the rules of TFDS where TFDS has any."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.core.dataset import Dataset
+from shardctl.errors import DatasetError
+from shardctl.readers.reference import ChosenDataset, choose_dataset, read_dataset
+from tests.strategies import (
+    NUM_FUZZ,
+    Recorder,
+    count_cases,
+    error_line,
+    shard_lengths,
+    split_names,
+    templates,
+)
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder whose data dir holds toy 1.0.0, 1.2.0 and 1.10.0, and other/plain."""
+    root = tmp_path / "home" / "tensorflow_datasets"
+    for version in ("1.0.0", "1.2.0", "1.10.0"):
+        build_dataset(root, version=version, with_files=False)
+    build_dataset(root, name="other", config="plain", with_files=False)
+    return tmp_path / "home"
+
+
+def read(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> Dataset:
+    return read_dataset(refs, env={"HOME": str(home), **env}, cwd=cwd or home)
+
+
+def choose(
+    *refs: str, home: Path, cwd: Path | None = None, data_dir: Path | None = None, **env: str
+) -> ChosenDataset:
+    env = {"HOME": str(home), **env}
+    return choose_dataset(refs, data_dir=data_dir, env=env, cwd=cwd or home)
+
+
+def refusal(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> str:
+    line = error_line(lambda: read(*refs, home=home, cwd=cwd, **env))
+    assert line is not None
+    return line
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("ref", "title"),
+        [
+            ("toy", "toy:1.10.0"),
+            ("Toy", "toy:1.10.0"),
+            ("toy:1.2.0", "toy:1.2.0"),
+            ("toy:1.*.*", "toy:1.10.0"),
+            ("toy:1.2.*", "toy:1.2.0"),
+            ("toy:*.*.0", "toy:1.10.0"),
+            ("toy/1.0.0", "toy:1.0.0"),
+            ("other/plain", "other/plain:1.0.0"),
+            ("other/plain:1.0.0", "other/plain:1.0.0"),
+            ("other/plain/1.0.0", "other/plain:1.0.0"),
+        ],
+    )
+    def test_a_name_finds_the_newest_version_that_matches(
+        self, home: Path, ref: str, title: str
+    ) -> None:
+        dataset = read(ref, home=home)
+        assert dataset.title == title
+        assert dataset.data_dir is not None
+        assert dataset.data_dir.startswith(str(home))
+
+    def test_data_dirs_are_searched_in_order(self, home: Path, tmp_path: Path) -> None:
+        build_dataset(tmp_path / "env", splits={"env": [1]}, with_files=False)
+        build_dataset(tmp_path / "option", splits={"option": [1]}, with_files=False)
+        env = {"HOME": str(home), "TFDS_DATA_DIR": str(tmp_path / "env")}
+        option = str(tmp_path / "option")
+        found = read_dataset(["toy"], data_dir=option, env=env, cwd=home)
+        assert [split.name for split in found.splits] == ["option"]
+        found = read_dataset(["toy"], env=env, cwd=home)
+        assert [split.name for split in found.splits] == ["env"]
+        found = read_dataset(["toy:1.2.0"], data_dir=option, env=env, cwd=home)
+        assert found.data_dir == str(home / "tensorflow_datasets" / "toy" / "1.2.0")
+
+    def test_the_catalog_is_asked_last(self, home: Path) -> None:
+        assert read("mnist", home=home).origin == "built-in catalog"
+        assert read("MNIST:3.*.*", home=home).title == "mnist:3.0.1"
+        assert read("mnist/3.0.1", home=home).title == "mnist:3.0.1"
+        build_dataset(home / "tensorflow_datasets", name="mnist", with_files=False)
+        assert read("mnist", home=home).title == "mnist:1.0.0"
+        assert read("mnist:3.0.1", home=home).origin == "built-in catalog"
+
+    def test_several_configs_without_a_default_are_the_choices(self, home: Path) -> None:
+        build_dataset(home / "tensorflow_datasets", name="other", config="big", with_files=False)
+        line = refusal("other", home=home)
+        assert line.endswith(
+            "'other' has configs, none of them the default; choose one: other/big, other/plain"
+        )
+
+    def test_the_default_config_is_the_one_tfds_wrote_down(self, home: Path) -> None:
+        folder = home / "tensorflow_datasets" / "other" / ".config"
+        folder.mkdir()
+        (folder / "metadata.json").write_text('{"default_config_name": "plain"}')
+        assert read("other", home=home).title == "other/plain:1.0.0"
+
+    def test_names_are_found_as_tfds_finds_them(
+        self, tmp_path: Path, record_property: Recorder
+    ) -> None:
+        """Against builder_from_files, in data dirs of every mix of configs and versions."""
+        roots = itertools.count()
+
+        def check(case: tuple[list[tuple[str | None, str]], str | None, str]) -> None:
+            import tensorflow_datasets as tfds
+
+            prepared, default, ref = case
+            root = tmp_path / str(next(roots))
+            for config, version in prepared:
+                build_dataset(root, config=config, version=version, with_files=False)
+            if default is not None:
+                (root / "toy" / ".config").mkdir(parents=True)
+                text = f'{{"default_config_name": "{default}"}}'
+                (root / "toy" / ".config" / "metadata.json").write_text(text)
+            builder: Any
+            try:
+                builder = tfds.core.read_only_builder.builder_from_files(ref, data_dir=str(root))
+            except tfds.core.registered.DatasetNotFoundError:
+                builder = None
+            try:
+                ours = read_dataset([ref], data_dir=root, env={"HOME": "/none"}, cwd=tmp_path)
+            except DatasetError:
+                assert builder is None
+            else:
+                assert builder is not None
+                assert ours.data_dir == str(builder.data_dir)
+
+        configs = st.sampled_from([None, "a", "b"])
+        numbers = st.sampled_from(["1.0.0", "1.2.0", "1.10.0", "2.0.0"])
+        refs = st.sampled_from(
+            [
+                "toy",
+                "Toy",
+                "toy/a",
+                "toy/b",
+                "toy/c",
+                "toy:1.0.0",
+                "toy:1.*.*",
+                "toy:*.*.*",
+                "toy/a:2.0.0",
+                "toy/b:1.*.0",
+                "toy:3.0.0",
+                "toy/a:1.2.*",
+                "tay",
+            ]
+        )
+        prepared = st.lists(st.tuples(configs, numbers), max_size=5)
+        cases = count_cases(st.tuples(prepared, configs, refs), check, 150)
+        record_property("cases", cases)
+
+    def test_an_unknown_name_says_where_it_looked_and_what_is_close(self, home: Path) -> None:
+        assert refusal("tog", home=home) == (
+            f"no dataset 'tog' in {home}/tensorflow_datasets or the built-in catalog; "
+            "close names: toy"
+        )
+        assert "close names: mnist" in refusal("minst", home=home)
+
+    def test_an_unknown_version_says_which_there_are(self, home: Path) -> None:
+        line = refusal("toy:2.*.*", home=home)
+        assert line.endswith("; there is: toy:1.0.0, toy:1.2.0, toy:1.10.0")
+        assert refusal("mnist:9.9.9", home=home).endswith("; there is: mnist:3.0.1")
+
+
+class TestPaths:
+    def test_a_folder_is_read_and_so_is_one_above_it(self, home: Path) -> None:
+        root = home / "tensorflow_datasets"
+        assert read("tensorflow_datasets/other", home=home).title == "other/plain:1.0.0"
+        assert read(str(root / "toy" / "1.2.0"), home=home).title == "toy:1.2.0"
+        assert read("~/tensorflow_datasets/toy/1.2.0", home=home).title == "toy:1.2.0"
+        assert read(".", home=home, cwd=root / "toy" / "1.2.0").title == "toy:1.2.0"
+        info = str(root / "toy" / "1.2.0" / "dataset_info.json")
+        assert read(info, home=home).title == "toy:1.2.0"
+
+    def test_a_folder_wins_over_a_name_where_it_holds_a_dataset(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        cwd = tmp_path / "work"
+        (cwd / "toy").mkdir(parents=True)
+        assert read("toy", home=home, cwd=cwd).title == "toy:1.10.0"
+        build_dataset(cwd, splits={"here": [1]}, with_files=False)
+        assert [split.name for split in read("toy", home=home, cwd=cwd).splits] == ["here"]
+
+    def test_a_layout_file_is_read(self, home: Path, tmp_path: Path) -> None:
+        for name in ("a.yaml", "b.yml", "c.json"):
+            (tmp_path / name).write_text('{"splits": {"train": {"shard_lengths": [1]}}}')
+            assert read(name, home=home, cwd=tmp_path).title == name[0]
+
+    @pytest.mark.parametrize(
+        ("ref", "said"),
+        [
+            ("gs://bucket/toy", "'gs://bucket/toy': remote paths are not supported yet; describe"),
+            ("s3://bucket/toy", "remote paths are not supported yet; describe the dataset in a"),
+            ("x/toy-train.tfrecord@1024", "record files without metadata are not supported yet"),
+            ("x/toy-train.tfrecord@*", "record files without metadata are not supported yet"),
+            ("x/*.tfrecord*", "record files without metadata are not supported yet"),
+            ("records", "'records' holds record files and no dataset_info.json; such folders are"),
+            ("records/a.tfrecord-00000-of-00001", "record files without metadata are not support"),
+            ("notes.txt", "'notes.txt' is no layout file; their names end in .yaml, .yml, .json"),
+            ("no.yaml", "no file or folder 'no.yaml'"),
+            ("./no", "no file or folder './no'"),
+            ("/no/where", "no file or folder '/no/where'"),
+            ("~/no", "no file or folder '~/no'"),
+            ("empty", "holds no dataset_info.json, nor does a folder below it"),
+            ("./empty", "holds no dataset_info.json, nor does a folder below it"),
+            (
+                "a b",
+                "no dataset 'a b'; a dataset is a folder with dataset_info.json, a layout.yaml",
+            ),
+            ("kaggle:toy", "no dataset 'kaggle:toy'; a dataset is a folder with dataset_info.json"),
+            ("toy/x=1", "no dataset 'toy/x=1'; a dataset is"),
+            ("", "no dataset ''; a dataset is a folder with dataset_info.json"),
+            ("a\0b", "no dataset 'a\\x00b'"),
+            ("\x1b[31m", "'\\x1b[31m'"),
+            ("x" * 5000, "no dataset 'xxxxx"),
+            ("x/" * 5000, "no file or folder 'x/x/"),
+            ("../" * 5000, "'../../../"),
+        ],
+    )
+    def test_what_leads_nowhere_says_what_would(
+        self, home: Path, tmp_path: Path, ref: str, said: str
+    ) -> None:
+        (tmp_path / "records").mkdir()
+        (tmp_path / "records" / "a.tfrecord-00000-of-00001").touch()
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "notes.txt").touch()
+        line = refusal(ref, home=home, cwd=tmp_path)
+        assert said in line
+        assert len(line) < 1500
+
+    def test_any_text_gives_a_dataset_or_one_line_of_error(
+        self, home: Path, record_property: Recorder
+    ) -> None:
+        record_property("cases", count_cases(ref_texts, ref_check(home), 300))
+
+    @pytest.mark.fuzz
+    def test_very_many_texts_give_a_dataset_or_one_line_of_error(
+        self, home: Path, record_property: Recorder
+    ) -> None:
+        record_property("cases", count_cases(ref_texts, ref_check(home), NUM_FUZZ, fuzz=True))
+
+
+ref_texts = st.text(max_size=30) | st.lists(
+    st.sampled_from(["toy", "mnist", "/", ":", "1.0.0", "*", "@", ".", "..", "~", "//", "\0", "["]),
+    max_size=8,
+).map("".join)
+
+
+def ref_check(home: Path) -> Any:
+    def check(ref: str) -> None:
+        if not ref.strip("./~") or ".." in ref:  # whole disks are no test data
+            return
+        error_line(lambda: read(ref, home=home))
+
+    return check
+
+
+class TestSeveral:
+    def test_several_folders_read_as_tfds_reads_them(
+        self, tmp_path: Path, record_property: Recorder
+    ) -> None:
+        """Against builder_from_directories, whose order of splits is random."""
+        roots = itertools.count()
+
+        def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
+            import tensorflow_datasets as tfds
+
+            folders = [
+                build_dataset(
+                    tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
+                )
+                for splits, template in parts
+            ]
+            ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
+            theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
+            assert {
+                split.name: (
+                    list(split.shard_lengths),
+                    split.num_bytes or 0,
+                    [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
+                )
+                for split in ours.splits
+            } == {
+                name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
+                for name, split in theirs.splits.items()
+            }
+            in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
+            assert [split.name for split in ours.splits] == list(in_order)
+            assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
+
+        part = st.tuples(
+            st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates
+        )
+        cases = count_cases(st.lists(part, min_size=1, max_size=4), check, 100)
+        record_property("cases", cases)
+
+    def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:
+        build_dataset(tmp_path, name="second", splits={"train": [7], "new": [1]}, with_files=False)
+        dataset = read("toy:1.2.0", str(tmp_path / "second"), home=home)
+        assert dataset.title == "toy:1.2.0"
+        assert dataset.data_dir == str(home / "tensorflow_datasets" / "toy" / "1.2.0")
+        assert dataset.split("train").shard_lengths == (3, 0, 5, 7)
+        assert dataset.split("train").location(3)[0] == str(tmp_path / "second" / "1.0.0")
+        assert [split.name for split in dataset.splits] == ["train", "new"]
+
+    def test_the_same_reference_twice_is_read_once(self, home: Path) -> None:
+        """`builder_from_directories` keys its folders by their text."""
+        assert read("toy", "toy", home=home) == read("toy", home=home)
+
+    def test_two_file_formats_are_refused(self, home: Path, tmp_path: Path) -> None:
+        build_dataset(tmp_path, name="second", file_format="parquet", with_files=False)
+        line = refusal("toy", str(tmp_path / "second"), home=home)
+        assert "datasets read as one must have one file format" in line
+
+    def test_unknown_sizes_stay_unknown_and_known_ones_add_up(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
+        (tmp_path / "b.yaml").write_text("splits: {train: {shard_lengths: [1], num_bytes: 5}}")
+        for refs, num_bytes in ((["a.yaml", "a.yaml"], None), (["a.yaml", "b.yaml"], 5)):
+            found = read(*refs, home=home, cwd=tmp_path)
+            assert found.split("train").num_bytes == num_bytes
+
+
+class TestChoice:
+    def test_each_source_wins_over_the_next(self, home: Path, tmp_path: Path) -> None:
+        work = build_dataset(tmp_path, name="folder", with_files=False)
+        config = work / "shardctl.yaml"
+        config.write_text("dataset: toy:1.2.0")
+        ref = "other/plain"
+        chosen = choose("toy", home=home, cwd=work, SHARDCTL_DATASET=ref)
+        assert chosen.dataset.title == "toy:1.10.0"
+        chosen = choose(home=home, cwd=work, SHARDCTL_DATASET=ref)
+        assert chosen.dataset.title == "other/plain:1.0.0"
+        assert choose(home=home, cwd=work).dataset.title == "toy:1.2.0"
+        config.unlink()
+        assert choose(home=home, cwd=work, SHARDCTL_DATASET="").dataset.title == "folder:1.0.0"
+        chosen = choose(home=home, cwd=work.parent)
+        assert chosen.dataset.title == "imagenet2012:5.1.0"
+        assert chosen.note == (
+            "no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset"
+        )
+
+    def test_only_the_default_has_a_note(self, home: Path) -> None:
+        assert choose("toy", home=home).note is None
+        assert choose(home=home, SHARDCTL_DATASET="toy").note is None
+
+    def test_paths_in_a_config_start_from_its_folder(self, home: Path, tmp_path: Path) -> None:
+        project = tmp_path / "project"
+        (project / "deep" / "er").mkdir(parents=True)
+        build_dataset(project / "data", name="mine", with_files=False)
+        build_dataset(project / "data", name="yours", splits={"more": [1]}, with_files=False)
+        (project / "shardctl.yaml").write_text("dataset: [data/mine, yours]\ndata_dir: data")
+        chosen = choose(home=home, cwd=project / "deep" / "er")
+        assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
+        assert chosen.config is not None
+        assert chosen.config.path == project / "shardctl.yaml"
+
+    def test_errors_say_where_the_reference_came_from(self, home: Path, tmp_path: Path) -> None:
+        line = error_line(lambda: choose(home=home, SHARDCTL_DATASET="nix"))
+        assert line is not None
+        assert line.startswith("SHARDCTL_DATASET: no dataset 'nix'")
+        (tmp_path / "shardctl.yaml").write_text("dataset: nix")
+        line = error_line(lambda: choose(home=home, cwd=tmp_path))
+        assert line is not None
+        assert line.startswith(f"{tmp_path}/shardctl.yaml: no dataset 'nix'")
