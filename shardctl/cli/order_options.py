@@ -57,6 +57,13 @@ class OrderOptions:
             help="Shuffle the files anew each epoch [default: as TFDS, yes].",
         ),
     ] = None
+    deterministic: Annotated[
+        bool | None,
+        typer.Option(
+            "--deterministic/--no-deterministic",
+            help="ReadConfig.options.deterministic; without it the order is open [default: TFDS's].",
+        ),
+    ] = None
     buffer: Annotated[Any, _number("--buffer", "ds.shuffle(N) after the read.")] = None
     buffer_seed: Annotated[Any, _number("--buffer-seed", "Seed of that shuffle.")] = None
     buffer_reshuffle: Annotated[
@@ -136,7 +143,6 @@ class OrderOptions:
 
 # An option replaces the settings of the file that would contradict it.
 _REPLACES = {
-    "cycle": ("cpus",),
     "reverse": ("file_order",),
     "file_order": ("reverse",),
     "shuffle_seed": ("shuffle_files",),
@@ -148,6 +154,8 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
         for other in _REPLACES.get(name, ()):
             if other not in given:
                 arguments.pop(other, None)
+    if given.get("cycle", "auto") != "auto" and "cpus" not in given:
+        arguments.pop("cpus", None)
 
 
 def _from_config(read: Mapping[str, object], path: Path) -> dict[str, Any]:

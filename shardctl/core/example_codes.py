@@ -11,7 +11,8 @@ import numpy as np
 from shardctl.core.dataset import Dataset
 from shardctl.core.quoting import quoted
 from shardctl.core.read_settings import INT64_MAX
-from shardctl.core.read_table import Int64s
+from shardctl.core.read_table import Int64s, ReadTable
+from shardctl.core.tfds_names import TfdsNames
 from shardctl.errors import UsageError
 
 _TFDS_ID = re.compile(r"(?P<file>.+)__(?P<index>\d{1,19})", re.DOTALL)
@@ -22,7 +23,8 @@ class ExampleCodes:
     """The names of examples: code, `split:id`, `tfds_id`, and the shard they are in.
 
     Where a spec reads one split, the code is the id. Where it reads several, the ids of each
-    follow those of the split before it in the dataset, and an id is written `split:id`.
+    follow those of the split before it in the dataset, and an id is written `split:id`. `given` is
+    what the reader is given: where that lies in several folders, a `tfds_id` names them too.
 
     >>> from shardctl.core.dataset import Split
     >>> from shardctl.core.shard_files import ShardFiles
@@ -33,8 +35,11 @@ class ExampleCodes:
     (['test:1'], ['d-test-00000__1'], 5)
     """
 
-    def __init__(self, dataset: Dataset, splits: Iterable[str]) -> None:
+    def __init__(
+        self, dataset: Dataset, splits: Iterable[str], given: ReadTable | None = None
+    ) -> None:
         self.dataset = dataset
+        self._given = given
         wanted = set(splits)
         self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
         self.bases: Int64s = np.zeros(len(dataset.splits), np.int64)
@@ -79,7 +84,7 @@ class ExampleCodes:
     def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
         """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
         places = self.places(np.asarray(codes, np.int64))
-        names = {i: self.dataset.splits[i].filenames for i in self._splits}
+        names = self._file_names
         return [
             f"{names[split][shard]}__{index}"
             for split, shard, index in zip(*(p.tolist() for p in places), strict=True)
@@ -142,9 +147,21 @@ class ExampleCodes:
         return self._offset_arrays[split]
 
     @cached_property
+    def _file_names(self) -> dict[int, tuple[str, ...]]:
+        """What a tfds_id calls the files of each split."""
+        splits = {index: self.dataset.splits[index] for index in self._splits}
+        names = TfdsNames(self._given, splits)
+        return {index: names.of_split(split) for index, split in splits.items()}
+
+    @cached_property
     def _places_of_files(self) -> dict[str, tuple[int, int]]:
-        return {
+        places = {
             name: (split, shard)
-            for split in self._splits
-            for shard, name in enumerate(self.dataset.splits[split].filenames)
+            for split, names in self._file_names.items()
+            for shard, name in enumerate(names)
         }
+        if self._given is not None and len(places) < sum(map(len, self._file_names.values())):
+            # Files of one name in several folders, one of which is read: that one is meant.
+            rows = zip(self._given.split.tolist(), self._given.shard.tolist(), strict=True)
+            places |= {self._file_names[split][shard]: (split, shard) for split, shard in rows}
+        return places

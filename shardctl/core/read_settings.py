@@ -27,6 +27,7 @@ class ReadSettings:
     block: `ReadConfig.interleave_block_length`.
     shuffle_files, shuffle_seed, reshuffle: `shuffle_files`, `ReadConfig.shuffle_seed` and
         `shuffle_reshuffle_each_iteration`; a seed implies the switch.
+    deterministic: `ReadConfig.options.deterministic`.
     buffer, buffer_seed, buffer_reshuffle: `ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
     global_seed: `tf.random.set_seed`.
     epochs, repeat_files: `ds.repeat(epochs)` after the shuffle; `ReadConfig.repeat_filenames`.
@@ -49,6 +50,7 @@ class ReadSettings:
     shuffle_files: bool | None = None
     shuffle_seed: int | None = None
     reshuffle: bool | None = None
+    deterministic: bool | None = None
     buffer: int | None = None
     buffer_seed: int | None = None
     buffer_reshuffle: bool | None = None
@@ -93,10 +95,10 @@ class ReadSettings:
                 raise UsageError(
                     f"{name} {quoted(value, 24)}: a number from {minimum} to {INT64_MAX} is needed"
                 )
-        if self.buffer is not None and self.buffer != WHOLE_DATASET and self.buffer < 1:
+        if self.buffer not in (None, WHOLE_DATASET) and not 1 <= self.buffer <= INT64_MAX:
             raise UsageError(
-                f"--buffer {quoted(self.buffer, 24)}: a number of examples is needed, at least 1, "
-                "or -2 for the whole dataset"
+                f"--buffer {quoted(self.buffer, 24)}: a number of examples from 1 to {INT64_MAX} "
+                "is needed, or -2 for the whole dataset"
             )
         for name, word, words in (
             ("--host-by", self.host_by, get_args(HostBy)),
@@ -128,42 +130,63 @@ class ReadSettings:
     def check_predictable(self, *, ordered: bool) -> None:
         """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
 
+        Sources: TFDS core/reader.py, _read_files and _verify_read_config_for_ordered_dataset.
+
         Raises:
-            UnpredictableOrderError: no seed; a later pass whose file order depends on timing.
-            UsageError: TFDS's guard for ordered datasets.
+            UnpredictableOrderError: no seed; a map that hands out what is ready first; a later pass
+                whose file order depends on timing.
+            UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
         """
         if ordered:
             self._check_ordered()
+        if self.deterministic is False:
+            raise UnpredictableOrderError(
+                "deterministic=False hands out examples as their decoding ends, in another order "
+                "each run; leave it out, or use --deterministic"
+            )
+        self._check_seeds()
+        if not self.repeat_files:
+            return
+        if self.buffer == WHOLE_DATASET:
+            raise UsageError(
+                "--buffer -2 (the whole dataset) of --repeat-files, which has no end: the buffer "
+                "never fills; give --buffer N"
+            )
+        if self.pass_index:
+            raise UnpredictableOrderError(
+                "--pass after a pass of --repeat-files: that pass has no end, and where it was cut "
+                "leaves the file order to timing; build the dataset anew, which is pass 0"
+            )
+
+    def _check_seeds(self) -> None:
         if self.shuffles_files and self.shuffle_seed is None:
-            raise UnpredictableOrderError(_open_file_order(self.global_seed))
+            if self.global_seed is None:
+                raise UnpredictableOrderError(
+                    "--shuffle-files without a seed has another order in each run; "
+                    "give --shuffle-seed N"
+                )
+            if not self.deterministic:
+                raise UnpredictableOrderError(
+                    "--shuffle-files with a global seed only: TFDS then interleaves with "
+                    "deterministic=False, so the order of the examples depends on timing; give "
+                    "--shuffle-seed N, or --deterministic where ReadConfig.options says so"
+                )
         if self.buffer is not None and self.buffer_seed is None and self.global_seed is None:
             raise UnpredictableOrderError(
                 "--buffer without a seed has another order in each run; "
                 "give --buffer-seed N, or --global-seed N where tf.random.set_seed(N) is called"
-            )
-        if self.repeat_files and self.pass_index:
-            raise UnpredictableOrderError(
-                "--pass after a pass of --repeat-files: that pass has no end, and where it was cut "
-                "leaves the file order to timing; build the dataset anew, which is pass 0"
             )
 
     def _check_ordered(self) -> None:
         reasons = []
         if self.shuffles_files:
             reasons.append("--shuffle-files")
-        if self.cycle_length(ordered=True) != 1:
-            reasons.append("a --cycle other than 1")
+        # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
+        if self.cycle not in (None, 1):
+            reasons.append(f"--cycle {self.cycle}")
         if reasons:
             raise UsageError(
-                f"this is an ordered dataset (disable_shuffling=True): TFDS refuses "
-                f"{' and '.join(reasons)}, because examples would not be read in order"
+                "this is an ordered dataset (disable_shuffling=True): TFDS refuses "
+                f"{' and '.join(reasons)}, because examples would not be read in order; "
+                "without them it is read shard by shard"
             )
-
-
-def _open_file_order(global_seed: int | None) -> str:
-    if global_seed is None:
-        return "--shuffle-files without a seed has another order in each run; give --shuffle-seed N"
-    return (
-        "--shuffle-files with a global seed only: TFDS then reads with deterministic=False, so the "
-        "order of the examples depends on timing; give --shuffle-seed N"
-    )

@@ -24,11 +24,14 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     """
     shuffles, buffers = settings.shuffles_files, settings.buffer is not None
     return {
+        # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
         "cycle": settings.cycle_length(ordered=ordered),
+        "cpus": None,
         "block": settings.block,
         "shuffle_files": shuffles,
         "shuffle_seed": settings.shuffle_seed if shuffles else None,
         "reshuffle": settings.reshuffle is not False if shuffles else None,
+        "deterministic": settings.deterministic,
         "buffer": settings.buffer,
         "buffer_seed": settings.buffer_seed,
         "buffer_reshuffle": settings.buffer_reshuffle is not False if buffers else None,
@@ -95,7 +98,10 @@ def _cycle(value: object, what: str) -> object:
 
 
 def _host(value: object, what: str) -> Host:
-    return Host.parse(_word(value, what))
+    try:
+        return Host.parse(_word(value, what))
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from None
 
 
 def _files(value: object, what: str) -> tuple[str, ...]:
@@ -111,6 +117,7 @@ _KINDS: dict[str, Callable[[object, str], object]] = {
     "shuffle_files": _flag,
     "shuffle_seed": _whole,
     "reshuffle": _flag,
+    "deterministic": _flag,
     "buffer": _whole,
     "buffer_seed": _whole,
     "buffer_reshuffle": _flag,

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.order import Order
+from shardctl.core.quoting import quoted
 from shardctl.core.read_table import Int64s
 from shardctl.core.shuffle_buffer import LOOKBACK_BUFFERS
 from shardctl.errors import UsageError
@@ -64,8 +65,8 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     filenames = {i: order.dataset.splits[i].filenames for i in np.unique(splits).tolist()}
     columns = (positions, epochs, splits, shards, indices)
     matches = []
-    for name, position, epoch, split, shard, index in zip(
-        names, *(column.tolist() for column in columns), strict=True
+    for name, tfds_id, position, epoch, split, shard, index in zip(
+        names, order.codes.tfds_ids(codes), *(column.tolist() for column in columns), strict=True
     ):
         filename = filenames[split][shard]
         matches.append(
@@ -74,7 +75,7 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
                 epoch=epoch,
                 step=None if batch is None else position // batch,
                 id=name,
-                tfds_id=f"{filename}__{index}",
+                tfds_id=tfds_id,
                 filename=filename,
                 index_in_shard=index,
                 index_in_batch=None if batch is None else position % batch,
@@ -117,9 +118,9 @@ def _num_replayed(order: Order, matches: Sequence[Match]) -> int:
     """Return the steps between the positions, where they are near, or before each, where far."""
     if order.num_buffered is None or not matches:
         return 0
-    reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.epoch_size)
+    reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
     positions = np.unique([match.position for match in matches])
-    in_epoch = positions % order.epoch_size
+    in_epoch = positions % order.stream_size
     gaps = np.diff(positions, prepend=positions[0] - in_epoch[0] - 1)
     return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
 
@@ -162,5 +163,5 @@ def _number(kind: Kind, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise UsageError(f"{kind} {value!r:.80}: a number from 0 is needed")
+        raise UsageError(f"--{kind} {quoted(value)}: a number from 0 is needed")
     return number
