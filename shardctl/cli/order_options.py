@@ -61,7 +61,7 @@ class OrderOptions:
         bool | None,
         typer.Option(
             "--deterministic/--no-deterministic",
-            help="ReadConfig.options.deterministic; without it the order is open [default: TFDS's].",
+            help="ReadConfig.options.deterministic; off leaves the order open [default: TFDS's].",
         ),
     ] = None
     buffer: Annotated[Any, _number("--buffer", "ds.shuffle(N) after the read.")] = None

@@ -18,7 +18,6 @@ from shardctl.core.interleave import Interleave
 from shardctl.core.read_settings import INT64_MAX, WHOLE_DATASET, ReadSettings
 from shardctl.core.read_table import Int64s
 from shardctl.core.shuffle_buffer import ShuffleReplay, shuffle_permutation
-from shardctl.core.shuffle_seeds import KernelSeeds
 from shardctl.core.shuffled_reads import shuffled_codes
 from shardctl.errors import UsageError
 
