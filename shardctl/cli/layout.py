@@ -1,0 +1,58 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl layout`: the shards of a dataset's splits."""
+
+from typing import Annotated
+
+import typer
+
+from shardctl.cli import completion
+from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.output import check_format, screen, warn, write
+from shardctl.cli.source import chosen_dataset
+
+
+def layout(
+    source: DatasetOptions,
+    out: OutputOptions,
+    splits: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SPLIT",
+            help="Splits to show [default: all].",
+            autocompletion=completion.splits,
+        ),
+    ] = None,
+    every_row: Annotated[
+        bool, typer.Option("--all", help="Show every shard in the table.")
+    ] = False,
+) -> None:
+    """Show the shards of each split: how many examples and bytes, which ids, how even.
+
+    Bytes are those of the files where they are here, else what the metadata states. Files that
+    disagree with the metadata are named in warnings. Imbalance is the largest shard over the mean
+    one: 1 where all are equal, 2 where the largest holds twice its share.
+
+    Example: shardctl layout train -d imagenet2012
+    """
+    from shardctl.planning.layout import layout as lay_out
+    from shardctl.readers.disk import check_files, with_disk_bytes
+    from shardctl.rendering import documents
+    from shardctl.rendering import layout as rendering
+    from shardctl.rendering.quantities import first_few
+
+    check_format(out.format, "table", "json", "yaml", "csv")
+    dataset = chosen_dataset(source)
+    files = check_files(dataset)
+    shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
+    names = {None, *(split.split.name for split in shown.splits)}
+    problems = [problem.text for problem in files.problems if problem.split in names]
+    warn(first_few(problems))
+    if out.format == "table":
+        text = rendering.layout_table(shown, screen(out.output), every_row=every_row)
+    elif out.format == "csv":
+        text = documents.to_csv(rendering.CSV_HEADER, rendering.layout_rows(shown))
+    elif out.format == "json":
+        text = documents.to_json(rendering.layout_document(shown))
+    else:
+        text = documents.to_yaml(rendering.layout_document(shown))
+    write(text, out.output)

@@ -1,0 +1,161 @@
+"""Which shards make up a split, how large is each, and how evenly do they share the examples?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from math import isqrt
+from typing import Literal, NamedTuple
+
+from shardctl.core.dataset import Dataset, Split
+from shardctl.core.quoting import choices, quoted
+from shardctl.errors import UsageError
+
+BytesFrom = Literal["disk", "metadata"]
+
+
+class Shard(NamedTuple):
+    """One shard: its ids are [first_id, first_id + num_examples).
+
+    `first_id` of an empty shard is where its ids would begin; `num_bytes` is the size of the file,
+    None where it is not here. A tuple, since a million of these are made in a third of the time.
+    """
+
+    shard_index: int
+    filename: str
+    first_id: int
+    num_examples: int
+    num_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Balance:
+    """How evenly the shards share the examples, counted in examples; empty shards count.
+
+    `imbalance` is max / mean, the load imbalance factor of parallel computing: 1.0 for shards of
+    the same size, 2.0 where the largest holds twice its share. None without shards, and
+    `imbalance` also without examples.
+    """
+
+    min: int | None
+    max: int | None
+    mean: float | None
+    imbalance: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitLayout:
+    """The shards of one split, and what they come to."""
+
+    split: Split
+
+    @property
+    def bytes_from(self) -> BytesFrom | None:
+        """Where `num_bytes` is known from, None where it is unknown.
+
+        The files speak when each that holds examples is here, else the metadata.
+        """
+        sizes = self.split.shard_bytes
+        if sizes is not None and all(
+            size is not None or not length
+            for size, length in zip(sizes, self.split.shard_lengths, strict=True)
+        ):
+            return "disk"
+        return None if self.split.num_bytes is None else "metadata"
+
+    @cached_property
+    def num_bytes(self) -> int | None:
+        """Bytes of all shards: the sizes of the files, or else the total that the metadata states.
+
+        The two differ by what a file format adds to its examples.
+        """
+        if self.bytes_from == "disk":
+            return sum(size or 0 for size in self.split.shard_bytes or ())
+        return self.split.num_bytes
+
+    @cached_property
+    def balance(self) -> Balance:
+        """How evenly the shards share the examples.
+
+        >>> SplitLayout(split=Split(name="train", shard_lengths=(3, 0, 5, 4))).balance
+        Balance(min=0, max=5, mean=3.0, imbalance=1.6666666666666667)
+        """
+        lengths, total = self.split.shard_lengths, self.split.num_examples
+        if not lengths:
+            return Balance(min=None, max=None, mean=None, imbalance=None)
+        return Balance(
+            min=min(lengths),
+            max=max(lengths),
+            mean=total / len(lengths),
+            imbalance=max(lengths) * len(lengths) / total if total else None,
+        )
+
+    @cached_property
+    def even_host_counts(self) -> tuple[int, ...]:
+        """Numbers of hosts among which the shards divide without a remainder, ascending.
+
+        >>> test = Split.even(name="test", num_examples=90, num_shards=12)
+        >>> SplitLayout(split=test).even_host_counts
+        (1, 2, 3, 4, 6, 12)
+        """
+        count = self.split.num_shards
+        small = [number for number in range(1, isqrt(count) + 1) if count % number == 0]
+        large = [count // number for number in reversed(small)]
+        return tuple(dict.fromkeys(small + large))
+
+    def shards(self, start: int = 0, stop: int | None = None) -> Iterator[Shard]:
+        """Return shards [start, stop), all of them unless told otherwise."""
+        split = self.split
+        stop = split.num_shards if stop is None else stop
+        columns = (
+            range(start, stop),
+            split.filenames_between(start, stop),
+            split.offsets[start:stop],
+            split.shard_lengths[start:stop],
+            repeat(None, stop - start)
+            if split.shard_bytes is None
+            else split.shard_bytes[start:stop],
+        )
+        return map(Shard._make, zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The layout of some splits of a dataset, in the order asked."""
+
+    dataset: Dataset
+    splits: tuple[SplitLayout, ...]
+
+
+def layout(dataset: Dataset, *splits: str) -> Layout:
+    """Return the layout of the splits named, each once; of all splits for no name or `all`.
+
+    Raises:
+        UsageError: no such split, or a subsplit; the message lists the splits there are.
+
+    >>> from shardctl.core.shard_files import ShardFiles
+    >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
+    >>> train = Split.even(name="train", num_examples=10, num_shards=3, files=(files,))
+    >>> found = layout(Dataset(name="d", splits=(train,)), "train")
+    >>> [(shard.filename, shard.first_id, shard.num_examples) for shard in found.splits[0].shards()]
+    [('d-train-00000', 0, 3), ('d-train-00001', 3, 4), ('d-train-00002', 7, 3)]
+    """
+    chosen: dict[str, Split] = {}
+    for name in splits or ("all",):
+        named = dataset.splits if name == "all" else (_split(dataset, name),)
+        chosen.update((split.name, split) for split in named)
+    return Layout(
+        dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen.values())
+    )
+
+
+def _split(dataset: Dataset, name: str) -> Split:
+    known = [split.name for split in dataset.splits]
+    if name not in known and ("[" in name or "+" in name):
+        raise UsageError(
+            f"{quoted(name)} is a subsplit, which plan resolves; "
+            f"a layout is that of whole splits: {choices(known)}"
+        )
+    return dataset.split(name)

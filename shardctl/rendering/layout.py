@@ -1,0 +1,131 @@
+"""A layout as tables for people, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.planning.layout import Layout, Shard, SplitLayout
+from shardctl.rendering.documents import Document, head
+from shardctl.rendering.quantities import counted, first_and_last, human_bytes
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, paragraph, table
+
+_SHARDS = 6  # shards of one split shown unless all are asked for: half of them first, half last
+
+_SUMMARY = (
+    Column(heading="split", align="left"),
+    Column(heading="examples"),
+    Column(heading="shards"),
+    Column(heading="bytes"),
+    Column(heading="smallest"),
+    Column(heading="largest"),
+    Column(heading="mean"),
+    Column(heading="imbalance"),
+)
+_FACTS = (
+    Column(heading="file", align="left"),
+    Column(heading="first id"),
+    Column(heading="last id"),
+    Column(heading="examples"),
+)
+_BYTES = Column(heading="bytes")
+_LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
+_BYTES_FROM = {"disk": "bytes on disk", "metadata": "bytes by metadata", None: "bytes unknown"}
+
+_RECORD = ("index", "filename", "first_id", "num_examples", "num_bytes")  # the fields of a Shard
+
+CSV_HEADER = ("split", *_RECORD)
+
+
+def layout_table(layout: Layout, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+    """Yield a summary of the splits, then the first and last shards of each, or all of them."""
+    dataset = layout.dataset
+    sources = dict.fromkeys(_BYTES_FROM[split.bytes_from] for split in layout.splits)
+    where = dataset.data_dir or dataset.origin
+    said = f", {next(iter(sources))}" if len(sources) == 1 else ""
+    yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}{said}", screen, style="bold")
+    rows = [_summary(split, name_source=len(sources) > 1) for split in layout.splits]
+    yield table(_SUMMARY, rows, screen)
+    yield paragraph(_LEGEND, screen)
+    for split in layout.splits:
+        yield "\n"
+        yield from _shard_table(split, screen, None if every_row else _SHARDS)
+
+
+def _summary(split: SplitLayout, *, name_source: bool) -> Sequence[str]:
+    balance = split.balance
+    num_bytes = "unknown" if split.num_bytes is None else human_bytes(split.num_bytes)
+    if name_source and split.bytes_from is not None:
+        num_bytes += _BYTES_FROM[split.bytes_from].removeprefix("bytes")
+    return (
+        split.split.name,
+        f"{split.split.num_examples:,}",
+        f"{split.split.num_shards:,}",
+        num_bytes,
+        "-" if balance.min is None else f"{balance.min:,}",
+        "-" if balance.max is None else f"{balance.max:,}",
+        "-" if balance.mean is None else f"{balance.mean:,.1f}",
+        "-" if balance.imbalance is None else f"{balance.imbalance:.3f}",
+    )
+
+
+def _shard_table(split: SplitLayout, screen: Screen, keep: int | None) -> Iterator[str]:
+    num_shards = split.split.num_shards
+    yield paragraph(f"{split.split.name}: {counted(num_shards, 'shard')}", screen, style="bold")
+    if not num_shards:
+        return
+    if keep is None or num_shards <= keep + 1:
+        rows = list(map(_facts, split.shards()))
+    else:
+        first = map(_facts, split.shards(0, keep - keep // 2))
+        last = map(_facts, split.shards(num_shards - keep // 2))
+        gap = [f"… {num_shards - keep:,} more", *[""] * len(_FACTS)]
+        rows = [*first, gap, *last]
+    columns = [*_FACTS, _BYTES]
+    if split.split.shard_bytes is None:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    yield table(columns, rows, screen)
+    hosts = first_and_last(split.even_host_counts)
+    yield paragraph(f"divides evenly among this many hosts: {hosts}", screen)
+
+
+def _facts(shard: Shard) -> Sequence[str]:
+    if shard.num_bytes is not None:
+        num_bytes = human_bytes(shard.num_bytes)
+    else:
+        num_bytes = "missing" if shard.num_examples else "-"
+    return (
+        shard.filename,
+        str(shard.first_id),
+        str(shard.first_id + shard.num_examples - 1) if shard.num_examples else "-",
+        str(shard.num_examples),
+        num_bytes,
+    )
+
+
+def layout_document(layout: Layout) -> Document:
+    """Return the document of the command line's contract: every shard of every split."""
+    splits = [
+        {
+            "name": split.split.name,
+            "num_examples": split.split.num_examples,
+            "num_shards": split.split.num_shards,
+            "num_bytes": split.num_bytes,
+            "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
+            "balance": {
+                "min": split.balance.min,
+                "max": split.balance.max,
+                "mean": split.balance.mean,
+                "imbalance": split.balance.imbalance,
+            },
+        }
+        for split in layout.splits
+    ]
+    return {**head("layout", layout.dataset), "splits": splits}
+
+
+def layout_rows(layout: Layout) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each shard."""
+    for split in layout.splits:
+        for shard in split.shards():
+            yield (split.split.name, *shard)

@@ -1,0 +1,57 @@
+"""Quantities as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def human_bytes(num_bytes: int) -> str:
+    """Return a number of bytes in the largest unit of which there is one or more.
+
+    >>> human_bytes(523), human_bytes(146999114192), human_bytes(2**20 - 1)
+    ('523 B', '136.9 GiB', '1.0 MiB')
+    """
+    if num_bytes < 1024:
+        return f"{num_bytes} B"
+    amount = num_bytes / 1024
+    for unit in _UNITS[:-1]:
+        if amount < 1023.95:  # what rounds to 1024.0 belongs to the next unit
+            return f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} {_UNITS[-1]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, which takes an s where it is not one.
+
+    >>> counted(1, "shard"), counted(1024, "shard"), counted(0, "shard")
+    ('1 shard', '1,024 shards', '0 shards')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def first_and_last(numbers: Sequence[int], keep: int = 8) -> str:
+    """Return numbers in words, without the middle of many; ungrouped, since commas divide them.
+
+    >>> first_and_last([1, 2, 4]), first_and_last(range(1, 12), 6)
+    ('1, 2, 4', '1, 2, 3, 4, … 10, 11')
+    """
+    if len(numbers) <= keep + 1:
+        return ", ".join(map(str, numbers))
+    tail = keep // 3
+    first = ", ".join(map(str, numbers[: keep - tail]))
+    last = ", ".join(map(str, numbers[len(numbers) - tail :]))
+    return f"{first}, … {last}"
+
+
+def first_few(lines: Sequence[str], keep: int = 5) -> list[str]:
+    """Return the first lines, then one that counts the rest.
+
+    >>> first_few(["a", "b", "c", "d"], 2)
+    ['a', 'b', 'and 2 more']
+    """
+    if len(lines) <= keep + 1:
+        return list(lines)
+    return [*lines[:keep], f"and {len(lines) - keep} more"]

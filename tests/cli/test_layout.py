@@ -1,0 +1,119 @@
+"""`shardctl layout`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    return build_dataset(tmp_path / "data", splits={"train": [3, 4, 5], "test": [2, 0]})
+
+
+def test_imagenet_is_a_summary_and_its_first_and_last_shards(shardctl: Shardctl) -> None:
+    ran = shardctl("layout", "-d", "imagenet2012", "train", "test")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    shown = ran.stdout.splitlines()
+    assert shown[0] == "imagenet2012:5.1.0: tfrecord, built-in catalog, bytes by metadata"
+    assert shown[2].split()[:5] == ["train", "1,281,167", "1,024", "136.9", "GiB"]
+    assert shown[3].split()[:5] == ["test", "100,000", "128", "12.7", "GiB"]
+    assert "divides evenly among this many hosts: 1, 2, 4, 8, 16, 32, … 512, 1024" in shown
+    assert len(shown) < 30
+
+
+def test_all_shows_every_shard(shardctl: Shardctl) -> None:
+    ran = shardctl("layout", "-d", "imagenet2012", "train", "--all")
+    assert ran.stdout.count("imagenet2012-train.tfrecord-") == 1024
+
+
+def test_programs_get_every_shard_and_its_size(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("layout", "-d", toy, "-f", "json")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    document = json.loads(ran.stdout)
+    assert [document["format_version"], document["kind"]] == [1, "layout"]
+    assert document["dataset"]["data_dir"] == str(toy)
+    sizes = {file.name: file.stat().st_size for file in toy.iterdir()}
+    train, test = (
+        next(split for split in document["splits"] if split["name"] == name)
+        for name in ("train", "test")
+    )
+    for split in (train, test):
+        assert [shard["num_bytes"] for shard in split["shards"]] == [
+            sizes[shard["filename"]] for shard in split["shards"]
+        ]
+        assert split["num_bytes"] == sum(shard["num_bytes"] for shard in split["shards"])
+    assert [shard["first_id"] for shard in train["shards"]] == [0, 3, 7]
+    assert train["balance"] == {"min": 3, "max": 5, "mean": 4.0, "imbalance": 1.25}
+    assert test["balance"] == {"min": 0, "max": 2, "mean": 1.0, "imbalance": 2.0}
+
+
+def test_files_that_disagree_with_the_metadata_are_warnings(shardctl: Shardctl, toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00000-of-00003").unlink()
+    (toy / "toy-train.tfrecord-00001-of-00003").write_bytes(b"")
+    (toy / "toy-train.tfrecord-00003-of-00003").write_bytes(b"x")
+    (toy / "toy-test.tfrecord-00000-of-00009").write_bytes(b"x")
+    ran = shardctl("layout", "-d", toy)
+    assert ran.exit_code == 0
+    warnings = ran.stderr.splitlines()
+    assert all(line.startswith("warning: ") for line in warnings)
+    for words in (
+        "'toy-train.tfrecord-00000-of-00003' is missing",
+        "'toy-train.tfrecord-00001-of-00003' has 0 bytes",
+        "'toy-train.tfrecord-00003-of-00003' is one too many",
+        "'toy-test.tfrecord-00000-of-00009' is one of 9",
+    ):
+        assert sum(words in line for line in warnings) == 1
+    assert "missing" in ran.stdout
+
+
+def test_warnings_are_about_the_splits_asked_for(shardctl: Shardctl, toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00000-of-00003").unlink()
+    assert shardctl("layout", "-d", toy, "test").stderr == ""
+    assert "is missing" in shardctl("layout", "-d", toy, "train").stderr
+
+
+def test_many_warnings_are_a_handful_and_a_count(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "data", splits={"train": [1] * 20})
+    for index in range(12):
+        (folder / f"toy-train.tfrecord-{index:05}-of-00020").unlink()
+    warnings = shardctl("layout", "-d", folder).stderr.splitlines()
+    assert len(warnings) == 6
+    assert warnings[-1] == "warning: and 7 more"
+
+
+def test_a_dataset_without_its_files_is_no_disagreement(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "data", with_files=False)
+    ran = shardctl("layout", "-d", folder)
+    assert ran.stderr == ""
+    assert "bytes by metadata" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "error: no split 'trian' in toy:1.0.0; it has: "),
+        (["train[:1]"], "error: 'train[:1]' is a subsplit, which plan resolves; "),
+        (["-f", "xml"], "error: no format 'xml' here; choose from table, json, yaml, csv"),
+    ],
+)
+def test_bad_usage_is_one_line_and_no_output(
+    shardctl: Shardctl, toy: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    output = tmp_path / "out"
+    ran = shardctl("layout", "-d", toy, "-o", output, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(message)
+    assert ran.stderr.count("\n") == 1
+    assert not output.exists()
+
+
+def test_output_goes_to_a_file(shardctl: Shardctl, toy: Path, tmp_path: Path) -> None:
+    ran = shardctl("layout", "-d", toy, "-f", "csv", "-o", tmp_path / "out.csv")
+    assert ran.stdout == ""
+    assert (tmp_path / "out.csv").read_text() == shardctl("layout", "-d", toy, "-f", "csv").stdout
