@@ -17,7 +17,7 @@ def layout(
     splits: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SPLIT",
+            metavar="SPLIT...",
             help="Splits to show [default: all].",
             autocompletion=completion.splits,
         ),
