@@ -1,0 +1,285 @@
+"""What hosts read, as tables for people, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from shardctl.planning.hosts import Comparison, HostsPlan, Load, Strategy
+from shardctl.planning.hosts_advice import advice, reason, spread
+from shardctl.rendering.documents import Document, head
+from shardctl.rendering.quantities import counted, human_bytes
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, elided, paragraph, table
+
+_ROWS = 8  # hosts shown of one strategy unless all are asked for
+
+_PER_HOST = ("host", "examples", "bytes", "files", "batches")
+_SWEEP = ("hosts", "serves best", "even read", "even", "files", "idle", "examples read")
+_SWEEP_LEGEND = (
+    "read: times the data is read; even and files: imbalance, examples of the busiest host / mean; "
+    "idle: hosts without a file under files; * refused by TFDS"
+)
+
+CSV_HEADER = ("strategy", "index", "num_examples", "num_bytes", "num_files", "num_batches")
+SWEEP_CSV_HEADER = (
+    "num_hosts",
+    "recommended",
+    "strategy",
+    "read_amplification",
+    "imbalance",
+    "idle_hosts",
+    "shared_files",
+    "min_examples",
+    "max_examples",
+    "min_batches",
+    "max_batches",
+)
+
+
+def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+    """Yield the strategies side by side, which serves best and why, then the hosts under it."""
+    comparison = plan.comparisons[0]
+    yield paragraph(_title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
+    columns = [Column(heading="", align="left")]
+    columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
+    yield table(columns, list(_measures(comparison, plan)), screen)
+    for strategy in comparison.strategies:
+        if strategy.refusal is not None:
+            yield paragraph(f"* {strategy.name}: {strategy.refusal}", screen)
+    best = comparison.recommended
+    named = "none" if best is None else best.name
+    yield paragraph(f"serves best: {named}, {reason(comparison)}", screen)
+    for line in advice(comparison, plan.settings):
+        yield paragraph(f"- {line}", screen)
+    shown = comparison.strategies if every_row else [best] if best is not None else []
+    for strategy in shown:
+        yield "\n"
+        yield from _host_table(strategy, screen, None if every_row else _ROWS)
+
+
+def _title(plan: HostsPlan, hosts: str) -> str:
+    settings = plan.settings
+    title = f"{plan.spec} in {plan.dataset.title}, {hosts}"
+    if settings.batch is not None:
+        title += f", batches of {settings.batch:,}"
+        title += " without the remainder" if settings.drop_remainder else ""
+        title += f" over {settings.epochs:,} epochs" if settings.epochs > 1 else ""
+    return title
+
+
+def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]]:
+    """Yield a row a measure: its name, and its value under each strategy."""
+    rows: list[tuple[str, Callable[[Strategy], str]]] = [
+        ("examples a host", lambda s: spread(s.num_examples)),
+        ("bytes a host", lambda s: _byte_spread(s.num_bytes)),
+        ("files a host", lambda s: spread(s.num_files)),
+    ]
+    if plan.settings.batch is not None:
+        rows.append(("batches a host", lambda s: spread(s.num_batches) if s.num_batches else "-"))
+    rows += [
+        ("times read", lambda s: _number(s.read_amplification, 3)),
+        ("imbalance", lambda s: _number(s.imbalance, 3)),
+        ("idle hosts", lambda s: f"{s.idle_hosts:,}" + ("*" if s.refusal else "")),
+        ("shared files", lambda s: f"{s.shared_files:,}"),
+        ("straggler, examples", lambda s: _straggler(s.num_examples)),
+        ("straggler, bytes", lambda s: _straggler(s.num_bytes)),
+    ]
+    if plan.settings.shuffles_files:
+        rows.append(("one file permutation", lambda s: _yes_or_no(s.same_permutation)))
+    for name, measure in rows:
+        yield (name, *map(measure, comparison.strategies))
+
+
+def _byte_spread(load: Load | None) -> str:
+    if load is None:
+        return "unknown"
+    least, most = human_bytes(load.min), human_bytes(load.max)
+    if least == most:
+        return most
+    least, _, unit = least.partition(" ")
+    return f"{least} to {most}" if most.endswith(unit) else f"{least} {unit} to {most}"
+
+
+def _straggler(load: Load | None) -> str:
+    """Return the host with the most and how far it is above the mean; `-` where none stands out."""
+    if load is None or load.imbalance is None or load.min == load.max:
+        return "-"
+    return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.2f}%"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _yes_or_no(value: bool | None) -> str:
+    return "open" if value is None else "yes" if value else "no"
+
+
+def _host_table(strategy: Strategy, screen: Screen, keep: int | None) -> Iterator[str]:
+    yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
+    rows = [
+        (str(index), f"{examples:,}", _bytes(num_bytes), f"{files:,}", _count(batches))
+        for index, examples, num_bytes, files, batches in _records(strategy)
+    ]
+    columns = [Column(heading=heading) for heading in _PER_HOST]
+    if strategy.batches is None:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]  # type: ignore[misc]  # shorter
+    yield table(columns, elided(rows, keep), screen)
+
+
+def _bytes(num_bytes: int | None) -> str:
+    return "unknown" if num_bytes is None else human_bytes(num_bytes)
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _records(strategy: Strategy) -> Iterator[tuple[int, int, int | None, int, int | None]]:
+    """Yield (index, examples, bytes, files, batches) of each host."""
+    columns = strategy.columns
+    if columns is None:
+        return
+    size = len(columns.num_examples)
+    num_bytes = [None] * size if columns.num_bytes is None else columns.num_bytes.tolist()
+    batches = [None] * size if strategy.batches is None else strategy.batches.tolist()
+    yield from zip(
+        range(size),
+        columns.num_examples.tolist(),
+        num_bytes,
+        columns.num_files.tolist(),
+        batches,
+        strict=True,
+    )
+
+
+def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
+    """Yield a line for each number of hosts."""
+    numbers = counted(len(plan.comparisons), "number") + " of hosts"
+    yield paragraph(_title(plan, numbers), screen, style="bold")
+    columns = [Column(heading=heading) for heading in _SWEEP]
+    with_batches = plan.settings.batch is not None
+    if with_batches:
+        columns.append(Column(heading="batches"))
+    rows = []
+    for comparison in plan.comparisons:
+        even, files, examples = comparison.strategies
+        best = comparison.recommended
+        row = [
+            str(comparison.num_hosts),
+            "none" if best is None else best.name,
+            _number(even.read_amplification, 2) + ("*" if even.refusal else ""),
+            _number(even.imbalance, 3),
+            _number(files.imbalance, 3) + ("*" if files.refusal else ""),
+            f"{files.idle_hosts:,}",
+            _number(examples.read_amplification, 2),
+        ]
+        if with_batches:
+            row.append("-" if best is None or not best.num_batches else spread(best.num_batches))
+        rows.append(row)
+    yield table(columns, rows, screen)
+    legend = _SWEEP_LEGEND + ("; batches under what serves best" if with_batches else "")
+    yield paragraph(legend, screen)
+
+
+def hosts_document(plan: HostsPlan) -> Document:
+    """Return the document of the command line's contract for one number of hosts."""
+    comparison = plan.comparisons[0]
+    best = comparison.recommended
+    return {
+        **head("hosts", plan.dataset),
+        "spec": plan.spec,
+        "num_hosts": comparison.num_hosts,
+        "batch": plan.settings.batch,
+        "strategies": [_strategy(strategy) for strategy in comparison.strategies],
+        "recommended": None if best is None else best.name,
+        "reason": reason(comparison),
+        "even_shard_counts": list(comparison.even_shard_counts),
+        "advice": list(advice(comparison, plan.settings)),
+    }
+
+
+def _strategy(strategy: Strategy) -> Document:
+    names = CSV_HEADER[1:]
+    return {
+        "name": strategy.name,
+        "hosts": [dict(zip(names, record, strict=True)) for record in _records(strategy)],
+        **_summary(strategy),
+    }
+
+
+def _summary(strategy: Strategy) -> Document:
+    return {
+        "read_amplification": strategy.read_amplification,
+        "imbalance": strategy.imbalance,
+        "idle_hosts": strategy.idle_hosts,
+        "shared_files": strategy.shared_files,
+        "stragglers": {
+            "examples": _load(strategy.num_examples),
+            "bytes": _load(strategy.num_bytes),
+        },
+        "equal_batches": None if strategy.num_batches is None else not strategy.is_uneven,
+        "same_permutation": strategy.same_permutation,
+        "refusal": strategy.refusal,
+    }
+
+
+def _load(load: Load | None) -> Document | None:
+    if load is None:
+        return None
+    return {
+        "index": load.straggler,
+        "min": load.min,
+        "max": load.max,
+        "total": load.total,
+        "imbalance": load.imbalance,
+    }
+
+
+def sweep_document(plan: HostsPlan) -> Document:
+    """Return the document of a sweep: an entry for each number of hosts, without single hosts."""
+    entries = [
+        {
+            "num_hosts": comparison.num_hosts,
+            "recommended": comparison.recommended.name if comparison.recommended else None,
+            "strategies": [
+                {"name": strategy.name, **_summary(strategy)} for strategy in comparison.strategies
+            ],
+            "even_shard_counts": list(comparison.even_shard_counts),
+        }
+        for comparison in plan.comparisons
+    ]
+    return {
+        **head("hosts", plan.dataset),
+        "spec": plan.spec,
+        "batch": plan.settings.batch,
+        "sweep": entries,
+    }
+
+
+def hosts_rows(plan: HostsPlan) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each strategy and host."""
+    for strategy in plan.comparisons[0].strategies:
+        for record in _records(strategy):
+            yield (strategy.name, *record)
+
+
+def sweep_rows(plan: HostsPlan) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each number of hosts and strategy."""
+    for comparison in plan.comparisons:
+        best = comparison.recommended
+        for strategy in comparison.strategies:
+            batches = strategy.num_batches
+            yield (
+                comparison.num_hosts,
+                best.name if best else None,
+                strategy.name,
+                strategy.read_amplification,
+                strategy.imbalance,
+                strategy.idle_hosts,
+                strategy.shared_files,
+                strategy.num_examples.min,
+                strategy.num_examples.max,
+                batches.min if batches else None,
+                batches.max if batches else None,
+            )
