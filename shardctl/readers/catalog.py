@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from shardctl.core.dataset import Dataset, Split
@@ -14,15 +14,12 @@ from shardctl.errors import DatasetError
 from shardctl.readers.dataset_name import newest_version
 
 ORIGIN = "built-in catalog"
+FOLDER = Path(__file__).with_name("catalog")  # importlib.resources would take 4 ms to import
 
 
 def catalog_names() -> tuple[str, ...]:
     """Return the names of the datasets in the catalog, sorted."""
-    folder = resources.files("shardctl.readers").joinpath("catalog")
-    if not folder.is_dir():
-        return ()
-    names = (item.name for item in folder.iterdir())
-    return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
 
 def catalog_dataset(
@@ -64,8 +61,8 @@ def catalog_titles(name: str) -> tuple[str, ...]:
 def _document(name: str) -> dict[str, Any]:
     if name not in catalog_names():
         return {"entries": []}
-    file = resources.files("shardctl.readers").joinpath("catalog", f"{name}.json")
-    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    text = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
     return document
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -171,6 +170,15 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     )
 
 
+def _bad_version(ref: str, search: _Search) -> Dataset | None:
+    if re.fullmatch(r"[A-Za-z][\w/+.-]*:[^/]*", ref) and parse_dataset_name(ref) is None:
+        raise DatasetError(
+            f"no dataset {quoted(ref)}; a version is three numbers or *, as in mnist:3.*.*, "
+            "and namespaces are not looked up"
+        )
+    return None
+
+
 def _record_files(ref: str, search: _Search) -> Dataset | None:
     if re.search(r"[*?\[]|@(\d+|\*)", ref) and parse_dataset_name(ref) is None:
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
@@ -198,6 +206,7 @@ _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
     _remote,
     _folder,
     _file,
+    _bad_version,
     _record_files,
     _missing_path,
     _name,
@@ -223,6 +232,8 @@ def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
     if here:
         return DatasetError(f"{said}; there is: {choices(dict.fromkeys(here))}")
     names = sorted({*dataset_names(search.dirs), *catalog_names()})
+    import difflib
+
     close = difflib.get_close_matches(name.name, names, n=5, cutoff=0.6)
     if close:
         return DatasetError(f"{said}; close names: {choices(close)}")

@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 from shardctl.core.dataset import Dataset
 from shardctl.core.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.readers.layout_file import (
-    KEYS,
-    SPLIT_KEYS,
-    dataset_from_layout,
-    layout_document,
-    read_layout_file,
-)
+from shardctl.readers.layout_document import layout_document
+from shardctl.readers.layout_file import KEYS, SPLIT_KEYS, dataset_from_layout, read_layout_file
 from tests.strategies import NUM_FUZZ, Recorder, count_cases, datasets, documents, error_line
 
 

@@ -51,6 +51,10 @@ def refusal(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> str:
     return line
 
 
+REFS = ["toy", "Toy", "toy/a", "toy/b", "toy/c", "toy:1.0.0", "toy:1.*.*", "toy:*.*.*"]
+REFS += ["toy/a:2.0.0", "toy/b:1.*.0", "toy:3.0.0", "toy/a:1.2.*", "tay"]
+
+
 class TestNames:
     @pytest.mark.parametrize(
         ("ref", "title"),
@@ -140,23 +144,7 @@ class TestNames:
 
         configs = st.sampled_from([None, "a", "b"])
         numbers = st.sampled_from(["1.0.0", "1.2.0", "1.10.0", "2.0.0"])
-        refs = st.sampled_from(
-            [
-                "toy",
-                "Toy",
-                "toy/a",
-                "toy/b",
-                "toy/c",
-                "toy:1.0.0",
-                "toy:1.*.*",
-                "toy:*.*.*",
-                "toy/a:2.0.0",
-                "toy/b:1.*.0",
-                "toy:3.0.0",
-                "toy/a:1.2.*",
-                "tay",
-            ]
-        )
+        refs = st.sampled_from(REFS)
         prepared = st.lists(st.tuples(configs, numbers), max_size=5)
         cases = count_cases(st.tuples(prepared, configs, refs), check, 150)
         record_property("cases", cases)
@@ -219,7 +207,12 @@ class TestPaths:
                 "a b",
                 "no dataset 'a b'; a dataset is a folder with dataset_info.json, a layout.yaml",
             ),
-            ("kaggle:toy", "no dataset 'kaggle:toy'; a dataset is a folder with dataset_info.json"),
+            (
+                "kaggle:toy",
+                "no dataset 'kaggle:toy'; a version is three numbers or *, as in mnist:3",
+            ),
+            ("toy:1.*", "no dataset 'toy:1.*'; a version is three numbers or *, as in mnist:3.*.*"),
+            ("toy:", "no dataset 'toy:'; a version is three numbers or *"),
             ("toy/x=1", "no dataset 'toy/x=1'; a dataset is"),
             ("", "no dataset ''; a dataset is a folder with dataset_info.json"),
             ("a\0b", "no dataset 'a\\x00b'"),
