@@ -116,7 +116,8 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
 
 
 _YAML_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+-]*")
-_YAML_RESERVED = frozenset("y n yes no on off true false null".split())  # YAML 1.1, as PyYAML
+# Words that are no text to YAML 1.1, which PyYAML reads.
+_YAML_RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 def _yaml_line(value: object) -> str:

@@ -110,14 +110,13 @@ def _wrapped(text: str, limit: int | None) -> Iterator[str]:
         yield text
         return
     line = ""
-    for word in re.findall(r" *[^ ]* *?(?= |$)", text):
+    for word in re.findall(r" *[^ ]+", text):
         if line and _width(line + word) <= limit:
             line += word
             continue
         if line:
             yield line
-            word = word.lstrip(" ")
-        *full, line = _folded(word, limit)
+        *full, line = _folded(word.lstrip(" ") if line else word, limit)
         yield from full
     yield line
 
