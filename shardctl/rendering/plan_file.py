@@ -1,0 +1,176 @@
+"""A plan to go on as the plan file: JSON or YAML, an instruction a line, a million of them too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from json.encoder import encode_basestring
+from typing import Any
+
+from shardctl.core.instruction_columns import InstructionColumns
+from shardctl.core.plan_document import plan_document
+from shardctl.core.resume_plan import ResumePlan
+from shardctl.rendering.documents import Document, to_json, to_yaml
+
+_PIECE = 1 << 14  # instructions made into text at once
+_LISTS = ("file_instructions", "hosts")
+
+CSV_HEADER = ("host", "filename", "split", "skip", "take", "examples_in_shard")
+
+
+def plan_json(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the plan file as JSON; `extra` fields come last."""
+    separator = "{\n"
+    for key, value in _parts(plan, extra):
+        yield separator
+        separator = ",\n"
+        if key == "file_instructions":
+            yield '  "file_instructions": ['
+            yield from _json_records(value, "    ")
+            yield "\n  ]" if len(value) else "]"
+        elif key == "hosts":
+            yield '  "hosts": ['
+            yield from _json_hosts(value)
+            yield "\n  ]"
+        else:
+            # The fields of a document of their own, without its braces.
+            yield "".join(to_json(value))[2:-3]
+    yield "\n}\n"
+
+
+def plan_yaml(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the plan file as YAML; `extra` fields come last."""
+    for key, value in _parts(plan, extra):
+        if key == "file_instructions":
+            yield "file_instructions:" + ("\n" if len(value) else " []\n")
+            yield from _yaml_records(value, "")
+        elif key == "hosts":
+            yield "hosts:\n"
+            for host in value:
+                lead = "- "
+                for name in ("index", "count", "num_examples"):
+                    yield f"{lead}{name}: {host[name]}\n"
+                    lead = "  "
+                columns = host["file_instructions"]
+                yield "  file_instructions:" + ("\n" if len(columns) else " []\n")
+                yield from _yaml_records(columns, "  ")
+        else:
+            yield from to_yaml(value)
+
+
+def plan_rows(plan: ResumePlan) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each file instruction; the host is empty where the plan is for one."""
+    for read in plan.instructions:
+        yield (None, *read[:5])
+    for host in plan.hosts:
+        for read in host.instructions:
+            yield (f"{host.index}/{host.count}", *read[:5])
+
+
+def record_size(columns: InstructionColumns) -> int:
+    """Return about how many bytes an instruction takes in a plan file."""
+    if not len(columns):
+        return 0
+    last = columns.rows(len(columns) - 1, len(columns))
+    return len("".join(_json_records(last, "    ")))
+
+
+def _parts(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
+    """Yield the lists of instructions by their keys, and the fields between them together."""
+    fields: Document = {}
+    for key, value in {**plan_document(plan), **(extra or {})}.items():
+        if key not in _LISTS:
+            fields[key] = value
+            continue
+        if fields:
+            yield "", fields
+        yield key, value
+        fields = {}
+    if fields:
+        yield "", fields
+
+
+def _json_hosts(hosts: Sequence[Document]) -> Iterator[str]:
+    separator = "\n"
+    for host in hosts:
+        columns = host["file_instructions"]
+        yield f"{separator}    {{\n"
+        for name in ("index", "count", "num_examples"):
+            yield f'      "{name}": {host[name]},\n'
+        yield '      "file_instructions": ['
+        yield from _json_records(columns, "        ")
+        yield "\n      ]\n    }" if len(columns) else "]\n    }"
+        separator = ",\n"
+
+
+def _json_records(columns: InstructionColumns, indent: str) -> Iterator[str]:
+    """Yield the records of a JSON list, each on a line; the first begins with a line break."""
+    lead = f"\n{indent}"
+    separator = f",\n{indent}"
+
+    def line(name: str, split: str, skip: int, take: int, length: int) -> str:
+        return (
+            f'{{"filename": {name}, "split": {split}, "skip": {skip}, "take": {take}, '
+            f'"examples_in_shard": {length}'
+        )
+
+    def slowly(records: list[Document]) -> Iterator[str]:
+        return (f"{''.join(to_json(record)).strip()[:-1]}" for record in records)
+
+    for texts in _pieces(columns, line, slowly, ', "shard_index": {}'):
+        yield lead + separator.join(texts)
+        lead = separator
+
+
+def _yaml_records(columns: InstructionColumns, indent: str) -> Iterator[str]:
+    lead = f"{indent}- "
+
+    def line(name: str, split: str, skip: int, take: int, length: int) -> str:
+        return (
+            f"{{filename: {name}, split: {split}, skip: {skip}, take: {take}, "
+            f"examples_in_shard: {length}"
+        )
+
+    def slowly(records: list[Document]) -> Iterator[str]:
+        return (f"{''.join(to_yaml(record)).strip()[:-1]}" for record in records)
+
+    for texts in _pieces(columns, line, slowly, ", shard_index: {}"):
+        yield "".join([f"{lead}{text}\n" for text in texts])
+
+
+def _pieces(
+    columns: InstructionColumns,
+    line: Callable[[str, str, int, int, int], str],
+    slowly: Callable[[list[Document]], Iterator[str]],
+    shard: str,
+) -> Iterator[list[str]]:
+    """Yield lists of records as text, closed by their brace.
+
+    Where all names can be printed, what JSON and YAML make of them in double quotes is the same.
+    """
+    splits = [encode_basestring(name) for name in columns.split_names]
+    for start in range(0, len(columns), _PIECE):
+        piece = columns.rows(start, start + _PIECE)
+        names = list(piece.filenames)
+        arrays = (piece.split, piece.skip, piece.take, piece.examples_in_shard)
+        rows = zip(names, *(array.tolist() for array in arrays), strict=True)
+        if "".join((*names, *columns.split_names)).isprintable():
+            texts = [
+                line(encode_basestring(name), splits[split], skip, take, length)
+                for name, split, skip, take, length in rows
+            ]
+        else:
+            keys = ("filename", "split", "skip", "take", "examples_in_shard")
+            texts = list(
+                slowly(
+                    [
+                        dict(zip(keys, (name, columns.split_names[split], *rest), strict=True))
+                        for name, split, *rest in rows
+                    ]
+                )
+            )
+        if columns.names_repeat:
+            texts = [
+                text + shard.format(index)
+                for text, index in zip(texts, piece.shard.tolist(), strict=True)
+            ]
+        yield [text + "}" for text in texts]
