@@ -116,37 +116,14 @@ class TestNames:
         self, tmp_path: Path, record_property: Recorder
     ) -> None:
         """Against builder_from_files, in data dirs of every mix of configs and versions."""
-        roots = itertools.count()
+        cases = count_cases(prepared_names, name_check(tmp_path), 150)
+        record_property("cases", cases)
 
-        def check(case: tuple[list[tuple[str | None, str]], str | None, str]) -> None:
-            import tensorflow_datasets as tfds
-
-            prepared, default, ref = case
-            root = tmp_path / str(next(roots))
-            for config, version in prepared:
-                build_dataset(root, config=config, version=version, with_files=False)
-            if default is not None:
-                (root / "toy" / ".config").mkdir(parents=True)
-                text = f'{{"default_config_name": "{default}"}}'
-                (root / "toy" / ".config" / "metadata.json").write_text(text)
-            builder: Any
-            try:
-                builder = tfds.core.read_only_builder.builder_from_files(ref, data_dir=str(root))
-            except tfds.core.registered.DatasetNotFoundError:
-                builder = None
-            try:
-                ours = read_dataset([ref], data_dir=root, env={"HOME": "/none"}, cwd=tmp_path)
-            except DatasetError:
-                assert builder is None
-            else:
-                assert builder is not None
-                assert ours.data_dir == str(builder.data_dir)
-
-        configs = st.sampled_from([None, "a", "b"])
-        numbers = st.sampled_from(["1.0.0", "1.2.0", "1.10.0", "2.0.0"])
-        refs = st.sampled_from(REFS)
-        prepared = st.lists(st.tuples(configs, numbers), max_size=5)
-        cases = count_cases(st.tuples(prepared, configs, refs), check, 150)
+    @pytest.mark.fuzz
+    def test_any_name_is_found_as_tfds_finds_it(
+        self, tmp_path: Path, record_property: Recorder
+    ) -> None:
+        cases = count_cases(prepared_names, name_check(tmp_path), NUM_FUZZ // 4, fuzz=True)
         record_property("cases", cases)
 
     def test_an_unknown_name_says_where_it_looked_and_what_is_close(self, home: Path) -> None:
@@ -160,6 +137,50 @@ class TestNames:
         line = refusal("toy:2.*.*", home=home)
         assert line.endswith("; there is: toy:1.0.0, toy:1.2.0, toy:1.10.0")
         assert refusal("mnist:9.9.9", home=home).endswith("; there is: mnist:3.0.1")
+
+
+prepared_names = st.tuples(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, "a", "b"]),
+            st.sampled_from(["1.0.0", "1.2.0", "1.10.0", "2.0.0"]),
+        ),
+        max_size=5,
+    ),
+    st.sampled_from([None, "a", "b"]),
+    st.sampled_from(REFS),
+)
+
+
+def name_check(tmp_path: Path) -> Any:
+    roots = itertools.count()
+
+    def check(case: tuple[list[tuple[str | None, str]], str | None, str]) -> None:
+        """Case: the (config, version) prepared, the default config written down, the name."""
+        import tensorflow_datasets as tfds
+
+        prepared, default, ref = case
+        root = tmp_path / str(next(roots))
+        for config, version in prepared:
+            build_dataset(root, config=config, version=version, with_files=False)
+        if default is not None:
+            (root / "toy" / ".config").mkdir(parents=True)
+            text = f'{{"default_config_name": "{default}"}}'
+            (root / "toy" / ".config" / "metadata.json").write_text(text)
+        builder: Any
+        try:
+            builder = tfds.core.read_only_builder.builder_from_files(ref, data_dir=str(root))
+        except tfds.core.registered.DatasetNotFoundError:
+            builder = None
+        try:
+            ours = read_dataset([ref], data_dir=root, env={"HOME": "/none"}, cwd=tmp_path)
+        except DatasetError:
+            assert builder is None
+        else:
+            assert builder is not None
+            assert ours.data_dir == str(builder.data_dir)
+
+    return check
 
 
 class TestPaths:
@@ -260,43 +281,58 @@ def ref_check(home: Path) -> Any:
     return check
 
 
+several_parts = st.lists(
+    st.tuples(st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates),
+    min_size=1,
+    max_size=4,
+)
+
+
+def several_check(tmp_path: Path) -> Any:
+    roots = itertools.count()
+
+    def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
+        import tensorflow_datasets as tfds
+
+        folders = [
+            build_dataset(
+                tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
+            )
+            for splits, template in parts
+        ]
+        ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
+        theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
+        assert {
+            split.name: (
+                list(split.shard_lengths),
+                split.num_bytes or 0,
+                [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
+            )
+            for split in ours.splits
+        } == {
+            name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
+            for name, split in theirs.splits.items()
+        }
+        in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
+        assert [split.name for split in ours.splits] == list(in_order)
+        assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
+
+    return check
+
+
 class TestSeveral:
     def test_several_folders_read_as_tfds_reads_them(
         self, tmp_path: Path, record_property: Recorder
     ) -> None:
         """Against builder_from_directories, whose order of splits is random."""
-        roots = itertools.count()
+        cases = count_cases(several_parts, several_check(tmp_path), 100)
+        record_property("cases", cases)
 
-        def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
-            import tensorflow_datasets as tfds
-
-            folders = [
-                build_dataset(
-                    tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
-                )
-                for splits, template in parts
-            ]
-            ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
-            theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
-            assert {
-                split.name: (
-                    list(split.shard_lengths),
-                    split.num_bytes or 0,
-                    [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
-                )
-                for split in ours.splits
-            } == {
-                name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
-                for name, split in theirs.splits.items()
-            }
-            in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
-            assert [split.name for split in ours.splits] == list(in_order)
-            assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
-
-        part = st.tuples(
-            st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates
-        )
-        cases = count_cases(st.lists(part, min_size=1, max_size=4), check, 100)
+    @pytest.mark.fuzz
+    def test_any_folders_read_as_tfds_reads_them(
+        self, tmp_path: Path, record_property: Recorder
+    ) -> None:
+        cases = count_cases(several_parts, several_check(tmp_path), NUM_FUZZ // 4, fuzz=True)
         record_property("cases", cases)
 
     def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:

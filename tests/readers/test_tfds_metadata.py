@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import time
 from pathlib import Path
@@ -131,17 +132,15 @@ class TestAgainstTfds:
     def test_a_dataset_tfds_wrote_reads_as_tfds_reads_it(
         self, tmp_path: Path, file_format: str, record_property: Recorder
     ) -> None:
-        num_built = 0
+        cases = count_cases(recipes((file_format,)), built_check(tmp_path), 60)
+        record_property("cases", cases)
 
-        def check(recipe: Recipe) -> None:
-            nonlocal num_built
-            num_built += 1
-            folder = build_dataset(tmp_path / str(num_built), **recipe.arguments())
-            dataset = read_tfds_folder(folder)
-            assert summary_of(dataset) == summary_by_tfds(folder)
-            assert dataset.version == recipe.version
-
-        cases = count_cases(recipes((file_format,)), check, 30)
+    @pytest.mark.fuzz
+    def test_any_dataset_tfds_wrote_reads_as_tfds_reads_it(
+        self, tmp_path: Path, record_property: Recorder
+    ) -> None:
+        strategy = recipes(WRITABLE_FORMATS)
+        cases = count_cases(strategy, built_check(tmp_path), NUM_FUZZ // 4, fuzz=True)
         record_property("cases", cases)
 
     @pytest.mark.parametrize("num_shards", [1, 99_999, 100_000, 1_234_567])
@@ -285,6 +284,19 @@ class TestAgainstTfds:
     @pytest.mark.fuzz
     def test_many_numbers_read_as_protobuf_reads_them(self, record_property: Recorder) -> None:
         record_property("cases", count_cases(number_texts, check_number, NUM_FUZZ, fuzz=True))
+
+
+def built_check(root: Path) -> Any:
+    """The check that a dataset built by a recipe reads as TFDS reads it."""
+    numbers = itertools.count()
+
+    def check(recipe: Recipe) -> None:
+        folder = build_dataset(root / str(next(numbers)), **recipe.arguments())
+        dataset = read_tfds_folder(folder)
+        assert summary_of(dataset) == summary_by_tfds(folder)
+        assert dataset.version == recipe.version
+
+    return check
 
 
 template_texts = st.lists(
