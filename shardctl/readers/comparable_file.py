@@ -1,0 +1,102 @@
+"""Files that can be compared: snapshots, and the plans of `plan` and `resume`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from shardctl.core.plan_listing import ListedPlan, ListedRead, PlanListing
+from shardctl.core.quoting import choices, printable
+from shardctl.core.snapshot import KIND, Snapshot
+from shardctl.errors import DatasetError
+from shardctl.readers import fields
+from shardctl.readers.file_text import read_file
+from shardctl.readers.json_text import parse_json
+from shardctl.readers.snapshot_file import snapshot_from_document
+from shardctl.readers.yaml_text import parse_yaml
+
+KINDS = (KIND, "plan", "resume")
+_CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
+_HEAD = ("name", "config", "version", "file_format", "data_dir", "fingerprint")
+
+
+def read_comparable(path: Path) -> Snapshot | PlanListing:
+    """Return what a file holds, JSON or YAML.
+
+    Raises:
+        DatasetError: the file cannot be read, is torn or edited, of another version, or of a kind
+            that is not compared.
+    """
+    data = read_file(path)
+    shown = printable(str(path))
+    document = _parsed(data, shown)
+    with fields.said_about(shown):
+        kind = document.get("kind")
+        if kind == KIND:
+            return snapshot_from_document(document)
+        if kind in KINDS:
+            return _listing(str(kind), document)
+        if not isinstance(kind, str):
+            raise DatasetError("no kind: this is no file that shardctl wrote, or it is cut off")
+        raise DatasetError(f"kind {fields.shown(kind)} is not compared; diff reads {choices(KINDS)}")
+
+
+def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
+    if not data.strip():
+        raise DatasetError(f"{shown} is empty; it should hold a snapshot or a plan")
+    if _CONFLICT.search(data):
+        raise DatasetError(
+            f"{shown} holds the marks of a merge conflict; take one side, or write the file anew"
+        )
+    is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    try:
+        document = parse_json(data, source=shown) if is_json else parse_yaml(data, source=shown)
+    except DatasetError as error:
+        if re.search(rb"\bkind\"?:\s*\"?snapshot\b", data):
+            raise DatasetError(f"{error}; the snapshot is cut off or was edited") from None
+        raise
+    with fields.said_about(shown):
+        return fields.mapping(document, "a file to compare")
+
+
+def _listing(kind: str, document: Mapping[str, object]) -> PlanListing:
+    if document.get("format_version") != 1:
+        version = fields.shown(document.get("format_version"))
+        raise DatasetError(f"format_version {version} of the {kind}; this shardctl reads 1")
+    dataset = fields.mapping(document.get("dataset"), "dataset")
+    plans = [document] if kind == "resume" else _list(document.get("plans"), "plans")
+    return PlanListing(
+        kind=kind,
+        dataset={key: dataset.get(key) for key in _HEAD},
+        plans=tuple(_plan(item) for item in plans),
+    )
+
+
+def _plan(item: object) -> ListedPlan:
+    plan = fields.mapping(item, "a plan")
+    title = [printable(str(plan["spec"]))] if isinstance(plan.get("spec"), str) else []
+    host = plan.get("host")
+    if isinstance(host, Mapping):
+        title.append(f"host {fields.shown(host.get('index'))} of {fields.shown(host.get('count'))}")
+    return ListedPlan(
+        title=", ".join(title),
+        reads=tuple(_reads(_list(plan.get("file_instructions"), "file_instructions"))),
+    )
+
+
+def _reads(items: list[object]) -> Iterator[ListedRead]:
+    for item in items:
+        record = fields.mapping(item, "a file instruction")
+        yield ListedRead(
+            split=fields.name(record.get("split"), "split"),
+            filename=fields.name(record.get("filename"), "filename"),
+            skip=fields.count(record.get("skip"), "skip"),
+            take=fields.count(record.get("take"), "take"),
+        )
+
+
+def _list(value: object, what: str) -> list[object]:
+    if not isinstance(value, list):
+        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
+    return value
