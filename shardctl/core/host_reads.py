@@ -140,8 +140,8 @@ def _added_up(reads: _Reads, table: ReadTable, num_hosts: int) -> HostReads:
 
 
 def _reads_a_split_twice(table: ReadTable) -> bool:
-    parts = np.unique(np.stack([table.part, table.split]), axis=1)
-    return bool(len(np.unique(parts[1])) < parts.shape[1])
+    _, rows = np.unique(table.part, return_index=True)
+    return len(np.unique(table.split[rows])) < len(rows)
 
 
 def _file_numbers(reads: _Reads, table: ReadTable) -> Int64s:

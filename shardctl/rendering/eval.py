@@ -1,0 +1,117 @@
+"""How an evaluation fills its batches, as tables for people, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from shardctl.planning.eval import REMAINDERS, Evaluation, Remainder
+from shardctl.planning.eval_advice import advice
+from shardctl.planning.eval_cures import cures
+from shardctl.rendering.documents import Document, head
+from shardctl.rendering.quantities import counted
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, elided, paragraph, table
+
+_ROWS = 8  # hosts shown unless all are asked for
+_HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")
+_NAMES: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
+
+CSV_HEADER = ("index", "num_examples", "num_batches", "remainder", "padding", "padding_batches")
+
+
+def eval_table(evaluation: Evaluation, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+    """Yield what each host gets, what becomes of remainders, and what to do about it."""
+    batch = f"{evaluation.device_batch:,}"
+    title = (
+        f"{evaluation.spec} in {evaluation.dataset.title}: {counted(evaluation.total, 'example')}, "
+        f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
+        f"batches of {batch} a device, {evaluation.host_batch:,} a host"
+    )
+    yield paragraph(title, screen, style="bold")
+    columns = [Column(heading=heading) for heading in _HEADINGS]
+    rows = [
+        (str(record[0]), *(f"{number:,}" for number in record[1:])) for record in _hosts(evaluation)
+    ]
+    yield table(columns, elided(rows, None if every_row else _ROWS), screen)
+    yield "\n"
+    columns = [Column(heading="remainders are", align="left")]
+    columns += [
+        Column(heading=f"{_NAMES[way]}{'*' if way == evaluation.remainder else ''}")
+        for way in REMAINDERS
+    ]
+    yield table(columns, list(_ways(evaluation)), screen)
+    legend = "* as set up here"
+    if evaluation.num_devices > 1:
+        legend += (
+            f"; dropping by batches of one device, {batch}, would lose "
+            f"{counted(evaluation.dropped_by_device_batch, 'example')}"
+        )
+    yield paragraph(legend, screen)
+    for line in advice(evaluation):
+        yield paragraph(f"- {line}", screen)
+
+
+def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
+    """Yield a row a measure: its name, and its value for each thing done with remainders."""
+    hangs = [evaluation.hang(way) for way in REMAINDERS]
+    lost = {"drop": evaluation.dropped_by_host_batch}
+    padding = int(evaluation.padding.sum())
+    padding += int(evaluation.padding_batches.sum()) * evaluation.host_batch
+    steps = [evaluation.num_steps(way) for way in REMAINDERS]
+    yield ("steps a host", *(_spread(int(s.min()), int(s.max())) for s in steps))
+    yield ("hangs", *("no" if hang is None else f"at step {hang.step:,}" for hang in hangs))
+    yield ("examples lost", *(f"{lost.get(way, 0):,}" for way in REMAINDERS))
+    yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
+    yield ("XLA shapes", *(f"{evaluation.distinct_shapes(way):,}" for way in REMAINDERS))
+
+
+def _spread(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _hosts(evaluation: Evaluation) -> Iterator[tuple[int, ...]]:
+    """Yield the record of each host, with the fields of the CSV header."""
+    columns = np.stack(
+        [
+            np.arange(evaluation.num_hosts),
+            evaluation.num_examples,
+            evaluation.num_batches,
+            evaluation.remainders,
+            evaluation.padding,
+            evaluation.padding_batches,
+        ]
+    )
+    yield from zip(*columns.tolist(), strict=True)
+
+
+def eval_document(evaluation: Evaluation) -> Document:
+    """Return the document of the command line's contract."""
+    hang = evaluation.hang(evaluation.remainder)
+    return {
+        **head("eval", evaluation.dataset),
+        "spec": evaluation.spec,
+        "num_examples": evaluation.total,
+        "num_hosts": evaluation.num_hosts,
+        "num_devices": evaluation.num_devices,
+        "batch": {"per_device": evaluation.device_batch, "per_host": evaluation.host_batch},
+        "host_by": evaluation.settings.host_by,
+        "remainder": evaluation.remainder,
+        "hosts": [dict(zip(CSV_HEADER, record, strict=True)) for record in _hosts(evaluation)],
+        "distinct_shapes": {way: evaluation.distinct_shapes(way) for way in REMAINDERS},
+        "dropped_examples": {
+            "by_device_batch": evaluation.dropped_by_device_batch,
+            "by_host_batch": evaluation.dropped_by_host_batch,
+        },
+        "hangs": hang is not None,
+        "hang": None if hang is None else dict(vars(hang)),
+        "differing_step": evaluation.differing_step,
+        "cures": [dict(vars(cure)) for cure in cures(evaluation)],
+        "advice": list(advice(evaluation)),
+    }
+
+
+def eval_rows(evaluation: Evaluation) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each host."""
+    yield from _hosts(evaluation)
