@@ -60,7 +60,7 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     padding = int(evaluation.padding.sum())
     padding += int(evaluation.padding_batches.sum()) * evaluation.host_batch
     steps = [evaluation.num_steps(way) for way in REMAINDERS]
-    yield ("steps a host", *(_spread(int(s.min()), int(s.max())) for s in steps))
+    yield ("steps/host", *(_spread(int(s.min()), int(s.max())) for s in steps))
     yield ("hangs", *("no" if hang is None else f"at step {hang.step:,}" for hang in hangs))
     yield ("examples lost", *(f"{lost.get(way, 0):,}" for way in REMAINDERS))
     yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
@@ -68,7 +68,7 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
 
 
 def _spread(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
 def _hosts(evaluation: Evaluation) -> Iterator[tuple[int, ...]]:

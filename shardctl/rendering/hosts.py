@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from shardctl.planning.hosts import Comparison, HostsPlan, Load, Strategy
-from shardctl.planning.hosts_advice import advice, reason, spread
+from shardctl.planning.hosts_advice import advice, reason
 from shardctl.rendering.documents import Document, head
 from shardctl.rendering.quantities import counted, human_bytes
 from shardctl.rendering.screen import Screen
 from shardctl.rendering.tables import Column, elided, paragraph, table
 
 _ROWS = 8  # hosts shown of one strategy unless all are asked for
+
+_OUTSTANDING = 1.00005  # a straggler is named from what rounds to 0.01% over the mean
 
 _PER_HOST = ("host", "examples", "bytes", "files", "batches")
 _SWEEP = ("hosts", "serves best", "even read", "even", "files", "idle", "examples read")
@@ -40,7 +42,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> 
     """Yield the strategies side by side, which serves best and why, then the hosts under it."""
     comparison = plan.comparisons[0]
     yield paragraph(_title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
-    columns = [Column(heading="", align="left")]
+    columns = [Column(heading="measure", align="left")]
     columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
     yield table(columns, list(_measures(comparison, plan)), screen)
     for strategy in comparison.strategies:
@@ -70,39 +72,45 @@ def _title(plan: HostsPlan, hosts: str) -> str:
 def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]]:
     """Yield a row a measure: its name, and its value under each strategy."""
     rows: list[tuple[str, Callable[[Strategy], str]]] = [
-        ("examples a host", lambda s: spread(s.num_examples)),
-        ("bytes a host", lambda s: _byte_spread(s.num_bytes)),
-        ("files a host", lambda s: spread(s.num_files)),
+        ("examples/host", lambda s: _extremes(s.num_examples)),
+        ("bytes/host", lambda s: _byte_extremes(s.num_bytes)),
+        ("files/host", lambda s: _extremes(s.num_files)),
     ]
     if plan.settings.batch is not None:
-        rows.append(("batches a host", lambda s: spread(s.num_batches) if s.num_batches else "-"))
+        rows.append(("batches/host", lambda s: _extremes(s.num_batches)))
     rows += [
         ("times read", lambda s: _number(s.read_amplification, 3)),
         ("imbalance", lambda s: _number(s.imbalance, 3)),
         ("idle hosts", lambda s: f"{s.idle_hosts:,}" + ("*" if s.refusal else "")),
         ("shared files", lambda s: f"{s.shared_files:,}"),
-        ("straggler, examples", lambda s: _straggler(s.num_examples)),
-        ("straggler, bytes", lambda s: _straggler(s.num_bytes)),
+        ("most examples", lambda s: _straggler(s.num_examples)),
+        ("most bytes", lambda s: _straggler(s.num_bytes)),
     ]
     if plan.settings.shuffles_files:
-        rows.append(("one file permutation", lambda s: _yes_or_no(s.same_permutation)))
+        rows.append(("same shuffle", lambda s: _yes_or_no(s.same_permutation)))
     for name, measure in rows:
         yield (name, *map(measure, comparison.strategies))
 
 
-def _byte_spread(load: Load | None) -> str:
+def _extremes(load: Load | None) -> str:
+    if load is None:
+        return "-"
+    return f"{load.min:,}" if load.min == load.max else f"{load.min:,}–{load.max:,}"
+
+
+def _byte_extremes(load: Load | None) -> str:
     if load is None:
         return "unknown"
     least, most = human_bytes(load.min), human_bytes(load.max)
     if least == most:
         return most
     least, _, unit = least.partition(" ")
-    return f"{least} to {most}" if most.endswith(unit) else f"{least} {unit} to {most}"
+    return f"{least}–{most}" if most.endswith(f" {unit}") else f"{least} {unit}–{most}"
 
 
 def _straggler(load: Load | None) -> str:
     """Return the host with the most and how far it is above the mean; `-` where none stands out."""
-    if load is None or load.imbalance is None or load.min == load.max:
+    if load is None or load.imbalance is None or load.imbalance < _OUTSTANDING:
         return "-"
     return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.2f}%"
 
@@ -175,7 +183,7 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
             _number(examples.read_amplification, 2),
         ]
         if with_batches:
-            row.append("-" if best is None or not best.num_batches else spread(best.num_batches))
+            row.append("-" if best is None else _extremes(best.num_batches))
         rows.append(row)
     yield table(columns, rows, screen)
     legend = _SWEEP_LEGEND + ("; batches under what serves best" if with_batches else "")
