@@ -85,6 +85,8 @@ def _records(
     headings: Sequence[str], rows: Sequence[Sequence[str]], screen: Screen
 ) -> Iterator[str]:
     """Yield each row as lines of `heading: cell`, cells without text left out."""
+    if not rows:
+        yield paragraph("  ".join(headings), screen)
     for number, row in enumerate(rows):
         if number:
             yield "\n"
