@@ -2,7 +2,8 @@
 """`shardctl simulate`: the order in which examples are read."""
 
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -15,8 +16,8 @@ from shardctl.cli.source import chosen_dataset
 from shardctl.cli.values import whole_number
 from shardctl.errors import UsageError
 
-_FORMATS = ("table", "json", "yaml", "csv", "ids", "tfds-ids", "jsonl", "npy")
-_LONG = 20_000_000  # ids from which writing a file takes seconds
+_IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
+_PATIENCE = 0.5  # seconds after which a file gets a progress bar
 
 
 def simulate(
@@ -57,10 +58,11 @@ def simulate(
     Example: shardctl simulate --cycle 3 --block 2 -d imagenet2012
     """
     from shardctl.planning.simulate import simulate as simulate_order
-    from shardctl.rendering import documents
-    from shardctl.rendering import simulate as rendering
+    from shardctl.rendering.simulate import FORMATS, simulate_table
 
-    check_format(out.format, *_FORMATS)
+    check_format(out.format, "table", *FORMATS)
+    if out.format == "npy" and out.output is None and sys.stdout.isatty():
+        raise UsageError("--format npy writes bytes: name a file with --output FILE")
     simulation = simulate_order(
         chosen_dataset(source),
         spec,
@@ -69,39 +71,39 @@ def simulate(
         take=None if take == -1 else take,
     )
     warn(simulation.warnings)
-    chunks: Iterable[str | bytes]
+    chunks: Iterator[str | bytes]
     if out.format == "table":
-        chunks = rendering.simulate_table(simulation, screen(out.output))
-    elif out.format == "json":
-        chunks = documents.to_json(rendering.simulate_document(simulation))
-    elif out.format == "yaml":
-        chunks = documents.to_yaml(rendering.simulate_document(simulation))
-    elif out.format == "csv":
-        chunks = documents.to_csv(rendering.CSV_HEADER, rendering.simulate_rows(simulation))
-    elif out.format == "npy":
-        if out.output is None and sys.stdout.isatty():
-            raise UsageError("--format npy writes bytes: name a file with --output FILE")
-        chunks = _watched(rendering.array_file(simulation), simulation.take)
+        chunks = simulate_table(simulation, screen(out.output))
     else:
-        lines = {
-            "ids": rendering.id_lines,
-            "tfds-ids": rendering.tfds_id_lines,
-            "jsonl": rendering.json_lines,
-        }
-        chunks = lines[out.format](simulation)
+        chunks = iter(FORMATS[out.format](simulation))
+    if out.output is not None and out.format in _IN_PIECES:
+        chunks = _watched(chunks, simulation.take)
     write(chunks, out.output)
 
 
-def _watched(chunks: Iterator[bytes], num_ids: int) -> Iterator[bytes]:
-    """Yield the chunks, with a bar on stderr that shows how far a long file is."""
-    if num_ids < _LONG or not sys.stderr.isatty():
+def _watched(chunks: Iterator[str | bytes], count: int) -> Iterator[str | bytes]:
+    """Yield the chunks, with a bar on stderr that shows how far a file is that takes a while."""
+    if not sys.stderr.isatty():
         yield from chunks
+        return
+    start, done = time.monotonic(), 0
+    for chunk in chunks:
+        yield chunk
+        done += _num_examples(chunk)
+        if time.monotonic() - start > _PATIENCE:
+            break
+    else:
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("ids", total=num_ids)
+        task = progress.add_task("examples", total=count, completed=done)
         for chunk in chunks:
             yield chunk
-            progress.advance(task, len(chunk) // 8)
+            progress.advance(task, _num_examples(chunk))
+
+
+def _num_examples(chunk: str | bytes) -> int:
+    """Return about how many examples are in a chunk: 8 bytes or a line each."""
+    return len(chunk) // 8 if isinstance(chunk, bytes) else chunk.count("\n")

@@ -70,6 +70,10 @@ class ExampleCodes:
         names = [split.name for split in self.dataset.splits]
         return [f"{names[s]}:{i}" for s, i in zip(split.tolist(), example_id.tolist(), strict=True)]
 
+    def split_ids(self, codes: Int64s) -> Int64s:
+        """Return the ids counted from the start of the split of each, int64[q]."""
+        return self._split_ids(codes)[1]
+
     def places(self, codes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """Return (split index, shard index, index in the shard), int64[q] each."""
         split, example_id = self._split_ids(codes)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -56,32 +57,47 @@ class Located:
     num_replayed: int = 0
 
 
+MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard")
+
+
+def match_rows(
+    order: Order, positions: Int64s, codes: Int64s
+) -> Iterator[tuple[int, int, int | None, int | str, str, str, int]]:
+    """Return an iterator over the MATCH_FIELDS of the examples with these codes and positions."""
+    batch = order.settings.batch
+    splits, shards, indices = order.codes.places(codes)
+    files = {i: order.dataset.splits[i].filenames for i in np.unique(splits).tolist()}
+    places = zip(splits.tolist(), shards.tolist(), strict=True)
+    return zip(
+        positions.tolist(),
+        order.epoch_of(positions).tolist(),
+        repeat(None, len(codes)) if batch is None else (positions // batch).tolist(),
+        order.codes.ids(codes),
+        order.codes.tfds_ids(codes),
+        [files[split][shard] for split, shard in places],
+        indices.tolist(),
+        strict=True,
+    )
+
+
 def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     """Return the examples with these codes (int64[q]) at these positions (int64[q])."""
     batch = order.settings.batch
-    names = order.codes.ids(codes)
-    splits, shards, indices = order.codes.places(codes)
-    epochs = order.epoch_of(positions)
-    filenames = {i: order.dataset.splits[i].filenames for i in np.unique(splits).tolist()}
-    columns = (positions, epochs, splits, shards, indices)
-    matches = []
-    for name, tfds_id, position, epoch, split, shard, index in zip(
-        names, order.codes.tfds_ids(codes), *(column.tolist() for column in columns), strict=True
-    ):
-        filename = filenames[split][shard]
-        matches.append(
-            Match(
-                position=position,
-                epoch=epoch,
-                step=None if batch is None else position // batch,
-                id=name,
-                tfds_id=tfds_id,
-                filename=filename,
-                index_in_shard=index,
-                index_in_batch=None if batch is None else position % batch,
-            )
+    return [
+        Match(
+            position=position,
+            epoch=epoch,
+            step=step,
+            id=name,
+            tfds_id=tfds_id,
+            filename=filename,
+            index_in_shard=index,
+            index_in_batch=None if batch is None else position % batch,
         )
-    return matches
+        for position, epoch, step, name, tfds_id, filename, index in match_rows(
+            order, positions, codes
+        )
+    ]
 
 
 def locate(order: Order, queries: Sequence[Query]) -> Located:

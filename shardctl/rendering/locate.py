@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.planning.locate import Located
+from shardctl.planning.locate import MATCH_FIELDS, Located
 from shardctl.rendering.documents import Document, head
-from shardctl.rendering.order_records import MATCH_HEADER, match_record, pipeline_line
+from shardctl.rendering.order_records import match_record, pipeline_line
 from shardctl.rendering.screen import Screen
 from shardctl.rendering.tables import Column, paragraph, table
 
-CSV_HEADER = MATCH_HEADER
+CSV_HEADER = MATCH_FIELDS
 
 
 def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:

@@ -6,22 +6,12 @@ from typing import Any
 
 from shardctl.core.order import Order
 from shardctl.core.settings_document import settings_in_force
-from shardctl.planning.locate import Match
-
-MATCH_HEADER = ("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard")
+from shardctl.planning.locate import MATCH_FIELDS, Match
 
 
 def match_record(match: Match) -> dict[str, Any]:
     """Return an example of an order with the fields of the contract."""
-    return {
-        "position": match.position,
-        "epoch": match.epoch,
-        "step": match.step,
-        "id": match.id,
-        "tfds_id": match.tfds_id,
-        "filename": match.filename,
-        "index_in_shard": match.index_in_shard,
-    }
+    return {name: getattr(match, name) for name in MATCH_FIELDS}
 
 
 def pipeline_record(order: Order) -> dict[str, Any]:
@@ -39,7 +29,8 @@ def pipeline_line(spec: str, order: Order) -> str:
         words.append("files in a given order")
     if force["shuffle_files"]:
         again = "" if force["reshuffle"] else ", the same each epoch"
-        words.append(f"files shuffled with seed {force['shuffle_seed']}{again}")
+        seed = force["shuffle_seed"]
+        words.append(f"files shuffled{'' if seed is None else f' with seed {seed}'}{again}")
     if force["repeat_files"]:
         words.append("files repeated")
     if force["host"]:

@@ -4,104 +4,71 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from shardctl.core.quoting import printable
 from shardctl.core.read_table import Int64s
 from shardctl.errors import UsageError
-from shardctl.planning.locate import matches_at
+from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.documents import Document, head
-from shardctl.rendering.order_records import (
-    MATCH_HEADER,
-    match_record,
-    pipeline_line,
-    pipeline_record,
-)
+from shardctl.rendering.documents import Document, head, to_csv, to_json, to_yaml
+from shardctl.rendering.order_blocks import order_rows
+from shardctl.rendering.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import paragraph
 
-CSV_HEADER = MATCH_HEADER
 _PIECE = 1 << 14  # examples made into text at once
-_COLORS = ("cyan", "yellow", "green", "magenta", "blue", "red")
+_IDS_IN_LINE = 16
 
 
 def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
-    """Yield the pipeline's line and the ids, a row for each run of one shard."""
+    """Yield the line that names the pipeline, and the ids, a row for each block of a shard."""
     order = simulation.order
-    stop = simulation.skip + simulation.take
+    yield paragraph(pipeline_line(simulation.spec, order), screen, style="bold")
     total = f"{order.num_examples:,}"
-    if simulation.take:
-        stretch = f"positions {simulation.skip:,} to {stop - 1:,} of {total}"
-    else:
-        stretch = f"no positions of {total}"
-    for line in (pipeline_line(simulation.spec, order), stretch):
-        yield from (f"{piece}\n" for piece in _folded(printable(line, 2000), screen.width))
     if not simulation.take:
+        yield paragraph(f"none of {total} positions", screen)
         return
-    widths = max(len("position"), len(str(stop - 1))), max(len("shard"), _shard_width(simulation))
-    yield f"{'position':>{widths[0]}}  {'shard':<{widths[1]}}  ids\n"
-    position = simulation.skip
-    for codes in simulation.chunks():
-        for begin in range(0, len(codes), _PIECE):
-            piece = codes[begin : begin + _PIECE]
-            yield from _rows(simulation, piece, position, widths, screen)
-            position += len(piece)
-
-
-def _rows(
-    simulation: Simulation, codes: Int64s, position: int, widths: tuple[int, int], screen: Screen
-) -> Iterator[str]:
-    order = simulation.order
-    splits, shards, indices = order.codes.places(codes)
-    names = order.codes.names(codes)
-    block = order.settings.block
-    # A row ends where the shard changes or the ids jump, and after a block.
-    breaks = (np.diff(shards) != 0) | (np.diff(splits) != 0) | (np.diff(indices) != 1)
-    starts = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(codes)]
-    several = order.codes.several_splits
-    for start, stop in pairwise(starts):
-        split, shard = order.dataset.splits[int(splits[start])], int(shards[start])
-        label = f"{printable(split.name, 40)}:{shard}" if several else str(shard)
-        size = max(1, min(block, 64))
-        for first in range(start, stop, size):
-            ids = names[first : min(first + size, stop)]
-            lead = f"{position + first:>{widths[0]}}  {label:<{widths[1]}}  "
-            room = None if screen.width is None else max(screen.width - len(lead), 12)
-            for number, line in enumerate(_folded(" ".join(ids), room)):
-                yield (
-                    (lead if not number else " " * len(lead)) + _colored(line, shard, screen) + "\n"
-                )
-
-
-def _shard_width(simulation: Simulation) -> int:
-    splits = simulation.order.dataset.splits
-    longest = max(len(str(split.num_shards)) for split in splits)
-    if simulation.order.codes.several_splits:
-        longest += 1 + max(len(printable(split.name, 40)) for split in splits)
-    return longest
-
-
-def _folded(text: str, width: int | None) -> Sequence[str]:
-    if width is None or len(text) <= width:
-        return [text]
-    import textwrap
-
-    return textwrap.wrap(text, width, break_long_words=True, break_on_hyphens=False)
-
-
-def _colored(text: str, shard: int, screen: Screen) -> str:
-    if not screen.color:
-        return text
-    from rich.style import Style
-
-    return Style(color=_COLORS[shard % len(_COLORS)]).render(text)
+    last = simulation.skip + simulation.take - 1
+    yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
+    yield from order_rows(order, simulation.chunks(), simulation.skip, screen)
 
 
 def simulate_document(simulation: Simulation) -> Document:
     """Return the document of the command line's contract."""
+    ids = simulation.order.codes.ids(simulation.ids())
+    return {**_document_without_ids(simulation), "ids": ids}
+
+
+def simulate_json(simulation: Simulation) -> Iterator[str]:
+    """Yield the document as JSON, the ids chunk by chunk."""
+    yield "".join(to_json(_document_without_ids(simulation))).removesuffix("\n}\n")
+    yield ',\n  "ids": ['
+    separator = ""
+    for ids in _ids(simulation):
+        yield separator + json.dumps(ids)[1:-1]
+        separator = ", "
+    yield "]\n}\n"
+
+
+def simulate_yaml(simulation: Simulation) -> Iterator[str]:
+    """Yield the document as YAML, the ids chunk by chunk."""
+    yield from to_yaml(_document_without_ids(simulation))
+    yield "ids: ["
+    separator = ""
+    for ids in _ids(simulation):
+        # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
+        words = [json.dumps(name) if isinstance(name, str) else str(name) for name in ids]
+        lines = (words[i : i + _IDS_IN_LINE] for i in range(0, len(words), _IDS_IN_LINE))
+        yield separator + ",\n  ".join(", ".join(line) for line in lines)
+        separator = ",\n  "
+    yield "]\n"
+
+
+def _document_without_ids(simulation: Simulation) -> Document:
     order = simulation.order
     return {
         **head("simulate", order.dataset),
@@ -110,48 +77,52 @@ def simulate_document(simulation: Simulation) -> Document:
         "num_examples": order.num_examples,
         "skip": simulation.skip,
         "take": simulation.take,
-        "ids": order.codes.ids(simulation.ids()),
     }
+
+
+def _ids(simulation: Simulation) -> Iterator[list[int] | list[str]]:
+    for _, codes in _pieces(simulation):
+        yield simulation.order.codes.ids(codes)
 
 
 def id_lines(simulation: Simulation) -> Iterator[str]:
     """Yield the ids, a line each."""
-    for codes in simulation.chunks():
-        yield from _lines(simulation.order.codes.names(codes))
+    for _, codes in _pieces(simulation):
+        yield "\n".join(simulation.order.codes.names(codes)) + "\n"
 
 
 def tfds_id_lines(simulation: Simulation) -> Iterator[str]:
     """Yield the tfds_ids, a line each."""
-    for codes in simulation.chunks():
-        yield from _lines(simulation.order.codes.tfds_ids(codes))
-
-
-def _lines(texts: list[str]) -> Iterator[str]:
-    if texts:
-        yield "\n".join(texts) + "\n"
+    for _, codes in _pieces(simulation):
+        yield "\n".join(simulation.order.codes.tfds_ids(codes)) + "\n"
 
 
 def json_lines(simulation: Simulation) -> Iterator[str]:
     """Yield a JSON record for each example, a line each."""
-    for row in _records(simulation):
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    for rows in _rows(simulation):
+        records = (encode(dict(zip(MATCH_FIELDS, row, strict=True))) for row in rows)
+        yield "".join(f"{record}\n" for record in records)
 
 
-def simulate_rows(simulation: Simulation) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each example."""
-    for row in _records(simulation):
-        yield tuple(row.values())
+def simulate_csv(simulation: Simulation) -> Iterator[str]:
+    """Yield a heading and a CSV row for each example."""
+    return to_csv(MATCH_FIELDS, chain.from_iterable(_rows(simulation)))
 
 
-def _records(simulation: Simulation) -> Iterator[Document]:
+def _rows(simulation: Simulation) -> Iterator[Iterator[tuple[Any, ...]]]:
+    for positions, codes in _pieces(simulation):
+        yield match_rows(simulation.order, positions, codes)
+
+
+def _pieces(simulation: Simulation) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield the positions and the codes, int64[q] each, in pieces that become text at once."""
     position = simulation.skip
     for codes in simulation.chunks():
         for begin in range(0, len(codes), _PIECE):
             piece = codes[begin : begin + _PIECE]
-            positions = np.arange(position, position + len(piece))
+            yield np.arange(position, position + len(piece)), piece
             position += len(piece)
-            for match in matches_at(simulation.order, positions, piece):
-                yield match_record(match)
 
 
 def array_file(simulation: Simulation) -> Iterator[bytes]:
@@ -172,3 +143,15 @@ def array_file(simulation: Simulation) -> Iterator[bytes]:
     yield header.getvalue()
     for codes in simulation.chunks():
         yield codes.astype("<i8", copy=False).tobytes()
+
+
+# What `--format` may name besides the table.
+FORMATS: dict[str, Callable[[Simulation], Iterator[str] | Iterator[bytes]]] = {
+    "json": simulate_json,
+    "yaml": simulate_yaml,
+    "csv": simulate_csv,
+    "ids": id_lines,
+    "tfds-ids": tfds_id_lines,
+    "jsonl": json_lines,
+    "npy": array_file,
+}
