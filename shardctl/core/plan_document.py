@@ -69,6 +69,8 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
         }
     document["num_further_epochs"] = plan.num_further_epochs
     document["further_epochs"] = [_further_epoch(epoch) for epoch in plan.further_epochs]
+    if plan.from_seen:
+        document["from_seen"] = True
     if plan.from_consumed:
         document["from_consumed"] = list(plan.from_consumed)
     if plan.hosts:

@@ -131,6 +131,8 @@ class ResumePlan:
         held. A host of `ds.shard` reads them all and keeps every n-th, as `after_read` says.
     pending: ids that are read but not handed out, in the order read; None without a buffer. In
         mode "exact-order" the instructions leave them out.
+    from_seen: planned from a log of the examples seen; `consumed` counts those, and the order plays
+        no part.
     from_consumed, hosts: with another number of hosts what each of the old ones has consumed, and
         what each of the new ones reads; `instructions` is then empty.
     further_epochs: the epochs that follow, the first `MAX_FURTHER_EPOCHS` of
@@ -153,6 +155,7 @@ class ResumePlan:
     shuffle: ShuffleState | None = None
     further_epochs: tuple[FurtherEpoch, ...] = ()
     num_further_epochs: int = 0
+    from_seen: bool = False
     from_consumed: tuple[int, ...] = ()
     hosts: tuple[HostShare, ...] = ()
     after_read: tuple[str, ...] = ()

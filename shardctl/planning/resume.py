@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from shardctl.core.dataset import Dataset
+from shardctl.core.file_reads import FileReads
 from shardctl.core.instruction_columns import InstructionColumns
 from shardctl.core.order import Order
 from shardctl.core.quoting import choices, quoted
@@ -22,7 +23,6 @@ from shardctl.core.resume_plan import (
 )
 from shardctl.errors import UsageError
 from shardctl.planning.resume_rest import (
-    Place,
     inputs_read,
     joined,
     pending_inputs,
@@ -74,11 +74,12 @@ def resume(
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     place = place_of(order, consumed)
     num_read = inputs_read(order, place)
-    rest = rest_of_reading(order, place.stream, num_read if place.remaining else _END)
+    reads = order.reads(place.stream)
+    rest = rest_of_reading(order.table, reads, num_read if place.remaining else _END)
     pending = pending_inputs(order, place) if place.remaining else np.empty(0, np.int64)
     num_pending_rows = 0
     if len(pending) and mode == "exactly-once":
-        held = rows_at(order.table, order.reads(place.stream), pending)
+        held = rows_at(order.table, reads, pending)
         num_pending_rows = len(held)
         rest = joined([held, rest])
     buffered = order.num_buffered is not None
@@ -94,12 +95,12 @@ def resume(
         remaining_total=order.num_examples - consumed,
         instructions=InstructionColumns.of_table(rest),
         num_pending_instructions=num_pending_rows,
-        pending=tuple(_ids(order, place, pending)) if buffered else None,
+        pending=ids_at(order, reads, pending) if buffered else None,
         standing=standing(order, place.stream, num_read),
         shuffle=shuffle_state(order, place) if buffered else None,
-        further_epochs=further_epochs(order, place.epoch),
-        num_further_epochs=num_further_epochs(order, place.epoch),
-        after_read=_after_read(order, place, plan_mode),
+        further_epochs=further_epochs(order, place.epoch) if place.remaining else (),
+        num_further_epochs=num_further_epochs(order, place.epoch) if place.remaining else 0,
+        after_read=calls_after_read(settings, plan_mode, place.epoch, take=place.remaining),
         warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
     )
 
@@ -170,24 +171,25 @@ def num_further_epochs(order: Order, epoch: int) -> int:
     return 0 if order.settings.repeat_files else order.settings.epochs - 1 - epoch
 
 
-def _ids(order: Order, place: Place, inputs: Int64s) -> list[int] | list[str]:
-    return order.codes.ids(order.reads(place.stream).codes_at(inputs)) if len(inputs) else []
+def ids_at(order: Order, reads: FileReads, inputs: Int64s) -> tuple[int | str, ...]:
+    """Return the ids at positions (int64[q]) of a reading of the files."""
+    return tuple(order.codes.ids(reads.codes_at(inputs)) if len(inputs) else [])
 
 
-def _after_read(order: Order, place: Place, mode: Mode) -> tuple[str, ...]:
-    """Return the calls behind the reader, in their order."""
-    settings = order.settings
+def calls_after_read(
+    settings: ReadSettings, mode: Mode, epoch: int, *, take: int | None = None
+) -> tuple[str, ...]:
+    """Return the calls behind the reader, in their order; `take` is what is left of the stream."""
     calls = []
     if settings.host is not None and settings.host_by == "examples":
         calls.append(f"shard({settings.host.count}, {settings.host.index})")
-    if mode == "exactly-once":
-        calls.append(f"shuffle({order.num_buffered}, seed={settings.buffer_seed})")
-    if mode != "exact" and settings.repeat_files:
-        # The buffer reads beyond the end of the order.
-        calls.append(f"take({place.remaining})")
-    if further := num_further_epochs(order, place.epoch):
-        last = place.epoch + further
-        calls.append(f"concatenate(epochs {place.epoch + 1} to {last})")
+    if mode == "exactly-once" and settings.buffer is not None:
+        calls.append(f"shuffle({settings.buffer}, seed={settings.buffer_seed})")
+    if settings.repeat_files:
+        if settings.buffer is not None and take is not None:
+            calls.append(f"take({take})")  # the buffer reads beyond the end of the order
+    elif epoch + 1 < settings.epochs:
+        calls.append(f"concatenate(epochs {epoch + 1} to {settings.epochs - 1})")
     if settings.batch is not None:
         drop = ", drop_remainder=True" if settings.drop_remainder else ""
         calls.append(f"batch({settings.batch}{drop})")

@@ -31,10 +31,9 @@ def place_of(order: Order, consumed: int) -> Place:
     size, epochs = order.epoch_size, order.settings.epochs
     if consumed == order.num_examples:
         # Also where a last batch is dropped: the order ends here.
-        epoch, emitted = epochs - 1, consumed - (epochs - 1) * size
-        if order.settings.repeat_files:
-            return Place(epoch=epoch, stream=0, emitted=consumed, remaining=0)
-        return Place(epoch=epoch, stream=epoch, emitted=emitted, remaining=0)
+        epoch = min(consumed // size, epochs - 1) if size else epochs - 1
+        stream = 0 if order.settings.repeat_files else epoch
+        return Place(epoch=epoch, stream=stream, emitted=consumed - stream * size, remaining=0)
     epoch, emitted = divmod(consumed, size)
     if order.settings.repeat_files:
         return Place(epoch=epoch, stream=0, emitted=consumed, remaining=size * epochs - consumed)
@@ -48,22 +47,21 @@ def inputs_read(order: Order, place: Place) -> int:
     return order.replay(place.stream).consumed(place.emitted)
 
 
-def rest_of_reading(order: Order, stream: int, num_read: int) -> ReadTable:
-    """Return the rows whose fresh interleave goes on after `num_read` examples of this host.
+def rest_of_reading(table: ReadTable, reads: FileReads, num_read: int) -> ReadTable:
+    """Return the rows whose fresh interleave goes on after `num_read` examples of this reading.
 
     A host of `ds.shard(n, i)` has read i examples beyond its last whole turn of n; the list begins
     at the turn, so that the same `shard(n, i)` goes on. Where the files repeat, the list ends with
     the stream, and with what a buffer reads ahead of its end.
     """
-    reads = order.reads(stream)
     if num_read >= reads.num_examples:
-        return order.table.select(slice(0, 0))
+        return table.select(slice(0, 0))
     shard, skip, take = reads.interleave.continuation(num_read * reads.stride)
     if reads.limit is not None:
-        take = np.clip(_read_at_end(reads, order.table.take)[shard] - skip, 0, take)
+        take = np.clip(_read_at_end(reads, table.take)[shard] - skip, 0, take)
         kept = np.flatnonzero((take > 0) | (skip > 0))
         shard, skip, take = shard[kept], skip[kept], take[kept]
-    return order.table.select(reads.opened[shard]).trimmed(skip, take)
+    return table.select(reads.opened[shard]).trimmed(skip, take)
 
 
 def _read_at_end(reads: FileReads, lengths: Int64s) -> Int64s:

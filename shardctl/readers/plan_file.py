@@ -135,6 +135,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
             _further_epoch(item) for item in _items(document["further_epochs"], "further_epochs")
         ),
         num_further_epochs=fields.count(document["num_further_epochs"], "num_further_epochs"),
+        from_seen=fields.flag(document.get("from_seen", False), "from_seen"),
         from_consumed=tuple(
             fields.count(item, "from_consumed")
             for item in _items(document.get("from_consumed", []), "from_consumed")

@@ -1,0 +1,148 @@
+"""Logs of examples: one `tfds_id` a line, plain or gzip, in any order and any number of times."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from shardctl.core.example_codes import ExampleCodes
+from shardctl.core.quoting import quoted
+from shardctl.core.read_table import Int64s
+from shardctl.errors import DatasetError, UsageError
+from shardctl.readers.file_text import reason
+
+_PIECE = 1 << 23  # bytes of text looked at together
+_MAX_LINE = 1 << 16
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenExamples:
+    """The examples that a log names: their codes, int64[n], ascending and each once."""
+
+    codes: Int64s
+    num_lines: int
+    warnings: tuple[str, ...] = ()
+
+
+def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
+    """Return the examples that a log names; blank lines and line ends of Windows are passed over.
+
+    A last line without a line end may have been cut off, and a cut index is another index: it is
+    taken as it is, and a warning says so.
+
+    Raises:
+        DatasetError: the file cannot be read, is a torn gzip, or a line is no tfds_id of a file
+            that is read; the text names the line.
+    """
+    shown = quoted(path, 200)
+    try:
+        with open(path, "rb") as raw:
+            start = raw.peek(2)[:2]
+            if start == _GZIP:
+                with gzip.GzipFile(fileobj=raw) as unzipped:
+                    return _read(unzipped, codes, shown)  # type: ignore[arg-type]
+            return _read(raw, codes, shown)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DatasetError(
+            f"{shown} is a gzip file that was cut off or damaged; "
+            "zcat writes what is whole of it to a plain file, whose last line may be cut"
+        ) from error
+    except OSError as error:
+        raise DatasetError(f"cannot read {shown}: {reason(error)}") from error
+    except ValueError as error:  # a NUL in the path
+        raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
+
+
+def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
+    found = np.empty(0, np.int64)
+    files = _Files(codes)
+    num_lines, torn = 0, False
+    for piece, torn in _pieces(file, shown):
+        try:
+            text = piece.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = num_lines + piece.count(b"\n", 0, error.start) + 1
+            raise DatasetError(f"{shown}: line {line} is no UTF-8 text") from error
+        lines = text.split("\n")
+        if not torn:
+            lines.pop()
+        try:
+            new = files.codes_of(lines)
+        except UsageError:
+            _blame(lines, num_lines, codes, shown)
+            raise
+        found = np.union1d(found, new)
+        num_lines += len(lines)
+    warnings: tuple[str, ...] = ()
+    if torn:
+        warnings = (f"line {num_lines} of {shown}, the last, has no line end: it may be cut off",)
+    return SeenExamples(codes=found, num_lines=num_lines, warnings=warnings)
+
+
+def _pieces(file: BinaryIO, shown: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield pieces of whole lines, and whether the last one of them has no line end."""
+    rest = b""
+    while data := file.read(_PIECE):
+        data = rest + data
+        cut = data.rfind(b"\n") + 1
+        if not cut and len(data) > _MAX_LINE:
+            raise DatasetError(f"{shown} holds a line of more than {_MAX_LINE} bytes; no tfds_id")
+        rest = data[cut:]
+        if cut:
+            yield data[:cut], False
+    if rest:
+        yield rest, True
+
+
+class _Files:
+    """The code of the first example of each file, looked up once a file."""
+
+    def __init__(self, codes: ExampleCodes) -> None:
+        self._codes = codes
+        self._firsts: dict[str, int] = {}
+
+    def codes_of(self, lines: list[str]) -> Int64s:
+        """Return the codes (int64[n]) of tfds_ids.
+
+        Raises:
+            UsageError: one of them is none.
+        """
+        parts = [line.strip().rpartition("__") for line in lines if line and not line.isspace()]
+        indices = [index for _, _, index in parts]
+        if not all(map(str.isdecimal, indices)) or not "".join(indices).isascii():
+            raise UsageError("no index")
+        names = [name for name, _, _ in parts]
+        self._look_up(names, indices)
+        firsts = np.fromiter(map(self._firsts.__getitem__, names), np.int64, len(names))
+        return firsts + np.array([int(index) for index in indices], np.int64)
+
+    def _look_up(self, names: list[str], indices: list[str]) -> None:
+        """Know the files, and hold each one's largest index against its length."""
+        largest: dict[str, int] = {}
+        for name, index in zip(names, indices, strict=True):
+            number = int(index)
+            if number >= largest.get(name, 0):
+                largest[name] = number
+        for name, number in largest.items():
+            self._firsts[name] = self._codes.parse_tfds_id(f"{name}__{number}") - number
+
+
+def _blame(lines: list[str], num_before: int, codes: ExampleCodes, shown: str) -> None:
+    """Raise for the first line that is no tfds_id."""
+    for number, line in enumerate(lines, start=num_before + 1):
+        text = line.strip()
+        if not text:
+            continue
+        try:
+            codes.parse_tfds_id(text)
+        except UsageError as error:
+            raise DatasetError(f"{shown}, line {number}: {error}") from None
+        if not text.rpartition("__")[2].isascii():
+            raise DatasetError(f"{shown}, line {number}: {quoted(text)} ends in no ASCII number")
