@@ -119,8 +119,10 @@ class OrderOptions:
         ),
     ] = None
 
-    def settings(self) -> "ReadSettings":
+    def settings(self, fallback: Mapping[str, Any] | None = None) -> "ReadSettings":
         """Return the settings in force: these options, over `read:` of the nearest shardctl.yaml.
+
+        `fallback` holds arguments of `ReadSettings` for what neither of them names.
 
         Raises:
             UsageError: a value outside its range, or two that exclude each other.
@@ -130,7 +132,10 @@ class OrderOptions:
         from shardctl.readers.config_file import find_config
 
         config = find_config(Path.cwd())
-        arguments = {} if config is None else _from_config(config.read, config.path)
+        stated = {} if config is None else _from_config(config.read, config.path)
+        arguments = dict(fallback or {})
+        _give_way(arguments, stated)
+        arguments |= stated
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         given = {name: value for name, value in given.items() if value is not None}
         if "host" in given:

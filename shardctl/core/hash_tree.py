@@ -27,7 +27,7 @@ def digest(data: bytes) -> bytes:
 
 
 def leaf_size(num_examples: int) -> int:
-    """Return the number of positions under a leaf: a power of two, so that leaves of two orders fit.
+    """Return the positions under a leaf: a power of two, so that those of two orders fit.
 
     >>> leaf_size(0), leaf_size(1_281_167), leaf_size(10**9)
     (4096, 4096, 2097152)

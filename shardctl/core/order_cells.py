@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NARROW = 1 << 32  # ids below this are hashed as 4 bytes, in half the time
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SplitIds:
     """The splits that an order reads: from its codes to splits and ids.
 
@@ -39,9 +39,7 @@ class SplitIds:
         wanted = set(names)
         read = [split for split in dataset.splits if split.name in wanted]
         ends = np.cumsum([0, *(split.num_examples for split in read)], dtype=np.int64)
-        return cls(
-            names=tuple(split.name for split in read), starts=ends[:-1], stop=int(ends[-1])
-        )
+        return cls(names=tuple(split.name for split in read), starts=ends[:-1], stop=int(ends[-1]))
 
     def split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (index in `names`, id), int64[q] each."""
@@ -103,7 +101,7 @@ def _digests_of_split(ids: Int64s, name: str, stop: int) -> Iterator[bytes]:
 
 def _plain_digests(ids: NDArray[np.uint32] | Int64s, name: str) -> Iterator[bytes]:
     begun = _begun(name, ids.itemsize)
-    data = memoryview(ids).cast("B")
+    data = ids.data.cast("B")
     size = CELL_SIZE * ids.itemsize
     for start in range(0, len(data), size):
         state = begun.copy()

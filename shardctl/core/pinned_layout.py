@@ -10,7 +10,6 @@ from itertools import groupby
 import numpy as np
 
 from shardctl.core.dataset import Dataset, Split
-from shardctl.core.shard_files import ShardFiles
 
 MAX_LAYOUT_CHARS = 30_000  # what the lengths and names of all splits may take as text
 MAX_CHUNKS = 256  # digests for all the splits that do not fit

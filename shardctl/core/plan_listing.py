@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
 class ListedRead(NamedTuple):
-    """Skip `skip` examples of a file of a split, then take `take`."""
+    """Skip `skip` examples of a file of a split, then take `take`.
+
+    `shard_index` is None where the file's name alone says which it is.
+    """
 
     split: str
     filename: str
     skip: int
     take: int
+    shard_index: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedPlan:
-    """One plan of a file: `title` is its spec, with its host where it has one."""
+    """One plan of a file: `title` is its spec and its host, as far as it has them."""
 
     title: str
     reads: tuple[ListedRead, ...]
@@ -25,8 +30,14 @@ class ListedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanListing:
-    """The plans in a file of kind `plan` or `resume`; `dataset` is its head as it stands there."""
+    """The plans in a file of kind `plan` or `resume`.
+
+    `dataset` is the file's head as it stands there; `pipeline` and `state` hold what else a
+    resumed reading hangs on, by name.
+    """
 
     kind: str
-    dataset: dict[str, object]
+    dataset: Mapping[str, object]
     plans: tuple[ListedPlan, ...]
+    pipeline: Mapping[str, object] = field(default_factory=dict)
+    state: Mapping[str, object] = field(default_factory=dict)

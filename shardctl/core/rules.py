@@ -17,9 +17,7 @@ class RuleSet:
     tensorflow_datasets: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.version} (TensorFlow {self.tensorflow}, TFDS {self.tensorflow_datasets})"
-        )
+        return f"{self.version} (TensorFlow {self.tensorflow}, TFDS {self.tensorflow_datasets})"
 
 
 RULES = RuleSet(version=1, tensorflow="2.21", tensorflow_datasets="4.9.10")

@@ -22,7 +22,7 @@ from shardctl.planning.simulate import plan_order
 Watch = Callable[[Iterable[Int64s], int], Iterable[Int64s]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LiveOrder:
     """An order that can be read, with the splits it reads."""
 
@@ -79,9 +79,9 @@ def snapshot(
 
     >>> from shardctl.core.dataset import Split
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
-    >>> pinned = snapshot(Dataset(name="d", splits=(train,)), "train", ReadSettings(block=2)).snapshot
-    >>> pinned.first_ids[:6], pinned.tree.root.hex()
-    ((0, 1, 4, 5, 8, 9), '')
+    >>> taken = snapshot(Dataset(name="d", splits=(train,)), "train", ReadSettings(block=2))
+    >>> taken.snapshot.num_examples, taken.snapshot.first_ids[:6]
+    (12, (0, 1, 4, 5, 8, 9))
     """
     live = LiveOrder.of(dataset, spec, ReadSettings() if settings is None else settings)
     order = live.order

@@ -6,13 +6,18 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from shardctl.core.instruction_columns import InstructionColumns
+from shardctl.core.plan_document import PLAN_KIND
 from shardctl.core.plan_listing import ListedPlan, ListedRead, PlanListing
 from shardctl.core.quoting import choices, printable
+from shardctl.core.resume_plan import ResumePlan
+from shardctl.core.settings_document import settings_in_force
 from shardctl.core.snapshot import KIND, Snapshot
 from shardctl.errors import DatasetError
 from shardctl.readers import fields
 from shardctl.readers.file_text import read_file
 from shardctl.readers.json_text import parse_json
+from shardctl.readers.plan_file import parse_plan
 from shardctl.readers.snapshot_file import snapshot_from_document
 from shardctl.readers.yaml_text import parse_yaml
 
@@ -31,15 +36,19 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
     data = read_file(path)
     shown = printable(str(path))
     document = _parsed(data, shown)
+    kind = document.get("kind")
+    if kind == PLAN_KIND:
+        return _resume(parse_plan(data, source=shown))  # it knows the plan to be whole
     with fields.said_about(shown):
-        kind = document.get("kind")
         if kind == KIND:
             return snapshot_from_document(document)
-        if kind in KINDS:
-            return _listing(str(kind), document)
+        if kind == "plan":
+            return _plans(document)
         if not isinstance(kind, str):
             raise DatasetError("no kind: this is no file that shardctl wrote, or it is cut off")
-        raise DatasetError(f"kind {fields.shown(kind)} is not compared; diff reads {choices(KINDS)}")
+        raise DatasetError(
+            f"kind {fields.shown(kind)} is not compared; diff reads {choices(KINDS)}"
+        )
 
 
 def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
@@ -60,17 +69,37 @@ def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
         return fields.mapping(document, "a file to compare")
 
 
-def _listing(kind: str, document: Mapping[str, object]) -> PlanListing:
+def _plans(document: Mapping[str, object]) -> PlanListing:
     if document.get("format_version") != 1:
         version = fields.shown(document.get("format_version"))
-        raise DatasetError(f"format_version {version} of the {kind}; this shardctl reads 1")
+        raise DatasetError(f"format_version {version} of the plan; this shardctl reads 1")
     dataset = fields.mapping(document.get("dataset"), "dataset")
-    plans = [document] if kind == "resume" else _list(document.get("plans"), "plans")
     return PlanListing(
-        kind=kind,
+        kind="plan",
         dataset={key: dataset.get(key) for key in _HEAD},
-        plans=tuple(_plan(item) for item in plans),
+        plans=tuple(_plan(item) for item in _list(document.get("plans"), "plans")),
     )
+
+
+def _resume(plan: ResumePlan) -> PlanListing:
+    plans = [ListedPlan(title="", reads=tuple(_listed(plan.instructions)))]
+    for host in plan.hosts:
+        title = f"host {host.index} of {host.count}"
+        plans.append(ListedPlan(title=title, reads=tuple(_listed(host.instructions))))
+    state = ("spec", "consumed", "epoch", "remaining_total", "mode", "after_read")
+    later = ("pending", "standing", "shuffle", "further_epochs", "num_further_epochs")
+    return PlanListing(
+        kind="resume",
+        dataset={key: getattr(plan.dataset, key) for key in _HEAD},
+        plans=tuple(plans),
+        pipeline=settings_in_force(plan.settings, ordered=plan.dataset.ordered),
+        state={name: getattr(plan, name) for name in (*state, *later)},
+    )
+
+
+def _listed(instructions: InstructionColumns) -> Iterator[ListedRead]:
+    for read in instructions:
+        yield ListedRead(read.split, read.filename, read.skip, read.take, read.shard_index)
 
 
 def _plan(item: object) -> ListedPlan:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shardctl.core.dataset import Split
 from shardctl.core.hash_tree import HashTree, leaf_size
 from shardctl.core.pinned_layout import EVEN, PinnedSplit, ShardHashes
 from shardctl.core.quoting import quoted
 from shardctl.core.rules import RuleSet
-from shardctl.core.dataset import Split
 from shardctl.core.settings_document import SettingsDocument
 from shardctl.core.shard_files import ShardFiles
 from shardctl.core.snapshot import FORMAT_VERSION, NUM_FIRST_IDS, Snapshot, checksum

@@ -118,7 +118,7 @@ _WORDS = re.compile(
 
 
 def _blocks(line: str) -> str:
-    """Return a line that lists words as a block of lines; a YAML block is one text to its reader."""
+    """Return a line that lists words as a YAML block, which is one text to a reader."""
     if line == f"  {_LAST}: []\n":
         return ""
     match = _WORDS.fullmatch(line)

@@ -1,0 +1,51 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl snapshot`: a small file that fixes an order."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from shardctl.cli import completion
+from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.order_options import OrderOptions
+from shardctl.cli.output import check_format, warn, write
+from shardctl.cli.progress import watched
+from shardctl.cli.source import chosen_dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotOutput(OutputOptions):
+    """How and where a snapshot is written."""
+
+    format: Annotated[
+        str,
+        typer.Option("--format", "-f", metavar="FORMAT", help="yaml, or json for programs."),
+    ] = "yaml"
+
+
+def snapshot(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: SnapshotOutput,
+    spec: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SPEC]",
+            help="What is read, as TFDS writes it [default: train].",
+            autocompletion=completion.splits,
+        ),
+    ] = None,
+) -> None:
+    """Write a small file that fixes an order: commit it, and compare it with shardctl diff.
+
+    Example: shardctl snapshot train --shuffle-seed 42 -o order.yaml
+    """
+    from shardctl.planning.snapshot import snapshot as take_snapshot
+    from shardctl.rendering.snapshot import snapshot_json, snapshot_yaml
+
+    check_format(out.format, "yaml", "json")
+    taken = take_snapshot(chosen_dataset(source), spec, reading.settings(), watch=watched)
+    warn(taken.warnings)
+    render = snapshot_yaml if out.format == "yaml" else snapshot_json
+    write(render(taken.snapshot), out.output)
