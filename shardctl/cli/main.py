@@ -17,7 +17,7 @@ from shardctl.core.quoting import choices, quoted
 from shardctl.errors import ShardctlError
 
 # The order is that of the help page. A command is a function named like its module.
-COMMANDS = ("layout", "plan", "simulate", "locate", "hosts", "eval", "snapshot", "diff", "list")
+COMMANDS = ("layout", "plan", "simulate", "locate", "resume", "hosts", "eval", "snapshot", "diff", "list")
 
 _HELP = (
     "Which examples of a TensorFlow dataset are read, from which files, in which order, on which "

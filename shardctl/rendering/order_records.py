@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from shardctl.core.order import Order
@@ -21,7 +22,11 @@ def pipeline_record(order: Order) -> dict[str, Any]:
 
 def pipeline_line(spec: str, order: Order) -> str:
     """Return one line that names the spec, the dataset and the settings that shape the order."""
-    force = pipeline_record(order)
+    return f"{spec} of {order.dataset.title}: {settings_words(pipeline_record(order))}"
+
+
+def settings_words(force: Mapping[str, Any]) -> str:
+    """Return the settings in force that shape an order, as words."""
     words = [f"cycle {force['cycle']}", f"block {force['block']}"]
     if force["reverse"]:
         words.append("files reversed")
@@ -49,4 +54,4 @@ def pipeline_line(spec: str, order: Order) -> str:
         words.append(f"pass {force['pass']}")
     if force["loop"] != "python":
         words.append("Keras fit")
-    return f"{spec} of {order.dataset.title}: {', '.join(words)}"
+    return ", ".join(words)

@@ -1,0 +1,184 @@
+"""A plan to go on as lines for people: where the pipeline stands, what is left, how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.core.instruction_columns import InstructionColumns
+from shardctl.core.resume_plan import ResumePlan
+from shardctl.planning.resume_proof import Proof
+from shardctl.rendering.documents import Document
+from shardctl.rendering.order_records import settings_words
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, elided, paragraph, table
+
+_ROWS = 20  # file instructions shown; a plan file has them all
+
+_COLUMNS = (
+    Column(heading="file", align="left"),
+    Column(heading="skip"),
+    Column(heading="take"),
+    Column(heading="of"),
+)
+_HOST_COLUMNS = (
+    Column(heading="host"),
+    Column(heading="examples"),
+    Column(heading="instructions"),
+    Column(heading="first file", align="left"),
+    Column(heading="last file", align="left"),
+)
+
+
+def resume_table(plan: ResumePlan, screen: Screen, proof: Proof | None = None) -> Iterator[str]:
+    """Yield the state, the instructions (the first and last of many) and how to read them."""
+    words = settings_words(plan.pipeline)
+    yield paragraph(f"{plan.spec} of {plan.dataset.title}: {words}", screen, style="bold")
+    for line in (_stopped(plan), _left(plan)):
+        yield paragraph(line, screen)
+    if plan.hosts:
+        yield table(_HOST_COLUMNS, elided(_host_rows(plan), _ROWS), screen)
+    elif len(plan.instructions):
+        yield table(_COLUMNS, _rows(plan.instructions), screen)
+    if plan.remaining:
+        for line in _how(plan):
+            yield paragraph(line, screen)
+    if proof is not None:
+        yield paragraph(proof_line(proof), screen)
+
+
+def proof_line(proof: Proof) -> str:
+    """Return a proof in a line.
+
+    >>> proof_line(Proof(compared=1000, lost=0, repeated=0, moved=0, exact=True))
+    'proof: lost 0, repeated 0, moved 0 of 1,000 examples'
+    """
+    moved = "" if proof.moved is None else f", moved {proof.moved:,}"
+    return (
+        f"proof: lost {proof.lost:,}, repeated {proof.repeated:,}{moved} "
+        f"of {_examples(proof.compared)}"
+    )
+
+
+def proof_record(proof: Proof) -> Document:
+    """Return a proof as it stands in a plan file."""
+    return {
+        "compared": proof.compared,
+        "lost": proof.lost,
+        "repeated": proof.repeated,
+        "moved": proof.moved,
+    }
+
+
+def _stopped(plan: ResumePlan) -> str:
+    if plan.from_seen:
+        return f"seen: {_examples(plan.consumed)}"
+    if plan.from_consumed:
+        counts = [f"{count:,}" for count in dict.fromkeys(plan.from_consumed)]
+        each = counts[0] if len(counts) == 1 else f"{counts[0]} .. {counts[-1]}"
+        return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
+    place = f"stopped: after {_examples(plan.consumed)}, in epoch {plan.epoch}"
+    batch = plan.settings.batch
+    if batch is not None:
+        place += f", {plan.consumed // batch:,} batches"
+        if plan.consumed % batch and plan.remaining_total:
+            place += f" and {plan.consumed % batch:,} examples"
+    where = plan.standing
+    if where is None or not plan.remaining:
+        return place
+    files = "file" if where.open_files == 1 else "files"
+    state = f"{place}; {where.open_files:,} {files} open, {where.next_file:,} of "
+    state += f"{where.num_files:,} opened"
+    if where.block_offset:
+        state += f", {where.block_offset:,} of a block of {plan.settings.block:,} read"
+    return state
+
+
+def _left(plan: ResumePlan) -> str:
+    if not plan.remaining:
+        return "left: nothing, the order is at its end"
+    files = _count(plan.num_instructions, "file instruction")
+    epoch = "" if plan.from_seen else f" of epoch {plan.epoch}"
+    left = f"left: {_examples(plan.remaining)}{epoch} in {files}"
+    if plan.settings.repeat_files and not plan.from_seen:
+        left = f"left: {_examples(plan.remaining)} of the stream in {files}"
+    if plan.num_further_epochs:
+        left += f", then {_count(plan.num_further_epochs, 'epoch')}"
+    return left
+
+
+def _rows(columns: InstructionColumns) -> Sequence[Sequence[str]]:
+    """Return the first and the last rows; the others are never made."""
+    count = len(columns)
+    if count <= _ROWS + 1:
+        return [_row(columns, index) for index in range(count)]
+    head, tail = _ROWS - _ROWS // 2, _ROWS // 2
+    gap = [f"… {count - head - tail:,} more", "", "", ""]
+    first = [_row(columns, index) for index in range(head)]
+    return [*first, gap, *(_row(columns, index) for index in range(count - tail, count))]
+
+
+def _row(columns: InstructionColumns, index: int) -> Sequence[str]:
+    numbers = (columns.skip[index], columns.take[index], columns.examples_in_shard[index])
+    return (columns.filenames[index], *(str(int(number)) for number in numbers))
+
+
+def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
+    rows = []
+    for host in plan.hosts:
+        columns = host.instructions
+        ends = (
+            (columns.filenames[0], columns.filenames[len(columns) - 1])
+            if len(columns)
+            else ("", "")
+        )
+        rows.append((str(host.index), f"{host.num_examples:,}", f"{len(columns):,}", *ends))
+    return rows
+
+
+def _how(plan: ResumePlan) -> Iterator[str]:
+    """Yield what the plan promises, and what to read it with."""
+    if plan.mode == "exact":
+        yield "exact: the order goes on id by id."
+    elif plan.mode == "exact-order":
+        yield (
+            f"exact order: the instructions feed the shuffle buffer from where it stood, with "
+            f"{_examples(len(plan.pending or ()))} in it; shardctl.tfds replays it."
+        )
+    else:
+        held = len(plan.pending or ())
+        first = ""
+        if held and plan.num_pending_instructions:
+            runs = _count(plan.num_pending_instructions, "instruction")
+            first = f" The first {runs} read the {_examples(held)} that the buffer held."
+        yield f"exactly once: every example that is left, in another order.{first}"
+    config = ", ".join(
+        f"{name}={plan.read_config[name]}"
+        for name in ("interleave_cycle_length", "interleave_block_length")
+    )
+    behind = "".join(f".{call}" for call in plan.after_read)
+    yield (
+        f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
+        f"these instructions, shuffle_files=False{', then ' + behind if behind else ''}"
+    )
+    if plan.further_epochs:
+        yield _further(plan)
+
+
+def _further(plan: ResumePlan) -> str:
+    following = plan.further_epochs[0]
+    last = plan.epoch + plan.num_further_epochs
+    which = (
+        f"epoch {last}" if plan.num_further_epochs == 1 else f"epochs {following.epoch} to {last}"
+    )
+    files = "files shuffled with seeds of its own" if following.file_seeds else "the same files"
+    if plan.hosts:
+        return f"then: {which}, each read whole by the new hosts, {files}"
+    return f"then: {which}, {files}; resume --consumed {following.consumed} lists the first of them"
+
+
+def _examples(count: int) -> str:
+    return _count(count, "example")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
