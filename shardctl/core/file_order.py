@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from shardctl.core.quoting import choices, quoted
-from shardctl.core.read_table import Int64s, ReadTable
+from shardctl.core.read_table import ReadTable
 from shardctl.errors import UsageError
+
+Place = tuple[int, int]  # index of the split, index of the shard in it
 
 
 def sorted_rows(
@@ -16,50 +21,72 @@ def sorted_rows(
 
     This is what `ReadConfig.experimental_interleave_sort_fn` does to the list of file
     instructions. Rows of one file keep their order; the list may name more files of the dataset
-    than are read, and must name every file that is.
+    than are read, and must name every file that is. A name is a base name or the end of a path.
 
     Raises:
-        UsageError: a name twice, a name that is no file of the dataset, a file left out.
+        UsageError: a name twice, a name that is no file of the dataset or several, a file left out.
     """
     if reverse:
         return table.select(slice(None, None, -1))
     if file_order is None:
         return table
-    rank = _ranks(file_order)
-    keys = np.empty(len(table), np.int64)
-    for split in np.unique(table.split).tolist():
-        keys[table.split == split] = _keys_of_split(table, split, rank)
-    _refuse_strangers(table, rank)
-    return table.select(np.argsort(keys, kind="stable"))
+    places = list(zip(table.split.tolist(), table.shard.tolist(), strict=True))
+    rank = _ranks(file_order, table, set(places))
+    missing = dict.fromkeys(place for place in places if place not in rank)
+    if missing:
+        left_out = (table.dataset.splits[split].filename(shard) for split, shard in missing)
+        raise UsageError(
+            f"the file order leaves out {choices(left_out, 3)}; every file that is read needs "
+            "a place"
+        )
+    keys = [rank[place] for place in places]
+    return table.select(np.argsort(np.array(keys, np.int64), kind="stable"))
 
 
-def _ranks(file_order: tuple[str, ...]) -> dict[str, int]:
-    rank: dict[str, int] = {}
-    for index, name in enumerate(file_order):
-        base = name.rpartition("/")[2]
-        if base in rank:
+def _ranks(names: Sequence[str], table: ReadTable, read: set[Place]) -> dict[Place, int]:
+    known = _known_files(table)
+    rank: dict[Place, int] = {}
+    for index, name in enumerate(names):
+        place = _place_of(name, table, known, read)
+        if place in rank:
+            base = table.dataset.splits[place[0]].filename(place[1])
             raise UsageError(f"the file order names {quoted(base)} twice; each file comes once")
-        rank[base] = index
+        rank[place] = index
     return rank
 
 
-def _keys_of_split(table: ReadTable, split: int, rank: dict[str, int]) -> Int64s:
-    filenames = table.dataset.splits[split].filenames
-    shards = table.shard[table.split == split].tolist()
-    missing = [filenames[shard] for shard in shards if filenames[shard] not in rank]
-    if missing:
-        raise UsageError(
-            f"the file order leaves out {choices(dict.fromkeys(missing), 3)}; "
-            "every file that is read needs a place"
-        )
-    return np.array([rank[filenames[shard]] for shard in shards], np.int64)
+def _known_files(table: ReadTable) -> Mapping[str, list[Place]]:
+    """Return the places of all files of the dataset by base name."""
+    known: dict[str, list[Place]] = defaultdict(list)
+    for split_index, split in enumerate(table.dataset.splits):
+        for shard, name in enumerate(split.filenames):
+            known[name].append((split_index, shard))
+    return known
 
 
-def _refuse_strangers(table: ReadTable, rank: dict[str, int]) -> None:
-    known = {name for split in table.dataset.splits for name in split.filenames}
-    strangers = [name for name in rank if name not in known]
-    if strangers:
+def _place_of(
+    name: str, table: ReadTable, known: Mapping[str, list[Place]], read: set[Place]
+) -> Place:
+    """Return which file a name means, of those that are read where several are called so."""
+    places = known.get(name.rpartition("/")[2], [])
+    if len(places) > 1:
+        places = [place for place in places if place in read] or places[:1]
+    if len(places) > 1:
+        ends = [place for place in places if _path(table, place).endswith(f"/{name.strip('/')}")]
+        if len(ends) != 1:
+            raise UsageError(
+                f"the file order: {quoted(name)} stands for {len(places)} files in several "
+                "folders; write the end of the path, as in the tfds_id"
+            )
+        places = ends
+    if not places:
         raise UsageError(
-            f"the file order names {quoted(strangers[0])}, which is no file of "
-            f"{table.dataset.title}; it has, for one, {choices(sorted(known), 1)}"
+            f"the file order names {quoted(name)}, which is no file of {table.dataset.title}; "
+            f"it has, for one, {choices(sorted(known), 1)}"
         )
+    return places[0]
+
+
+def _path(table: ReadTable, place: Place) -> str:
+    data_dir, name = table.dataset.splits[place[0]].location(place[1])
+    return f"{data_dir}/{name}"

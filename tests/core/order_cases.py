@@ -17,6 +17,7 @@ from tests.core.shuffle_oracles import EDGE_SEEDS
 from tests.strategies import shard_lengths
 
 seeds = st.sampled_from(EDGE_SEEDS) | st.integers(0, 5) | st.integers(-(2**70), 2**70)
+flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +73,11 @@ def read_settings(
         }
     if arguments["batch"] is not None:
         arguments["drop_remainder"] = draw(st.booleans())
-    if hosts and draw(st.booleans()):
+    if len(hosts) > 0 and draw(st.booleans()):
         count = draw(st.integers(1, 4))
         host = Host(index=draw(st.integers(0, count - 1)), count=count)
-        arguments |= {"host": host, "host_by": draw(st.sampled_from(list(hosts)))}
+        arguments |= {"host": host, "host_by": draw(st.sampled_from(hosts))}
     return ReadSettings(**arguments)
-
-
-flags = st.sampled_from([None, True, False])
 
 
 @st.composite
@@ -88,7 +86,7 @@ def cases(draw: st.DrawFn) -> Case:
     lengths = draw(shard_lengths(max_shards=12, max_length=20).filter(any))
     total = sum(lengths)
     slices = []
-    for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
+    for _ in range(draw(st.sampled_from((1, 1, 1, 2, 3)))):
         bounds = sorted(draw(st.tuples(*[st.integers(0, total)] * 2)))
         slices.append(tuple(bounds) if draw(st.booleans()) else (0, total))
     if not any(stop - start for start, stop in slices):
