@@ -194,8 +194,8 @@ def _disk_sizes(split: Split) -> Int64s | None:
 
 
 def _share(amount: Int64s, part: Int64s, whole: Int64s) -> Int64s:
-    """Return amount * part / whole, rounded; `part` is at most `whole`, so nothing overflows."""
+    """Return amount * part / whole, halves rounded up, without overflow: part is within whole."""
     quotient, rest = np.divmod(amount, whole)
-    fraction = np.rint(rest.astype(np.float64) * part / whole).astype(np.int64)
+    fraction = np.floor(rest.astype(np.float64) * part / whole + 0.5).astype(np.int64)
     share: Int64s = quotient * part + fraction
     return share

@@ -154,7 +154,7 @@ class Evaluation:
 
     @property
     def differing_step(self) -> int | None:
-        """First step, from 0, at which hosts hold ragged batches of different sizes, or None.
+        """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
 
         They then run different XLA programs, which breaks SPMD even where nobody waits.
         """
