@@ -14,7 +14,8 @@ from shardctl.rendering.documents import Document, to_json, to_yaml
 _PIECE = 1 << 14  # instructions made into text at once
 _LISTS = ("file_instructions", "hosts")
 
-CSV_HEADER = ("host", "filename", "split", "skip", "take", "examples_in_shard")
+_KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
+CSV_HEADER = ("host", *_KEYS)
 
 
 def plan_json(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -106,71 +107,42 @@ def _json_records(columns: InstructionColumns, indent: str) -> Iterator[str]:
     """Yield the records of a JSON list, each on a line; the first begins with a line break."""
     lead = f"\n{indent}"
     separator = f",\n{indent}"
-
-    def line(name: str, split: str, skip: int, take: int, length: int) -> str:
-        return (
-            f'{{"filename": {name}, "split": {split}, "skip": {skip}, "take": {take}, '
-            f'"examples_in_shard": {length}'
-        )
-
-    def slowly(records: list[Document]) -> Iterator[str]:
-        return (f"{''.join(to_json(record)).strip()[:-1]}" for record in records)
-
-    for texts in _pieces(columns, line, slowly, ', "shard_index": {}'):
+    for texts in _pieces(columns, '"{}": %s', to_json):
         yield lead + separator.join(texts)
         lead = separator
 
 
 def _yaml_records(columns: InstructionColumns, indent: str) -> Iterator[str]:
+    """Yield the records of a YAML list, each on a line."""
     lead = f"{indent}- "
-
-    def line(name: str, split: str, skip: int, take: int, length: int) -> str:
-        return (
-            f"{{filename: {name}, split: {split}, skip: {skip}, take: {take}, "
-            f"examples_in_shard: {length}"
-        )
-
-    def slowly(records: list[Document]) -> Iterator[str]:
-        return (f"{''.join(to_yaml(record)).strip()[:-1]}" for record in records)
-
-    for texts in _pieces(columns, line, slowly, ", shard_index: {}"):
-        yield "".join([f"{lead}{text}\n" for text in texts])
+    separator = f"\n{lead}"
+    for texts in _pieces(columns, "{}: %s", to_yaml):
+        yield lead + separator.join(texts) + "\n"
 
 
 def _pieces(
-    columns: InstructionColumns,
-    line: Callable[[str, str, int, int, int], str],
-    slowly: Callable[[list[Document]], Iterator[str]],
-    shard: str,
+    columns: InstructionColumns, field: str, write: Callable[[Any], Iterator[str]]
 ) -> Iterator[list[str]]:
-    """Yield lists of records as text, closed by their brace.
-
-    Where all names can be printed, what JSON and YAML make of them in double quotes is the same.
-    """
-    splits = [encode_basestring(name) for name in columns.split_names]
+    """Yield lists of records as text; `field` is the pattern of one, `write` writes any value."""
+    keys = [*_KEYS, "shard_index"] if columns.names_repeat else _KEYS
+    record = f"{{{', '.join(map(field.format, keys))}}}"
+    splits = _quoted(columns.split_names, write)
     for start in range(0, len(columns), _PIECE):
         piece = columns.rows(start, start + _PIECE)
-        names = list(piece.filenames)
-        arrays = (piece.split, piece.skip, piece.take, piece.examples_in_shard)
-        rows = zip(names, *(array.tolist() for array in arrays), strict=True)
-        if "".join((*names, *columns.split_names)).isprintable():
-            texts = [
-                line(encode_basestring(name), splits[split], skip, take, length)
-                for name, split, skip, take, length in rows
-            ]
-        else:
-            keys = ("filename", "split", "skip", "take", "examples_in_shard")
-            texts = list(
-                slowly(
-                    [
-                        dict(zip(keys, (name, columns.split_names[split], *rest), strict=True))
-                        for name, split, *rest in rows
-                    ]
-                )
-            )
+        arrays = [piece.skip, piece.take, piece.examples_in_shard]
         if columns.names_repeat:
-            texts = [
-                text + shard.format(index)
-                for text, index in zip(texts, piece.shard.tolist(), strict=True)
-            ]
-        yield [text + "}" for text in texts]
+            arrays.append(piece.shard)
+        names = _quoted(piece.filenames, write)
+        split = [splits[index] for index in piece.split.tolist()]
+        rows = zip(names, split, *(array.tolist() for array in arrays), strict=True)
+        yield [record % row for row in rows]
+
+
+def _quoted(names: Sequence[str], write: Callable[[Any], Iterator[str]]) -> list[str]:
+    """Return names in double quotes; of what can be printed JSON and YAML make the same."""
+    together = "".join(names)
+    if not together.isprintable():
+        return ["".join(write(name)).strip() for name in names]
+    if '"' in together or "\\" in together:
+        return list(map(encode_basestring, names))
+    return [f'"{name}"' for name in names]
