@@ -201,12 +201,11 @@ def _resolve_part(part: Slice, split: Split, warnings: list[str]) -> SplitRange:
 def _shard_bounds(part: Slice, split: Split, warnings: list[str]) -> tuple[int, int]:
     """Resolve shard bounds as Python slices of the shard lengths, the way TFDS does."""
     count, offsets = split.num_shards, split.offsets
+    has = f"{split.name} has {count} shard{'' if count == 1 else 's'}"
     start = 0 if part.start is None else int(part.start)
     stop = count if part.stop is None else int(part.stop)
     if abs(start) > count or stop > count:
-        warnings.append(
-            f"{quoted(part)}: {split.name} has {count} shards; a bound beyond them is clamped"
-        )
+        warnings.append(f"{quoted(part)}: {has}; a bound beyond that is clamped")
     if part.stop is not None and stop <= 0:
         # TFDS adds the number of shards to 0 as well, so that -1shard ends at the end, and then
         # slices with the sum, which counts from the end once more where it is still negative.
@@ -218,8 +217,8 @@ def _shard_bounds(part: Slice, split: Split, warnings: list[str]) -> tuple[int, 
         if -2 * count < stop < -count:
             last = stop + 2 * count - 1
             warnings.append(
-                f"{quoted(part)}: {split.name} has {count} shards; TFDS counts a stop before the "
-                f"first of them from the end once more, and reads up to shard {last}"
+                f"{quoted(part)}: {has}; TFDS counts a stop before the first from the end "
+                f"once more, and reads up to shard {last}"
             )
         stop += count
     return offsets[_clamp(start, count)], offsets[_clamp(stop, count)]

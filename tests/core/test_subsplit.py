@@ -93,9 +93,9 @@ def test_a_slice_selects(spec: str, start: int, stop: int) -> None:
         ("train[1shard:4]", 2, 8, "both are read as shards"),
         ("train[50%:6shard]", None, None, "runs backwards"),
         ("train[2%:50shard]", 0, 7, "the unit of the first counts for both"),
-        ("train[:9shard]", 0, 14, "train has 7 shards; a bound beyond them is clamped"),
-        ("train[9shard]", 14, 14, "a bound beyond them is clamped"),
-        ("train[-9shard:]", 0, 14, "a bound beyond them is clamped"),
+        ("train[:9shard]", 0, 14, "train has 7 shards; a bound beyond that is clamped"),
+        ("train[9shard]", 14, 14, "a bound beyond that is clamped"),
+        ("train[-9shard:]", 0, 14, "a bound beyond that is clamped"),
         # 7 - 9 = -2, and shards[:-2] are the first five.
         ("train[:-9shard]", 0, 10, "from the end once more, and reads up to shard 4"),
         ("train[-9shard]", 0, 12, "from the end once more, and reads up to shard 5"),
