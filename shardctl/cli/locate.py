@@ -88,6 +88,8 @@ def _queries(given: "dict[Kind, list[str] | None]", arguments: Sequence[str]) ->
     """Yield what is asked for, in the order in which it stands on the command line."""
     from shardctl.planning.locate import Query
 
+    if sum(values.count("-") for values in given.values() if values is not None) > 1:
+        raise UsageError("- stands for the list on stdin, which can be read once only")
     values = {kind: iter(given[kind] or ()) for kind in _KINDS}
     flags: dict[str, Kind] = {f"--{kind}": kind for kind in _KINDS}
     names = (argument.partition("=")[0] for argument in arguments)

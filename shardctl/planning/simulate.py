@@ -44,20 +44,33 @@ class PlannedOrder:
 def plan_order(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
     """Return the order in which a pipeline reads a spec; None is `train`, else the only split."""
     resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
-    return PlannedOrder(
-        spec=resolved.spec,
-        order=Order(dataset, resolved.ranges, settings),
-        warnings=(*resolved.warnings, *_assumptions(settings)),
-    )
+    order = Order(dataset, resolved.ranges, settings)
+    warnings = [*resolved.warnings, *_assumptions(settings)]
+    if resolved.num_examples and not order.num_examples:
+        warnings.append(_why_nothing(order))
+    return PlannedOrder(spec=resolved.spec, order=order, warnings=tuple(warnings))
 
 
-def _assumptions(settings: ReadSettings) -> tuple[str, ...]:
+def _assumptions(settings: ReadSettings) -> Iterator[str]:
+    drawn = []
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        drawn.append("--shuffle-files")
     if settings.buffer is not None and settings.buffer_seed is None:
-        return (
-            "--buffer takes its seed from --global-seed: this is the order if the shuffle is the "
-            "first random operation built after tf.random.set_seed; --buffer-seed fixes it",
+        drawn.append("--buffer")
+    if drawn:
+        seeds = "its seed" if len(drawn) == 1 else "their seeds"
+        yield (
+            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
+            "--global-seed: this is the order if nothing else that draws a seed is built between "
+            "tf.random.set_seed and the dataset; a seed of its own fixes it"
         )
-    return ()
+
+
+def _why_nothing(order: Order) -> str:
+    settings = order.settings
+    if order.epoch_size:
+        return f"--drop-remainder leaves nothing: {order.epoch_size} examples fill no batch"
+    return f"host {settings.host} by {settings.host_by} reads no examples"
 
 
 def simulate(
