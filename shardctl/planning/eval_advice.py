@@ -29,7 +29,8 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
         )
     if evaluation.num_lost:
         share = evaluation.num_lost / evaluation.total
-        yield f"{evaluation.num_lost:,} of {evaluation.total:,} examples are lost ({share:.3%})"
+        verb = "is" if evaluation.num_lost == 1 else "are"
+        yield f"{evaluation.num_lost:,} of {evaluation.total:,} examples {verb} lost ({share:.3%})"
     yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
     if remainder == "ragged":
         yield from _ragged_advice(evaluation)
@@ -104,5 +105,6 @@ def problems(evaluation: Evaluation) -> tuple[str, ...]:
         waiting = _hosts(hang.first_waiting, hang.waiting)
         found.append(f"a collective hangs at step {hang.step:,}: {waiting} in it")
     if evaluation.num_lost:
-        found.append(f"{evaluation.num_lost:,} examples are lost")
+        lost = evaluation.num_lost
+        found.append("1 example is lost" if lost == 1 else f"{lost:,} examples are lost")
     return tuple(found)

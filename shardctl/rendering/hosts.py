@@ -13,7 +13,7 @@ from shardctl.rendering.tables import Column, elided, paragraph, table
 
 _ROWS = 8  # hosts shown of one strategy unless all are asked for
 
-_OUTSTANDING = 1.00005  # a straggler is named from what rounds to 0.01% over the mean
+_OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
 
 _PER_HOST = ("host", "examples", "bytes", "files", "batches")
 _SWEEP = ("hosts", "serves best", "even read", "even", "files", "idle", "examples read")
@@ -112,7 +112,7 @@ def _straggler(load: Load | None) -> str:
     """Return the host with the most and how far it is above the mean; `-` where none stands out."""
     if load is None or load.imbalance is None or load.imbalance < _OUTSTANDING:
         return "-"
-    return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.2f}%"
+    return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.1f}%"
 
 
 def _number(value: float | None, digits: int) -> str:

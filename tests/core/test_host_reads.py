@@ -89,13 +89,22 @@ def test_bytes_beyond_a_float_are_exact() -> None:
 # TFDS
 
 
+@pytest.mark.fuzz
+def test_many_more_shares_are_those_of_tfds(record_property: Recorder) -> None:
+    record_property("cases", _check_shares(NUM_FUZZ, random.Random()))
+
+
 def test_even_and_file_shares_are_those_of_tfds(record_property: Recorder) -> None:
+    record_property("cases", _check_shares(400, random.Random(5)))
+
+
+def _check_shares(most: int, rng: random.Random) -> int:
+    """Compare the shares of random specs with TFDS's and return how many there were."""
     pytest.importorskip("tensorflow_datasets")
     import tensorflow_datasets as tfds
 
-    rng = random.Random(5)
     num_cases = 0
-    while num_cases < 600:
+    while num_cases < most:
         layout = random_layout(rng)
         dataset, splits = toy_dataset(layout), tfds_splits(layout)
         spec, num_hosts = random_spec(rng, layout), rng.choice([1, 2, 3, 5, 8, 13])
@@ -112,7 +121,7 @@ def test_even_and_file_shares_are_those_of_tfds(record_property: Recorder) -> No
             assert found.num_examples.tolist() == [sum(r[2] for r in reads) for reads in hosts]
             assert found.num_read.tolist() == [sum(r[1] + r[2] for r in reads) for reads in hosts]
             assert found.num_files.tolist() == [len({r[0] for r in reads}) for reads in hosts]
-    record_property("cases", num_cases)
+    return num_cases
 
 
 @pytest.fixture(scope="module")

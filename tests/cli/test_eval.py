@@ -1,0 +1,102 @@
+"""`shardctl eval`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shardctl
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    """The 4,097 examples of Flax's page, in a layout file."""
+    path = tmp_path / "odd.yaml"
+    path.write_text("splits: {test: {num_examples: 4097, num_shards: 4}}")
+    return path
+
+
+def test_mnist_on_one_device(shardctl: Shardctl) -> None:
+    ran = shardctl("eval", "--batch", 512, "-d", "mnist", "-f", "json")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    document = json.loads(ran.stdout)
+    assert document["hosts"] == [
+        {
+            "index": 0,
+            "num_examples": 10_000,
+            "num_batches": 20,
+            "remainder": 272,
+            "padding": 240,
+            "padding_batches": 0,
+        }
+    ]
+    assert document["spec"] == "test"
+
+
+@pytest.mark.parametrize(
+    ("options", "exit_code", "said"),
+    [
+        (("--batch", 64), 1, "check: a collective hangs at step 1: host 0 waits in it\n"),
+        (("--batch", 64, "--pad"), 0, ""),
+        (("--batch", 64, "--drop-remainder"), 1, "check: 1 example is lost\n"),
+        (("--batch", 128), 0, ""),
+    ],
+)
+def test_check_exits_with_1_where_it_hangs_or_loses_examples(
+    shardctl: Shardctl, odd: Path, options: tuple[object, ...], exit_code: int, said: str
+) -> None:
+    ran = shardctl("eval", "--hosts", 8, "--devices", 8, "-d", odd, *options, "--check")
+    assert (ran.exit_code, ran.stderr) == (exit_code, said)
+    assert "test in odd: 4,097 examples" in ran.stdout
+
+
+def test_without_check_a_hang_is_no_failure(shardctl: Shardctl, odd: Path) -> None:
+    ran = shardctl("eval", "--hosts", 8, "--devices", 8, "--batch", 64, "-d", odd)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert "hangs at step 1" in ran.stdout
+
+
+def test_a_project_says_how_hosts_share_but_not_the_batch(shardctl: Shardctl, odd: Path) -> None:
+    Path("shardctl.yaml").write_text(
+        "read: {batch: 999, drop_remainder: true, host: 0/8, host_by: files}\n"
+    )
+    ran = shardctl("eval", "--hosts", 2, "--batch", 64, "-d", odd, "-f", "json")
+    document = json.loads(ran.stdout)
+    assert (document["host_by"], document["remainder"]) == ("files", "ragged")
+    assert document["batch"] == {"per_device": 64, "per_host": 64}
+    even = shardctl(
+        "eval", "--hosts", 2, "--batch", 64, "-d", odd, "-f", "json", "--host-by", "even"
+    )
+    assert json.loads(even.stdout)["host_by"] == "even"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "how large is the batch of one device? give --batch N"),
+        (("--batch", 0), "--batch '0': a whole number, at least 1, is needed"),
+        (("--batch", 2**40), "from 1 to 2147483647 is needed"),
+        (("--batch", 8, "--devices", "x"), "--devices 'x': a whole number, at least 1"),
+        (("--batch", 8, "--hosts", 10**7), "--hosts '10000000': a number from 1 to 1000000"),
+        (("--batch", 8, "--pad", "--drop-remainder"), "choose one"),
+        (("--batch", 8, "--host-by", "odd"), "--host-by 'odd': choose from"),
+        (("--batch", 8, "-f", "npy"), "no format 'npy'"),
+        (("--batch", 8, "dev"), "no split 'dev'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    shardctl: Shardctl, odd: Path, options: tuple[object, ...], said: str
+) -> None:
+    ran = shardctl("eval", "-d", odd, *options)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert said in ran.stderr
+
+
+def test_more_hosts_than_examples_is_a_warning(shardctl: Shardctl, odd: Path) -> None:
+    ran = shardctl("eval", "test[:3]", "--hosts", 8, "--batch", 1, "-d", odd)
+    assert ran.exit_code == 0
+    assert "warning: TFDS refuses to read a split without examples" in ran.stderr

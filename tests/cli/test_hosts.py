@@ -1,0 +1,135 @@
+"""`shardctl hosts`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import build_dataset
+
+
+def test_imagenet_on_64_hosts(shardctl: Shardctl) -> None:
+    ran = shardctl("hosts", "--hosts", 64, "--batch", 256, "-d", "imagenet2012")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("train in imagenet2012:5.1.0, 64 hosts, batches of 256\n")
+    assert "serves best: files, 79 batches on every host, 1.00 times read" in ran.stdout
+    assert "examples reads 64.00 times" in ran.stdout
+
+
+def test_bytes_are_those_of_the_files(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "data", splits={"train": [4, 4, 2]})
+    ran = shardctl("hosts", "--hosts", 2, "-d", folder, "-f", "json")
+    sizes = [path.stat().st_size for path in sorted(folder.glob("toy-train*"))]
+    even, files, examples = json.loads(ran.stdout)["strategies"]
+    assert [host["num_bytes"] for host in files["hosts"]] == [sizes[0] + sizes[2], sizes[1]]
+    assert [host["num_bytes"] for host in examples["hosts"]] == [sum(sizes)] * 2
+    # Host 0 takes the first of the four examples in file 1, host 1 all four of them.
+    quarter = round(sizes[1] / 4)
+    assert [host["num_bytes"] for host in even["hosts"]] == [
+        sizes[0] + quarter,
+        sizes[1] + sizes[2],
+    ]
+    assert even["hosts"][0]["num_batches"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("1-4", [1, 2, 3, 4]), ("8,16,32", [8, 16, 32]), ("4,1-2", [4, 1, 2]), ("3-3", [3])],
+)
+def test_a_sweep_has_a_line_for_each_number(
+    shardctl: Shardctl, text: str, counts: list[int]
+) -> None:
+    ran = shardctl("hosts", "--hosts", text, "-d", "imagenet2012")
+    lines = ran.stdout.splitlines()[2:]
+    assert [int(line.split()[0]) for line in lines[: len(counts)]] == counts
+    swept = shardctl("hosts", "--hosts", text, "-d", "imagenet2012", "-f", "json")
+    assert [entry["num_hosts"] for entry in json.loads(swept.stdout)["sweep"]] == counts
+    rows = shardctl("hosts", "--hosts", text, "-d", "imagenet2012", "-f", "csv").stdout.splitlines()
+    assert len(rows) == 1 + 3 * len(counts)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--hosts", 64, "--batch", 256), []),
+        (("--hosts", 60, "--batch", 256, "--host-by", "files"), ["84 to 88 batches"]),
+        (("--hosts", 64, "--host-by", "examples"), ["read amplification 64 is over 1.1"]),
+        (("--hosts", 64, "--host-by", "examples", "--max-amplification", 64), []),
+        (("--hosts", 1025, "--host-by", "files"), ["TFDS refuses", "1 idle"]),
+        (("--hosts", "64,60", "--batch", 256, "--host-by", "files"), ["60 hosts, files: 84 to 88"]),
+    ],
+)
+def test_check_exits_with_1_and_names_what_it_found(
+    shardctl: Shardctl, options: tuple[object, ...], found: list[str]
+) -> None:
+    ran = shardctl("hosts", "train", "-d", "imagenet2012", *options, "--check")
+    assert ran.exit_code == (1 if found else 0)
+    lines = ran.stderr.splitlines()
+    assert len(lines) == len(found)
+    for line, part in zip(lines, found, strict=True):
+        assert line.startswith("check: ")
+        assert part in line
+    assert ran.stdout
+
+
+def test_settings_of_a_project_take_part(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text(
+        "dataset: imagenet2012\nread: {batch: 256, host: 0/8, host_by: files, shuffle_seed: 1}\n"
+    )
+    ran = shardctl("hosts", "--hosts", 60, "--check")
+    assert (ran.exit_code, ran.stderr) == (1, "check: 60 hosts, files: 84 to 88 batches\n")
+    assert "same shuffle" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "how many hosts? give --hosts N"),
+        (("--hosts", 0), "--hosts '0': a whole number from 1 to 1000000 is needed"),
+        (("--hosts", "8-4"), "--hosts '8-4': the range runs backwards; write 4-8"),
+        (("--hosts", "8,"), "--hosts '': a whole number from 1"),
+        (("--hosts", "x"), "--hosts 'x': a whole number from 1"),
+        (("--hosts", "1-20000"), "a sweep has at most 10000 numbers"),
+        (("--hosts", "1-1000000,5"), "a sweep has at most 10000 numbers"),
+        (("--hosts=-4",), "--hosts '-4': a whole number from 1"),
+        (("--hosts", 4, "--host", "0/4"), "--host names one host"),
+        (("--hosts", 4, "--max-amplification", "nan"), "--max-amplification 'nan': a number"),
+        (("--hosts", 4, "--max-amplification", 0.5), "--max-amplification '0.5': a number"),
+        (("--hosts", 4, "-f", "npy"), "no format 'npy'"),
+        (("--hosts", 4, "--drop-remainder"), "--drop-remainder needs --batch N"),
+        (("trian", "--hosts", 4), "no split 'trian'"),
+    ],
+)
+def test_bad_input_is_one_line(shardctl: Shardctl, options: tuple[object, ...], said: str) -> None:
+    ran = shardctl("hosts", "-d", "imagenet2012", *options)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert said in ran.stderr
+
+
+def test_an_empty_spec_is_a_warning(shardctl: Shardctl) -> None:
+    ran = shardctl("hosts", "train[:0]", "--hosts", 4, "-d", "imagenet2012", "-f", "json")
+    assert ran.exit_code == 0
+    assert "selects no examples" in ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["recommended"] is None
+    assert [s["read_amplification"] for s in document["strategies"]] == [None] * 3
+
+
+def test_ten_thousand_hosts_over_a_hundred_thousand_shards_take_seconds(tmp_path: Path) -> None:
+    layout = tmp_path / "big.yaml"
+    layout.write_text("splits: {train: {num_examples: 1000000123, num_shards: 100000}}")
+    command = [sys.executable, "-m", "shardctl", "hosts", "--hosts", "10000", "-d", str(layout)]
+    start = time.perf_counter()
+    ran = subprocess.run([*command, "--batch", "64", "-f", "json"], capture_output=True, check=True)
+    assert time.perf_counter() - start < 3
+    strategies = json.loads(ran.stdout)["strategies"]
+    assert [len(strategy["hosts"]) for strategy in strategies] == [10_000] * 3
+    assert sum(host["num_examples"] for host in strategies[0]["hosts"]) == 1_000_000_123
