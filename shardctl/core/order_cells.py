@@ -43,6 +43,8 @@ class SplitIds:
 
     def split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (index in `names`, id), int64[q] each."""
+        if len(self.names) == 1:
+            return np.zeros_like(codes), codes
         # Of splits that begin at the same code the last is the one that is not empty.
         split = np.searchsorted(self.starts, codes, side="right") - 1
         return split, codes - self.starts[split]

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from shardctl.core.hash_tree import differing_blocks
-from shardctl.core.read_table import Int64s
+from shardctl.planning.diff_blocks import Id, Scan, TwoOrders
 from shardctl.planning.diff_causes import Cause, causes
 from shardctl.planning.pinned_order import PinnedOrder
 
 EXACT_LIMIT = 5_000_000  # positions in parted blocks up to which every one is compared
 NUM_NEIGHBOURS = 3
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +23,8 @@ class FirstDifference:
 
     position: int
     stop: int
-    expected: int | str | None
-    actual: int | str | None
+    expected: Id | None
+    actual: Id | None
 
     @property
     def exact(self) -> bool:
@@ -42,8 +37,8 @@ class Stretch:
     """The ids of both orders from `start` on, None where one has ended."""
 
     start: int
-    expected: tuple[int | str | None, ...]
-    actual: tuple[int | str | None, ...]
+    expected: tuple[Id | None, ...]
+    actual: tuple[Id | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,143 +95,73 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
             moved=nothing,
             changes=changes,
         )
-    comparison = _Comparison(expected=expected, actual=actual, size=size, positions=positions)
-    first = comparison.first(blocks[0])
+    orders = TwoOrders(expected=expected, actual=actual, size=size, positions=positions)
+    scan = orders.scan(blocks[0])
+    first = _first(orders, blocks[0], scan)
     return Diff(
         expected=expected,
         actual=actual,
         first=first,
-        neighbours=comparison.neighbours(first),
-        moved=comparison.moved(blocks, exact_limit),
+        neighbours=None if scan is None else _neighbours(orders, first.position),
+        notes=tuple(map(_note, orders.strange)),
+        moved=_moved(orders, blocks, scan, exact_limit),
         changes=changes,
-        notes=tuple(comparison.notes()),
     )
 
 
-@dataclass(kw_only=True)
-class _Comparison:
-    """Two orders, compared block by block; `strange` are the sides that cannot be made again."""
+def _first(orders: TwoOrders, block: int, scan: Scan | None) -> FirstDifference:
+    start, stop = orders.span(block)
+    if scan is not None:
+        return _at(orders, scan.first)
+    for position, old, new in orders.first_ids():
+        if position >= start and old != new:
+            return FirstDifference(position=position, stop=position + 1, expected=old, actual=new)
+    if start == min(side.snapshot.num_examples for side in (orders.expected, orders.actual)):
+        return _at(orders, start)  # one of them has ended
+    return FirstDifference(position=start, stop=stop, expected=None, actual=None)
 
-    expected: PinnedOrder
-    actual: PinnedOrder
-    size: int
-    positions: int
-    strange: list[PinnedOrder] = field(default_factory=list)
 
-    def first(self, block: int) -> FirstDifference:
-        """Return the first difference in a block that differs."""
-        start = block * self.size
-        stop = min(start + self.size, self.positions)
-        sides = (self.expected, self.actual)
-        self.strange = [side for side in sides if not side.holds(self.size, block)]
-        if not self.strange:
-            pieces = (
-                (begin, np.flatnonzero(self._differs(begin, min(begin + _PIECE, stop))))
-                for begin in range(start, stop, _PIECE)
-            )
-            return self._at(next(begin + int(at[0]) for begin, at in pieces if at.size))
-        shorter = min(self.expected.snapshot.num_examples, self.actual.snapshot.num_examples)
-        for position, ids in enumerate(self._first_ids()):
-            if position >= start and ids[0] != ids[1]:
-                return FirstDifference(
-                    position=position, stop=position + 1, expected=ids[0], actual=ids[1]
-                )
-        if start == shorter:
-            return self._at(start)
-        return FirstDifference(position=start, stop=stop, expected=None, actual=None)
+def _at(orders: TwoOrders, position: int) -> FirstDifference:
+    (old,), (new,) = (
+        orders.ids(side, position, position + 1) for side in (orders.expected, orders.actual)
+    )
+    return FirstDifference(position=position, stop=position + 1, expected=old, actual=new)
 
-    def _first_ids(self) -> Iterator[tuple[int | str, int | str]]:
-        sides = self.expected.snapshot, self.actual.snapshot
-        if len({tuple(split.name for split in side.splits) for side in sides}) > 1:
-            return
-        yield from zip(sides[0].first_ids, sides[1].first_ids, strict=False)
 
-    def _at(self, position: int) -> FirstDifference:
-        old, new = self._ids(position, position + 1)
-        return FirstDifference(position=position, stop=position + 1, expected=old[0], actual=new[0])
+def _neighbours(orders: TwoOrders, position: int) -> Stretch:
+    start = max(position - NUM_NEIGHBOURS, 0)
+    stop = min(position + NUM_NEIGHBOURS + 1, orders.positions)
+    return Stretch(
+        start=start,
+        expected=tuple(orders.ids(orders.expected, start, stop)),
+        actual=tuple(orders.ids(orders.actual, start, stop)),
+    )
 
-    def neighbours(self, first: FirstDifference) -> Stretch | None:
-        """Return the ids around the first difference, None where no order is known there."""
-        if self.strange:
-            return None
-        start = max(first.position - NUM_NEIGHBOURS, 0)
-        stop = min(first.position + NUM_NEIGHBOURS + 1, self.positions)
-        old, new = self._ids(start, stop)
-        return Stretch(start=start, expected=tuple(old), actual=tuple(new))
 
-    def moved(self, blocks: Sequence[int], exact_limit: int) -> Moved:
-        """Return how many positions differ, counted or estimated from the blocks that do."""
-        spans = [(b * self.size, min((b + 1) * self.size, self.positions)) for b in blocks]
-        in_blocks = sum(stop - start for start, stop in spans)
-        old, new = (side.snapshot.num_examples for side in (self.expected, self.actual))
-        exact = (
-            not self.strange
-            and in_blocks <= exact_limit
-            and all(s.holds(self.size, b) for s in (self.expected, self.actual) for b in blocks)
+def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_limit: int) -> Moved:
+    """Return how many positions differ: counted, or estimated from the blocks that do."""
+    spans = [orders.span(block) for block in blocks]
+    at_most = sum(stop - start for start, stop in spans)
+    if first is not None and at_most <= exact_limit:
+        scans = [first, *map(orders.scan, blocks[1:])]
+        counts = [scan.num_positions for scan in scans if scan is not None]
+        if len(counts) == len(blocks):
+            count = sum(counts)
+            return Moved(at_least=count, at_most=count, positions=orders.positions)
+    # In a block before the end of both at least one position differs; past it all do.
+    shorter = min(side.snapshot.num_examples for side in (orders.expected, orders.actual))
+    at_least = sum(max(stop - max(start, shorter), 1) for start, stop in spans)
+    return Moved(at_least=at_least, at_most=at_most, positions=orders.positions)
+
+
+def _note(side: PinnedOrder) -> str:
+    """Return why the order of a side is not known."""
+    if side.rebuilt is None:
+        return (
+            f"{side.label} pins its layout or its file order as hashes, or settings that are "
+            "refused today: its order cannot be made again, only blocks compared"
         )
-        if exact:
-            counted = sum(
-                int(np.count_nonzero(self._differs(begin, min(begin + _PIECE, stop))))
-                for start, stop in spans
-                for begin in range(start, stop, _PIECE)
-            )
-            return Moved(at_least=counted, at_most=counted, positions=self.positions)
-        # In a block before the end of both at least one position differs; past it all do.
-        shorter = min(old, new)
-        least = sum(max(stop - max(start, shorter), 1) for start, stop in spans)
-        return Moved(at_least=least, at_most=in_blocks, positions=self.positions)
-
-    def notes(self) -> Iterator[str]:
-        """Yield why a position is not known, where it is not."""
-        for side in self.strange:
-            if side.rebuilt is None:
-                yield (
-                    f"{side.label} pins its layout or its file order as hashes, or settings that "
-                    "are refused today: its order cannot be made again, only blocks compared"
-                )
-            else:
-                yield (
-                    f"what {side.label} pins gives another order today; it was written with rules "
-                    f"{side.snapshot.rules}, and only blocks are compared"
-                )
-
-    def _differs(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Return where the orders differ in [start, stop), bool[stop - start]."""
-        differs = np.ones(stop - start, bool)
-        old, new = self._read(self.expected, start, stop), self._read(self.actual, start, stop)
-        common = min(len(old[1]), len(new[1]))
-        differs[:common] = (old[0][:common] != new[0][:common]) | (
-            old[1][:common] != new[1][:common]
-        )
-        return differs
-
-    def _read(self, side: PinnedOrder, start: int, stop: int) -> tuple[Int64s, Int64s]:
-        """Return (split, id), int64[n] each, at [start, stop) as far as the order goes."""
-        live = side.rebuilt
-        assert live is not None
-        stop = min(stop, live.order.num_examples)
-        codes = live.order.read(min(start, stop), stop)
-        split, ids = live.splits.split_ids(codes)
-        # The two may read other splits, or in another order.
-        ranks = np.array([self._ranks[name] for name in live.splits.names], np.int64)
-        return ranks[split], ids
-
-    @cached_property
-    def _ranks(self) -> dict[str, int]:
-        names = [s.name for side in (self.expected, self.actual) for s in side.snapshot.splits]
-        return {name: rank for rank, name in enumerate(dict.fromkeys(names))}
-
-    def _ids(self, start: int, stop: int) -> tuple[list[int | str | None], list[int | str | None]]:
-        return self._shown(self.expected, start, stop), self._shown(self.actual, start, stop)
-
-    def _shown(self, side: PinnedOrder, start: int, stop: int) -> list[int | str | None]:
-        """Return ids as ints, or as `split:id` where the two read several splits between them."""
-        shown: list[int | str | None] = []
-        if side not in self.strange:
-            ranks, ids = self._read(side, start, stop)
-            names = list(self._ranks)
-            shown += [
-                f"{names[rank]}:{i}" if len(names) > 1 else i
-                for rank, i in zip(ranks.tolist(), ids.tolist(), strict=True)
-            ]
-        return shown + [None] * (stop - start - len(shown))
+    return (
+        f"what {side.label} pins gives another order today; it was written with rules "
+        f"{side.snapshot.rules}, and only blocks are compared"
+    )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from shardctl.core.dataset import Dataset
+from shardctl.core.hash_tree import HashTree
+from shardctl.core.read_settings import ReadSettings
 from shardctl.core.snapshot import Snapshot
 from shardctl.errors import ShardctlError
 from shardctl.planning.snapshot import LiveOrder
@@ -35,22 +39,35 @@ class PinnedOrder:
             return None
         try:
             settings = self.snapshot.settings()
-            live = None if settings is None else LiveOrder.of(dataset, self.snapshot.spec, settings)
+            if settings is None:
+                return None
+            live = LiveOrder.of(dataset, self.snapshot.spec, _of_pinned_files(settings, dataset))
         except ShardctlError:
             return None
-        if live is None or live.order.num_examples != self.snapshot.num_examples:
+        if live.order.num_examples != self.snapshot.num_examples:
             return None
         return live
 
-    def holds(self, size: int, block: int) -> bool:
-        """Return whether the order again has the pinned digest of a block of `size` positions."""
-        if self.rebuilt is None:
-            return False
-        if self.live is not None:
-            return True
+    def holds(self, cells: Sequence[bytes], *, size: int, block: int) -> bool:
+        """Return whether the digests of the cells of a block are those that are pinned.
+
+        What is made of an order at hand needs no proof.
+        """
         start = block * size
-        stop = min(start + size, self.snapshot.num_examples)
-        if start >= stop:
+        if self.live is not None or start >= self.snapshot.num_examples:
             return True
-        pinned = self.snapshot.tree.blocks(size)[block]
-        return self.rebuilt.tree(start, stop).root == pinned
+        num_examples = min(size, self.snapshot.num_examples - start)
+        made = HashTree.of_cells(cells, num_examples=num_examples)
+        return made.root == self.snapshot.tree.blocks(size)[block]
+
+
+def _of_pinned_files(settings: ReadSettings, dataset: Dataset) -> ReadSettings:
+    """Return the settings with a list of files that names the pinned ones, by their base names.
+
+    A list may name files of splits that are not read, and folders; a snapshot keeps neither.
+    """
+    if settings.file_order is None:
+        return settings
+    known = {name for split in dataset.splits for name in split.filenames}
+    names = (name.rpartition("/")[2] for name in settings.file_order)
+    return replace(settings, file_order=tuple(name for name in names if name in known))
