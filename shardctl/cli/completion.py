@@ -4,32 +4,47 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from shardctl.errors import ShardctlError
 
+_FORMATS = ("table", "json", "yaml", "csv")
+_MORE_FORMATS = {"simulate": ("ids", "tfds-ids", "jsonl", "npy")}
 
-def formats(incomplete: str) -> list[str]:
-    """Offer the formats."""
-    return _starting(("table", "json", "yaml", "csv"), incomplete)
+
+def formats(ctx: Any, incomplete: str) -> list[str]:
+    """Offer the formats of the command."""
+    return _starting((*_FORMATS, *_MORE_FORMATS.get(ctx.info_name, ())), incomplete)
 
 
 def datasets(ctx: Any, incomplete: str) -> list[str]:
-    """Offer the datasets under the chosen data dir, then those of the catalog."""
-    from shardctl.readers.catalog import catalog_names
+    """Offer the datasets under the chosen data dir, then those of the catalog.
+
+    Versions come after a `:`, configs after a `/` or once a single name is left.
+    """
+    from shardctl.readers.catalog import catalog_names, catalog_titles
+    from shardctl.readers.config_file import find_config
     from shardctl.readers.data_dirs import data_dirs, list_datasets
 
-    names: list[str] = []
+    titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
-        found = list_datasets(data_dirs(ctx.params.get("data_dir"), os.environ))
-        names += [
-            dataset.name + (f"/{dataset.config}" if dataset.config else "") for dataset in found
-        ]
+        config = find_config(Path.cwd())
+        data_dir = ctx.params.get("data_dir") or (None if config is None else config.data_dir)
+        titles += map(str, list_datasets(data_dirs(data_dir, os.environ)))
     with contextlib.suppress(ShardctlError, OSError):
-        names += catalog_names()
-    return _starting(sorted(set(names)), incomplete)
+        for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):
+            titles += catalog_titles(name)
+    titles = _starting(titles, incomplete)
+    if ":" in incomplete:
+        return sorted(set(titles))
+    with_config = {title.partition(":")[0] for title in titles}
+    names = {title.partition("/")[0] for title in with_config}
+    if "/" in incomplete:
+        return sorted(with_config)
+    return sorted(names | with_config if len(names) == 1 else names)
 
 
 def splits(ctx: Any, incomplete: str) -> list[str]:

@@ -12,12 +12,23 @@ from typer.exceptions import TyperException
 
 import shardctl
 from shardctl.cli.options import spelled_out
-from shardctl.cli.output import fail
+from shardctl.cli.output import fail, write
 from shardctl.core.quoting import choices, quoted
 from shardctl.errors import ShardctlError
 
 # The order is that of the help page. A command is a function named like its module.
-COMMANDS = ("layout", "plan", "simulate", "locate", "resume", "hosts", "eval", "snapshot", "diff", "list")
+COMMANDS = (
+    "layout",
+    "plan",
+    "simulate",
+    "locate",
+    "resume",
+    "hosts",
+    "eval",
+    "snapshot",
+    "diff",
+    "list",
+)
 
 _HELP = (
     "Which examples of a TensorFlow dataset are read, from which files, in which order, on which "
@@ -57,6 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    instruction = os.environ.get("_SHARDCTL_COMPLETE")
+    if instruction:
+        from shardctl.cli.shell_completion import answer_shell
+
+        write([answer_shell(instruction, os.environ, _app)], None)
+        return 0
     app = _app(arguments)
     result = app(
         args=arguments or ["--help"],
@@ -83,8 +100,7 @@ def _app(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_root)
     meant = arguments[0] if arguments and arguments[0] in COMMANDS else None
-    completing = "_SHARDCTL_COMPLETE" in os.environ
-    for name in COMMANDS if meant is None or completing else (meant,):
+    for name in COMMANDS if meant is None else (meant,):
         app.command(name)(spelled_out(_command(name)))
     return app
 

@@ -1,0 +1,88 @@
+"""The scripts that make bash, zsh and fish ask shardctl what could stand at the cursor."""
+
+from __future__ import annotations
+
+SHELLS = ("bash", "zsh", "fish")
+
+_HEAD = "Written by `_SHARDCTL_COMPLETE=source_{shell} shardctl`; README.md says how to install it."
+
+_BASH = r"""# Completion of shardctl in bash.
+# @HEAD@
+_shardctl_completion() {
+    local line=${COMP_LINE:0:${COMP_POINT:-0}} word cut= breaks answer
+    [[ -n $line ]] || line="${COMP_WORDS[*]:0:COMP_CWORD+1}"
+    # Bash completes what follows the last ':' or '=' of a word, outside quotes; shardctl answers
+    # with whole words.
+    word=${line##*[[:space:]]}
+    breaks=${COMP_WORDBREAKS//[!:=]/}
+    if [[ -n $breaks && $word != [\'\"]* ]]; then
+        cut=${word%"${word##*["$breaks"]}"}
+    fi
+    COMPREPLY=()
+    while IFS= read -r answer; do
+        COMPREPLY+=("${answer#"$cut"}")
+    done < <(_SHARDCTL_COMPLETE=complete_bash _TYPER_COMPLETE_ARGS=$line \
+        "${1/#\~\//$HOME/}" 2>/dev/null)
+}
+
+complete -o default -F _shardctl_completion shardctl
+"""
+
+_ZSH = r"""#compdef shardctl
+# Completion of shardctl in zsh.
+# @HEAD@
+
+# To zsh train[40:] is a pattern of file names, to shardctl a subsplit.
+alias shardctl='noglob shardctl'
+
+_shardctl() {
+  local line="${(j: :)words[1,CURRENT]}" program="${${(Q)words[1]}/#\~\//$HOME/}"
+  local -a answers
+  answers=("${(@f)$(
+    _SHARDCTL_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS=$line "$program" 2>/dev/null
+  )}")
+  answers=(${answers:#})
+  # After an option's '=' zsh completes the value alone.
+  if compset -P '--[^=]#='; then
+    answers=(${answers#--[^=]#=})
+  fi
+  if (( $#answers )); then
+    _describe -t values shardctl answers
+  else
+    _files
+  fi
+}
+
+if [[ $funcstack[1] == _shardctl ]]; then
+  _shardctl "$@"
+else
+  compdef _shardctl shardctl
+fi
+"""
+
+_FISH = r"""# Completion of shardctl in fish.
+# @HEAD@
+function __shardctl_complete
+    set -l program (string replace -r '^~/' "$HOME/" -- (commandline -opc)[1])
+    set -l answers (env _SHARDCTL_COMPLETE=complete_fish \
+        _TYPER_COMPLETE_ARGS=(commandline -cp | string join ' ') $program 2>/dev/null)
+    if test (count $answers) -gt 0
+        printf '%s\n' $answers
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+
+complete --command shardctl --no-files --arguments '(__shardctl_complete)'
+"""
+
+_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+
+
+def completion_script(shell: str) -> str:
+    """Return the completion script for one of `SHELLS`.
+
+    >>> completion_script("zsh").splitlines()[0]
+    '#compdef shardctl'
+    """
+    return _SCRIPTS[shell].replace("@HEAD@", _HEAD.format(shell=shell))
