@@ -11,10 +11,12 @@ import numpy as np
 from shardctl.core.host_reads import host_reads
 from shardctl.core.read_table import Int64s
 from shardctl.planning.eval import Evaluation
+from shardctl.planning.hosts import MAX_NUM_HOSTS
 
 Change = Literal["batch", "hosts", "padding"]
 
 _CHUNK = 1 << 16  # batch sizes tried at once
+_FARTHEST = 1 << 24  # a batch size farther away than this is no small change
 _MAX_TRIES = 2000  # numbers of hosts tried where files are dealt, each a pass over them
 
 
@@ -40,9 +42,11 @@ class Cure:
 def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
     """Return the smallest change of each kind that cures the evaluation, the smallest first.
 
-    Cured is one that neither hangs nor, where it only lost examples, loses any. Of two changes as
-    small the one that computes less is taken. Kinds are compared by what they drop, then in
-    relation: a batch or a number of hosts to what it was, padding to the examples.
+    Cured is one that neither hangs nor, where it only lost examples, loses any, and in which every
+    host makes a step if partial batches are dropped. Of two changes as small the one that computes
+    less is taken. Kinds are compared by what they drop, then in relation: a batch or a number of
+    hosts to what it was, padding to the examples. Not looked for are batches 16 million away, more
+    than twice the hosts, and, where files are dealt, numbers of hosts 2,000 away.
 
     >>> from shardctl.core.dataset import Dataset, Split
     >>> from shardctl.planning.eval import evaluate
@@ -104,7 +108,7 @@ def _batch_cure(evaluation: Evaluation) -> Cure | None:
 def _near(value: int, most: int) -> Iterator[Int64s]:
     """Yield the numbers from 1 to `most` but the value, those nearest to it first, in chunks."""
     distance = 1
-    while distance < max(value, most - value + 1):
+    while distance < min(max(value, most - value + 1), _FARTHEST):
         stop = distance + _CHUNK
         below = np.arange(max(value - stop + 1, 1), min(value - distance, most) + 1, dtype=np.int64)
         above = np.arange(value + distance, min(value + stop - 1, most) + 1, dtype=np.int64)
@@ -134,7 +138,7 @@ def _is_cured(
     if evaluation.remainder != "drop":
         same: Int64s = -(-least // host_batch) == -(-most // host_batch)
         return same
-    same = least // host_batch == most // host_batch
+    same = (least // host_batch == most // host_batch) & (least >= host_batch)
     if evaluation.hang("drop") is None:  # then it is the loss that is to be cured
         same = same & (least == most) & (least % host_batch == 0)
     return same
@@ -154,7 +158,7 @@ def _hosts_cure(evaluation: Evaluation) -> Cure | None:
 def _good_counts(evaluation: Evaluation) -> Int64s:
     """Return the numbers of hosts up to twice the present one, int64[n], that cure even shares."""
     now, host_by = evaluation.num_hosts, evaluation.settings.host_by
-    counts = np.arange(1, 2 * now + 1, dtype=np.int64)
+    counts = np.arange(1, min(2 * now, MAX_NUM_HOSTS) + 1, dtype=np.int64)
     pieces = [evaluation.total]
     if host_by == "even":
         pieces = [piece.num_examples for piece in evaluation.resolved.ranges]

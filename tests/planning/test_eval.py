@@ -226,7 +226,7 @@ def is_cured(case: EvalCase, num_hosts: int, batch: int) -> bool:
     full = [[n for n in sizes if n == size] for sizes in batches]
     now = [batches_by_hand(share, case.num_devices * case.batch) for share in case.shares()]
     whole = [sum(n == case.num_devices * case.batch for n in sizes) for sizes in now]
-    keeps_step = hang_by_hand(list(map(len, full))) is None
+    keeps_step = hang_by_hand(list(map(len, full))) is None and all(full)
     if hang_by_hand(whole) is not None:
         return keeps_step
     return keeps_step and batches == full
