@@ -12,12 +12,16 @@ from typing import Any
 from shardctl.errors import ShardctlError
 
 _FORMATS = ("table", "json", "yaml", "csv")
-_MORE_FORMATS = {"simulate": ("ids", "tfds-ids", "jsonl", "npy")}
+_OWN_FORMATS = {
+    "simulate": (*_FORMATS, "ids", "tfds-ids", "jsonl", "npy"),
+    "snapshot": ("yaml", "json"),
+    "diff": ("table", "json", "yaml", "github"),
+}
 
 
 def formats(ctx: Any, incomplete: str) -> list[str]:
     """Offer the formats of the command."""
-    return _starting((*_FORMATS, *_MORE_FORMATS.get(ctx.info_name, ())), incomplete)
+    return _starting(_OWN_FORMATS.get(ctx.info_name, _FORMATS), incomplete)
 
 
 def datasets(ctx: Any, incomplete: str) -> list[str]:

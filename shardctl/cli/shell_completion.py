@@ -125,11 +125,12 @@ def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[
 
 
 def _context(command: Any, given: Sequence[str], root: Any) -> Any:
-    """Return what the words say so far, or nothing where one of them is refused."""
-    try:
-        return command.make_context(command.name, list(given), root, resilient_parsing=True)
-    except UsageError:
-        return command.make_context(command.name, [], root, resilient_parsing=True)
+    """Return what the words say so far, up to one that is refused."""
+    for stop in range(len(given), -1, -1):
+        with contextlib.suppress(UsageError):
+            words = list(given[:stop])
+            return command.make_context(command.name, words, root, resilient_parsing=True)
+    raise AssertionError("a command without words is none")
 
 
 def _options(ctx: Any, given: Sequence[str]) -> Iterator[Answer]:
