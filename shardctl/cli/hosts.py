@@ -105,6 +105,7 @@ def hosts(
     from shardctl.readers.disk import with_disk_bytes
     from shardctl.rendering import documents
     from shardctl.rendering import hosts as rendering
+    from shardctl.rendering import hosts_sweep as sweep
 
     check_format(out.format, "table", "json", "yaml", "csv")
     if num_hosts is None:
@@ -119,13 +120,13 @@ def hosts(
         if single:
             text = rendering.hosts_table(plan, screen(out.output), every_row=every_row)
         else:
-            text = rendering.sweep_table(plan, screen(out.output))
+            text = sweep.sweep_table(plan, screen(out.output))
     elif out.format == "csv":
-        header = rendering.CSV_HEADER if single else rendering.SWEEP_CSV_HEADER
-        rows = rendering.hosts_rows(plan) if single else rendering.sweep_rows(plan)
+        header = rendering.CSV_HEADER if single else sweep.CSV_HEADER
+        rows = rendering.hosts_rows(plan) if single else sweep.sweep_rows(plan)
         text = documents.to_csv(header, rows)
     else:
-        document = rendering.hosts_document(plan) if single else rendering.sweep_document(plan)
+        document = rendering.hosts_document(plan) if single else sweep.sweep_document(plan)
         text = documents.to_json(document) if out.format == "json" else documents.to_yaml(document)
     write(text, out.output)
     if check:

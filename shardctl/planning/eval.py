@@ -19,7 +19,8 @@ from shardctl.core.read_settings import ReadSettings
 from shardctl.core.read_table import Int64s, ReadTable, read_table
 from shardctl.core.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.errors import UsageError
-from shardctl.planning.hosts import MAX_NUM_HOSTS, refusal
+from shardctl.planning.host_strategy import refusal
+from shardctl.planning.hosts import MAX_NUM_HOSTS
 
 Remainder = Literal["ragged", "drop", "pad"]
 

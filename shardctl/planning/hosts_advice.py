@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.read_settings import HostBy, ReadSettings
-from shardctl.planning.hosts import MAX_AMPLIFICATION, Comparison, Load, Strategy
+from shardctl.planning.host_strategy import Load, Strategy
+from shardctl.planning.hosts import MAX_AMPLIFICATION, Comparison
 
 
 def reason(comparison: Comparison) -> str:

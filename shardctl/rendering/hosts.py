@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from shardctl.planning.hosts import Comparison, HostsPlan, Load, Strategy
+from shardctl.planning.host_strategy import Load, Strategy
+from shardctl.planning.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts_advice import advice, reason
 from shardctl.rendering.documents import Document, head
 from shardctl.rendering.quantities import counted, human_bytes
@@ -16,32 +17,13 @@ _ROWS = 8  # hosts shown of one strategy unless all are asked for
 _OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
 
 _PER_HOST = ("host", "examples", "bytes", "files", "batches")
-_SWEEP = ("hosts", "serves best", "even read", "even", "files", "idle", "examples read")
-_SWEEP_LEGEND = (
-    "read: times the data is read; even and files: imbalance, examples of the busiest host / mean; "
-    "idle: hosts without a file under files; * refused by TFDS"
-)
-
 CSV_HEADER = ("strategy", "index", "num_examples", "num_bytes", "num_files", "num_batches")
-SWEEP_CSV_HEADER = (
-    "num_hosts",
-    "recommended",
-    "strategy",
-    "read_amplification",
-    "imbalance",
-    "idle_hosts",
-    "shared_files",
-    "min_examples",
-    "max_examples",
-    "min_batches",
-    "max_batches",
-)
 
 
 def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
     """Yield the strategies side by side, which serves best and why, then the hosts under it."""
     comparison = plan.comparisons[0]
-    yield paragraph(_title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
+    yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
     columns = [Column(heading="measure", align="left")]
     columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
     yield table(columns, list(_measures(comparison, plan)), screen)
@@ -59,28 +41,29 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> 
         yield from _host_table(strategy, screen, None if every_row else _ROWS)
 
 
-def _title(plan: HostsPlan, hosts: str) -> str:
+def title(plan: HostsPlan, hosts: str) -> str:
+    """Return the line over the tables: the spec, the dataset, how many hosts, which batches."""
     settings = plan.settings
-    title = f"{plan.spec} in {plan.dataset.title}, {hosts}"
+    line = f"{plan.spec} in {plan.dataset.title}, {hosts}"
     if settings.batch is not None:
-        title += f", batches of {settings.batch:,}"
-        title += " without the remainder" if settings.drop_remainder else ""
-        title += f" over {settings.epochs:,} epochs" if settings.epochs > 1 else ""
-    return title
+        line += f", batches of {settings.batch:,}"
+        line += " without the remainder" if settings.drop_remainder else ""
+        line += f" over {settings.epochs:,} epochs" if settings.epochs > 1 else ""
+    return line
 
 
 def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]]:
     """Yield a row a measure: its name, and its value under each strategy."""
     rows: list[tuple[str, Callable[[Strategy], str]]] = [
-        ("examples/host", lambda s: _extremes(s.num_examples)),
+        ("examples/host", lambda s: extremes(s.num_examples)),
         ("bytes/host", lambda s: _byte_extremes(s.num_bytes)),
-        ("files/host", lambda s: _extremes(s.num_files)),
+        ("files/host", lambda s: extremes(s.num_files)),
     ]
     if plan.settings.batch is not None:
-        rows.append(("batches/host", lambda s: _extremes(s.num_batches)))
+        rows.append(("batches/host", lambda s: extremes(s.num_batches)))
     rows += [
-        ("times read", lambda s: _number(s.read_amplification, 3)),
-        ("imbalance", lambda s: _number(s.imbalance, 3)),
+        ("times read", lambda s: number(s.read_amplification, 3)),
+        ("imbalance", lambda s: number(s.imbalance, 3)),
         ("idle hosts", lambda s: f"{s.idle_hosts:,}" + ("*" if s.refusal else "")),
         ("shared files", lambda s: f"{s.shared_files:,}"),
         ("most examples", lambda s: _straggler(s.num_examples)),
@@ -92,7 +75,8 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
         yield (name, *map(measure, comparison.strategies))
 
 
-def _extremes(load: Load | None) -> str:
+def extremes(load: Load | None) -> str:
+    """Return the least and the most, or the one value all hosts have."""
     if load is None:
         return "-"
     return f"{load.min:,}" if load.min == load.max else f"{load.min:,}–{load.max:,}"
@@ -115,7 +99,8 @@ def _straggler(load: Load | None) -> str:
     return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.1f}%"
 
 
-def _number(value: float | None, digits: int) -> str:
+def number(value: float | None, digits: int) -> str:
+    """Return a figure with so many decimals, `-` where there is none."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
@@ -161,35 +146,6 @@ def _records(strategy: Strategy) -> Iterator[tuple[int, int, int | None, int, in
     )
 
 
-def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
-    """Yield a line for each number of hosts."""
-    numbers = counted(len(plan.comparisons), "number") + " of hosts"
-    yield paragraph(_title(plan, numbers), screen, style="bold")
-    columns = [Column(heading=heading) for heading in _SWEEP]
-    with_batches = plan.settings.batch is not None
-    if with_batches:
-        columns.append(Column(heading="batches"))
-    rows = []
-    for comparison in plan.comparisons:
-        even, files, examples = comparison.strategies
-        best = comparison.recommended
-        row = [
-            str(comparison.num_hosts),
-            "none" if best is None else best.name,
-            _number(even.read_amplification, 2) + ("*" if even.refusal else ""),
-            _number(even.imbalance, 3),
-            _number(files.imbalance, 3) + ("*" if files.refusal else ""),
-            f"{files.idle_hosts:,}",
-            _number(examples.read_amplification, 2),
-        ]
-        if with_batches:
-            row.append("-" if best is None else _extremes(best.num_batches))
-        rows.append(row)
-    yield table(columns, rows, screen)
-    legend = _SWEEP_LEGEND + ("; batches under what serves best" if with_batches else "")
-    yield paragraph(legend, screen)
-
-
 def hosts_document(plan: HostsPlan) -> Document:
     """Return the document of the command line's contract for one number of hosts."""
     comparison = plan.comparisons[0]
@@ -212,11 +168,12 @@ def _strategy(strategy: Strategy) -> Document:
     return {
         "name": strategy.name,
         "hosts": [dict(zip(names, record, strict=True)) for record in _records(strategy)],
-        **_summary(strategy),
+        **summary_record(strategy),
     }
 
 
-def _summary(strategy: Strategy) -> Document:
+def summary_record(strategy: Strategy) -> Document:
+    """Return what a strategy comes to, without single hosts."""
     return {
         "read_amplification": strategy.read_amplification,
         "imbalance": strategy.imbalance,
@@ -244,50 +201,8 @@ def _load(load: Load | None) -> Document | None:
     }
 
 
-def sweep_document(plan: HostsPlan) -> Document:
-    """Return the document of a sweep: an entry for each number of hosts, without single hosts."""
-    entries = [
-        {
-            "num_hosts": comparison.num_hosts,
-            "recommended": comparison.recommended.name if comparison.recommended else None,
-            "strategies": [
-                {"name": strategy.name, **_summary(strategy)} for strategy in comparison.strategies
-            ],
-            "even_shard_counts": list(comparison.even_shard_counts),
-        }
-        for comparison in plan.comparisons
-    ]
-    return {
-        **head("hosts", plan.dataset),
-        "spec": plan.spec,
-        "batch": plan.settings.batch,
-        "sweep": entries,
-    }
-
-
 def hosts_rows(plan: HostsPlan) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each strategy and host."""
     for strategy in plan.comparisons[0].strategies:
         for record in _records(strategy):
             yield (strategy.name, *record)
-
-
-def sweep_rows(plan: HostsPlan) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each number of hosts and strategy."""
-    for comparison in plan.comparisons:
-        best = comparison.recommended
-        for strategy in comparison.strategies:
-            batches = strategy.num_batches
-            yield (
-                comparison.num_hosts,
-                best.name if best else None,
-                strategy.name,
-                strategy.read_amplification,
-                strategy.imbalance,
-                strategy.idle_hosts,
-                strategy.shared_files,
-                strategy.num_examples.min,
-                strategy.num_examples.max,
-                batches.min if batches else None,
-                batches.max if batches else None,
-            )

@@ -15,7 +15,8 @@ from shardctl.core.dataset import Dataset, Split
 from shardctl.core.file_instruction import SplitRange
 from shardctl.core.read_settings import HostBy, ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.hosts import Comparison, Strategy, hosts
+from shardctl.planning.host_strategy import Strategy
+from shardctl.planning.hosts import Comparison, hosts
 from shardctl.planning.hosts_advice import advice, problems, reason
 from tests.core.host_cases import HostCase, host_cases
 from tests.strategies import Recorder, count_cases

@@ -14,6 +14,7 @@ from shardctl.core.dataset import Dataset, Split
 from shardctl.core.read_settings import ReadSettings
 from shardctl.planning.hosts import HostsPlan, hosts
 from shardctl.rendering import hosts as rendering
+from shardctl.rendering import hosts_sweep
 from shardctl.rendering.documents import to_csv, to_json, to_yaml
 from shardctl.rendering.screen import PLAIN, Screen
 
@@ -87,7 +88,7 @@ def test_tables_fit_a_screen(width: int, num_hosts: int) -> None:
     if width == 80 or num_hosts < 2000:  # else each measure is a record of its own
         assert sum(line.startswith("examples/host ") for line in lines) == 1
     sweep = plan([1, 8, 60, 2000], IMAGENET, batch=256)
-    swept = "".join(rendering.sweep_table(sweep, screen)).splitlines()
+    swept = "".join(hosts_sweep.sweep_table(sweep, screen)).splitlines()
     assert max(map(len, swept)) <= width
 
 
@@ -142,15 +143,15 @@ def test_json_yaml_and_csv_say_the_same() -> None:
 
 def test_a_sweep_is_an_entry_for_each_number_of_hosts() -> None:
     sweep = plan([3, 1, 4], batch=2)
-    document = rendering.sweep_document(sweep)
+    document = hosts_sweep.sweep_document(sweep)
     assert [entry["num_hosts"] for entry in document["sweep"]] == [3, 1, 4]
     assert [entry["recommended"] for entry in document["sweep"]] == ["even", "even", "even"]
     assert document["sweep"][2]["strategies"][1]["idle_hosts"] == 1
     assert "hosts" not in document["sweep"][0]["strategies"][0]
-    rows = list(rendering.sweep_rows(sweep))
+    rows = list(hosts_sweep.sweep_rows(sweep))
     assert len(rows) == 9
-    assert all(len(row) == len(rendering.SWEEP_CSV_HEADER) for row in rows)
-    lines = "".join(rendering.sweep_table(sweep, PLAIN)).splitlines()
+    assert all(len(row) == len(hosts_sweep.CSV_HEADER) for row in rows)
+    lines = "".join(hosts_sweep.sweep_table(sweep, PLAIN)).splitlines()
     assert [line.split()[:2] for line in lines[2:5]] == [
         ["3", "even"],
         ["1", "even"],
