@@ -1,0 +1,58 @@
+"""The rules of the linter: one kind of finding, one small pure function."""
+
+from __future__ import annotations
+
+from shardctl.planning.lint_rules import (
+    formats,
+    host_shuffles,
+    hosts,
+    ordering,
+    parts,
+    passes,
+    reading,
+    seeds,
+    shuffling,
+    subsplits,
+)
+from shardctl.planning.lint_rules.rule import Rule
+
+RULES: tuple[Rule, ...] = (
+    shuffling.one_order,
+    shuffling.small_buffer,
+    shuffling.files_only,
+    shuffling.one_file_shuffle,
+    shuffling.buffer_of_one,
+    shuffling.no_seed,
+    ordering.not_deterministic,
+    ordering.racy_interleave,
+    ordering.buffer_never_fills,
+    seeds.global_seed,
+    seeds.equal_seeds,
+    seeds.drawn_seed,
+    passes.keras_pairs,
+    passes.extra_iterator,
+    passes.racy_pass,
+    reading.cycle_none,
+    reading.repeat_assertion,
+    reading.repeat_autocache,
+    reading.open_files,
+    reading.idle_cycle,
+    formats.ordered_shuffle,
+    formats.format_refused,
+    formats.parquet_part,
+    formats.unread_settings,
+    hosts.few_shards,
+    hosts.odd_shards,
+    hosts.example_sharding,
+    hosts.uneven_hosts,
+    host_shuffles.same_permutation,
+    host_shuffles.unshared_order,
+    host_shuffles.idle_hosts,
+    subsplits.leak,
+    subsplits.overlap,
+    subsplits.repeated_part,
+    subsplits.surprising_spec,
+    subsplits.gap,
+    parts.take_for_slice,
+    parts.dropped_in_evaluation,
+)

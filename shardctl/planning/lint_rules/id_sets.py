@@ -1,0 +1,71 @@
+"""Which examples specs select: sets of ids as sorted stretches, split by split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from shardctl.core.file_instruction import SplitRange
+
+Stretch = tuple[int, int]  # [start, stop)
+IdSets = dict[str, list[Stretch]]
+
+
+def id_sets(ranges: Iterable[SplitRange]) -> IdSets:
+    """Return the ids that ranges select, as disjoint ascending stretches of each split.
+
+    >>> from shardctl.core.dataset import Split
+    >>> split = Split(name="train", shard_lengths=(10,))
+    >>> late, early = (SplitRange(split=split, start=a, stop=b) for a, b in [(4, 8), (0, 5)])
+    >>> id_sets([late, early])
+    {'train': [(0, 8)]}
+    """
+    by_split: dict[str, list[Stretch]] = {}
+    for piece in ranges:
+        if piece.num_examples:
+            by_split.setdefault(piece.split.name, []).append((piece.start, piece.stop))
+    return {name: _joined(stretches) for name, stretches in by_split.items()}
+
+
+def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
+    joined: list[Stretch] = []
+    for start, stop in sorted(stretches):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def in_both(left: IdSets, right: IdSets) -> IdSets:
+    """Return the ids in both, splits without any left out.
+
+    >>> in_both({"train": [(0, 6)]}, {"train": [(4, 9)], "test": [(0, 1)]})
+    {'train': [(4, 6)]}
+    """
+    both = {
+        name: _shared(stretches, right[name]) for name, stretches in left.items() if name in right
+    }
+    return {name: stretches for name, stretches in both.items() if stretches}
+
+
+def _shared(left: Sequence[Stretch], right: Sequence[Stretch]) -> list[Stretch]:
+    shared: list[Stretch] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        start, stop = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if start < stop:
+            shared.append((start, stop))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return shared
+
+
+def num_ids(sets: IdSets) -> int:
+    """Return how many ids there are.
+
+    >>> num_ids({"train": [(0, 6), (7, 8)]})
+    7
+    """
+    return sum(stop - start for stretches in sets.values() for start, stop in stretches)
