@@ -1,3 +1,122 @@
-"""Which examples, from which files, in which order, on which host: planned from metadata alone."""
+"""Which examples, from which files, in which order, on which host: planned from metadata alone.
+
+What a command prints, a function of the same name returns as a frozen value. Importing the package
+loads neither TensorFlow nor numpy; each name loads what it needs when it is first used.
+
+>>> imagenet = read_dataset("imagenet2012")
+>>> plan(imagenet, "train[44%:45%]").plans[0].num_examples
+12812
+>>> simulate(imagenet, "train", ReadSettings(cycle=3, block=2), take=8).ids().tolist()
+[0, 1, 1251, 1252, 2502, 2503, 2, 3]
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shardctl.errors import ShardctlError
+
+if TYPE_CHECKING:
+    from shardctl.core.dataset import Dataset, Split
+    from shardctl.core.file_instruction import FileInstruction
+    from shardctl.core.hosts import Host
+    from shardctl.core.order import Order
+    from shardctl.core.read_settings import ReadSettings
+    from shardctl.planning.diff import diff
+    from shardctl.planning.eval import evaluate
+    from shardctl.planning.hosts import hosts
+    from shardctl.planning.layout import layout
+    from shardctl.planning.lint import lint
+    from shardctl.planning.locate import Query, locate
+    from shardctl.planning.plan import plan
+    from shardctl.planning.quality import quality
+    from shardctl.planning.resume import resume
+    from shardctl.planning.resume_hosts import resume_on_hosts
+    from shardctl.planning.resume_proof import prove
+    from shardctl.planning.resume_seen import resume_unseen
+    from shardctl.planning.simulate import plan_order, simulate
+    from shardctl.planning.snapshot import snapshot
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Dataset",
+    "FileInstruction",
+    "Host",
+    "Order",
+    "Query",
+    "ReadSettings",
+    "ShardctlError",
+    "Split",
+    "diff",
+    "evaluate",
+    "hosts",
+    "layout",
+    "lint",
+    "locate",
+    "plan",
+    "plan_order",
+    "prove",
+    "quality",
+    "read_dataset",
+    "resume",
+    "resume_on_hosts",
+    "resume_unseen",
+    "simulate",
+    "snapshot",
+]
+
+_HOMES = {
+    "Dataset": "core.dataset",
+    "FileInstruction": "core.file_instruction",
+    "Host": "core.hosts",
+    "Order": "core.order",
+    "Query": "planning.locate",
+    "ReadSettings": "core.read_settings",
+    "Split": "core.dataset",
+    "diff": "planning.diff",
+    "evaluate": "planning.eval",
+    "hosts": "planning.hosts",
+    "layout": "planning.layout",
+    "lint": "planning.lint",
+    "locate": "planning.locate",
+    "plan": "planning.plan",
+    "plan_order": "planning.simulate",
+    "prove": "planning.resume_proof",
+    "quality": "planning.quality",
+    "resume": "planning.resume",
+    "resume_on_hosts": "planning.resume_hosts",
+    "resume_unseen": "planning.resume_seen",
+    "simulate": "planning.simulate",
+    "snapshot": "planning.snapshot",
+}
+
+
+def read_dataset(*refs: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+    """Return the dataset that a reference stands for, or several references as one dataset.
+
+    A reference is a folder with dataset_info.json, `name[/config][:version]`, looked up under
+    `data_dir`, `TFDS_DATA_DIR` and `~/tensorflow_datasets` and then in the built-in catalog, or a
+    layout.yaml.
+
+    Raises:
+        ShardctlError: a reference that leads nowhere, or to something broken.
+    """
+    from shardctl.readers.reference import read_dataset as read
+
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=Path.cwd())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'shardctl' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"shardctl.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
