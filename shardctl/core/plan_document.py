@@ -50,6 +50,10 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
         "remaining": plan.remaining,
         "remaining_total": plan.remaining_total,
         "file_instructions": plan.instructions,
+    }
+    if plan.hosts:
+        document["hosts"] = [_host(host) for host in plan.hosts]
+    document |= {
         "num_pending_instructions": plan.num_pending_instructions,
         "read_config": plan.read_config,
         "after_read": list(plan.after_read),
@@ -73,8 +77,6 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
         document["from_seen"] = True
     if plan.from_consumed:
         document["from_consumed"] = list(plan.from_consumed)
-    if plan.hosts:
-        document["hosts"] = [_host(host) for host in plan.hosts]
     document[DIGEST] = digest_of(document)
     return document
 

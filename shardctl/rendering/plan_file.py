@@ -33,7 +33,7 @@ def plan_json(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Itera
             yield from _json_hosts(value)
             yield "\n  ]"
         else:
-            # The fields of a document of their own, without its braces.
+            # These hold a mapping each, so they take a line a field between the braces.
             yield "".join(to_json(value))[2:-3]
     yield "\n}\n"
 

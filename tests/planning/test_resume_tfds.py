@@ -65,7 +65,7 @@ def stopping_points(order: Order, numbers: Sequence[int]) -> list[int]:
         list(range(total + 1)),
         [edge + block // 2 for edge in range(0, total, block)],
     ]
-    chosen = set()
+    chosen: set[int] = set()
     for number in numbers:
         kind = [place for place in kinds[number % len(kinds)] if 0 <= place <= total] or [0]
         place = kind[number // len(kinds) % len(kind)]
