@@ -92,7 +92,7 @@ def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[
     group: Any = typer.main.get_command(app)
     root = group.make_context("shardctl", [], resilient_parsing=True)
     if not words:
-        commands = ((name, group.commands[name].get_short_help_str(60)) for name in group.commands)
+        commands = ((name, group.commands[name].get_short_help_str()) for name in group.commands)
         offered = _options(root, ()) if incomplete.startswith("-") else commands
         yield from _starting(offered, incomplete)
         return

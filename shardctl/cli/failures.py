@@ -1,0 +1,105 @@
+"""From anything that goes wrong to one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from typer.exceptions import TyperException
+
+from shardctl.cli.output import fail, say
+from shardctl.core.quoting import choices, printable, quoted
+from shardctl.errors import ShardctlError
+
+
+def report(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> int:
+    """Say what went wrong, and return the exit code."""
+    if os.environ.get("SHARDCTL_TRACEBACK"):
+        import traceback
+
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            say(line)
+    if isinstance(error, ShardctlError):
+        fail(error)
+        return error.exit_code
+    fail(_line(error, arguments, commands))
+    return 2
+
+
+def _line(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> str:
+    if isinstance(error, TyperException):
+        return _usage(error, arguments, commands)
+    if isinstance(error, MemoryError):
+        return "out of memory; ask for less, or write to a file with --output"
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply"
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{quoted(os.fsdecode(error.filename), 200)}: "
+        return f"{where}{error.strerror}"
+    kind = f"{type(error).__name__}: {printable(str(error))}".removesuffix(": ")
+    return f"internal error: {kind}; SHARDCTL_TRACEBACK=1 shows where; please report it"
+
+
+_TYPERS_MESSAGE = re.compile(
+    r"(?P<command>No such command) '(?P<name>.*?)'\..*"
+    r"|(?P<extra>Got unexpected extra argument)\S* \((?P<words>.*)\)\.?"
+    r"|(?P<missing>Missing argument) .*"
+    r"|(?P<option>No such option): .*"
+    r"|Option '(?P<valueless>.*)' requires an argument\."
+    r"|Option '(?P<flag>.*)' does not take a value\.",
+    re.DOTALL,
+)
+
+
+def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[str]) -> str:
+    """Return Typer's message in words of our own: the value, the rule, the choices.
+
+    Typer makes no promise about the classes of these errors, so their texts tell them apart.
+    """
+    message = error.format_message()
+    match = _TYPERS_MESSAGE.fullmatch(message)
+    if match is None:
+        return message
+    meant = arguments[0] if arguments and arguments[0] in commands else ""
+    explained = f"shardctl {meant} -h".replace("  ", " ") + " explains"
+    ctx: Any = getattr(error, "ctx", None)
+    parameter: Any = getattr(error, "param", None)
+    if match["command"]:
+        return _no_such("command", match["name"], commands)
+    if match["extra"]:
+        return f"{quoted(match['words'])} is more than {meant} takes; {explained}"
+    if match["missing"] and parameter is not None:
+        return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
+    if match["option"]:
+        return f"{_no_such('option', str(_name_of(error)), _option_names(ctx))}; {explained}"
+    if match["valueless"]:
+        return f"option {printable(match['valueless'])} needs a value; {explained}"
+    if match["flag"]:
+        return f"option {printable(match['flag'])} takes no value; {explained}"
+    return message
+
+
+def _name_of(error: TyperException) -> object:
+    return getattr(error, "option_name", "")
+
+
+def _no_such(kind: str, name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    close += [other for other in names if other.startswith(name) and other not in close][:3]
+    if close:
+        return f"no {kind} {quoted(name)}; close {kind}s: {choices(close)}"
+    return f"no {kind} {quoted(name)}; choose from {choices(names, 40)}"
+
+
+def _option_names(ctx: Any) -> list[str]:
+    if ctx is None:
+        return []
+    return [
+        name
+        for parameter in ctx.command.get_params(ctx)
+        for name in (*parameter.opts, *parameter.secondary_opts)
+        if name.startswith("--")
+    ]
