@@ -16,6 +16,7 @@ _OWN_FORMATS = {
     "simulate": (*_FORMATS, "ids", "tfds-ids", "jsonl", "npy"),
     "snapshot": ("yaml", "json"),
     "diff": ("table", "json", "yaml", "github"),
+    "lint": (*_FORMATS, "github"),
 }
 
 

@@ -44,7 +44,7 @@ class Lint:
 
 def lint(
     dataset: Dataset,
-    specs: Sequence[str] = (),
+    specs: Sequence[str] | None = None,
     evaluated: Sequence[str] = (),
     settings: ReadSettings | None = None,
     usage: Usage | None = None,
@@ -54,9 +54,10 @@ def lint(
 ) -> Lint:
     """Return what will bite when a project reads `specs`, and evaluates on `evaluated`.
 
-    Without any spec it is `train`, else the only split. A spec whose splits are all named like
-    test or validation counts as evaluation. `select` and `ignore` hold codes or their beginnings;
-    the longer one that fits a code decides, and `ignore` where both are as long.
+    `specs` None is `train`, else the only split, or nothing beside what is evaluated. A spec whose
+    splits are all named like test or validation counts as evaluation. `select` and `ignore` hold
+    codes or their beginnings; the longer one that fits a code decides, and `ignore` where both are
+    as long.
 
     Raises:
         UsageError: a bad spec, a code that no rule has, `usage.num_hosts` against `settings.host`.
@@ -75,8 +76,8 @@ def lint(
         raise UsageError(
             f"--host {host} and --hosts {usage.num_hosts}: two numbers of hosts; choose one"
         )
-    if not specs and not evaluated:
-        specs = (default_spec(dataset),)
+    if specs is None:
+        specs = _default_specs(dataset, evaluated)
     reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
     reads = [
         Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
@@ -85,6 +86,12 @@ def lint(
     pipeline = Pipeline(dataset=dataset, reads=tuple(reads), settings=settings, usage=usage)
     rules = chosen_rules(select, ignore)
     return Lint(pipeline=pipeline, rules=rules, findings=tuple(_findings(rules, pipeline)))
+
+
+def _default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+    if not evaluated:
+        return (default_spec(dataset),)
+    return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
 
 
 def _resolved(specs: Sequence[str], dataset: Dataset) -> list[Resolved]:

@@ -42,10 +42,11 @@ def take_for_slice(pipeline: Pipeline) -> Iterator[Found]:
         num_same = _num_in_slice(pipeline, read, take)
         if num_same == take:
             continue
-        known = "" if num_same is None else f", {num_same:,} of them among the first {take:,}"
+        known = (
+            "" if num_same is None else f": it has {num_same:,} of the slice's {take:,} examples"
+        )
         yield Found(
-            why=f"{read.spec}: take({take}) keeps the first {take:,} of the order, which come from "
-            f"many places{known}",
+            why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec{known}",
             fix=_slice(read, take),
             specs=(read.spec,),
             settings=("take",),
@@ -55,9 +56,9 @@ def take_for_slice(pipeline: Pipeline) -> Iterator[Found]:
 def _slice(read: Read, take: int) -> str:
     (first, *rest) = read.resolved.ranges
     if rest or take > first.num_examples:
-        return "a spec that selects them, as in train[:n]"
+        return "a spec that selects them, as train[:n] does"
     start = "" if not first.start else str(first.start)
-    return f"{first.split.name}[{start}:{first.start + take}]"
+    return f"read {first.split.name}[{start}:{first.start + take}] in place of take({take})"
 
 
 def _num_in_slice(pipeline: Pipeline, read: Read, take: int) -> int | None:

@@ -43,26 +43,24 @@ def one_order(pipeline: Pipeline) -> Iterator[Found]:
     for read in pipeline.trained:
         if pipeline.reshuffles_files and pipeline.files_of_host(read) > 1:
             continue
-        names: tuple[str, ...]
+        names: tuple[str, ...] = ("epochs", "repeat_files", "pass")
+        fix = "--buffer N with --buffer-seed N"
         if pipeline.buffers:
-            cause, names = "its buffer is not reshuffled", ("buffer_reshuffle", "reshuffle")
-        elif settings.shuffles_files and settings.reshuffle is False:
-            cause, names = "its files are shuffled the same way each time", ("reshuffle",)
+            cause = "its buffer is shuffled the same way each time"
+            fix, names = "leave out --no-buffer-reshuffle", ("buffer_reshuffle",)
+        elif pipeline.files_of_host(read) == 1:
+            cause = "it lies in one file" if settings.shuffles_files else "nothing shuffles it"
         elif settings.shuffles_files:
-            cause, names = "a shuffle of a single file changes nothing", ("shuffle_seed",)
+            cause = "its files are shuffled the same way each time"
+            fix, names = "leave out --no-reshuffle", ("reshuffle",)
         else:
-            cause, names = "nothing shuffles it", ("epochs", "repeat_files", "pass")
+            cause, fix = "nothing shuffles it", f"--shuffle-seed N, or {fix}"
         yield Found(
             why=f"{read.spec}: every epoch is read in the same order, since {cause}",
-            fix=_reshuffled(pipeline.files_of_host(read) > 1),
+            fix=fix,
             specs=(read.spec,),
             settings=names,
         )
-
-
-def _reshuffled(several_files: bool) -> str:
-    buffer = "--buffer N with --buffer-seed N, reshuffled"
-    return f"--shuffle-seed N, reshuffled, or {buffer}" if several_files else buffer
 
 
 @rule(

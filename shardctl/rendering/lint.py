@@ -1,0 +1,179 @@
+"""Findings as text for people, a document, rows or GitHub annotations; rules and their stories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shardctl.core.settings_document import settings_in_force
+from shardctl.planning.lint import Finding, Lint
+from shardctl.planning.lint_rules.pipeline import Pipeline
+from shardctl.planning.lint_rules.rule import Rule, Severity
+from shardctl.rendering.documents import FORMAT_VERSION, Document, head
+from shardctl.rendering.github import annotation
+from shardctl.rendering.quantities import counted
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, paragraph, table
+
+CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")
+RULES_CSV_HEADER = ("code", "name", "severity", "title")
+
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "notice")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """Where settings were set: lines, from 1, of a file, by the settings' names.
+
+    `file` is None where there is none; what the command line set has no line.
+    """
+
+    file: str | None = None
+    lines: Mapping[str, int]
+
+    def place(self, finding: Finding) -> tuple[str | None, int | None]:
+        """Return the file and the line to look at first, (None, None) where there is none."""
+        for name in finding.settings:
+            if name in self.lines:
+                return self.file, self.lines[name]
+        return None, None
+
+
+def lint_text(lint: Lint, settled: Settled, screen: Screen) -> Iterator[str]:
+    """Yield what was looked at, then each finding: what it is, why it bites, what helps."""
+    yield paragraph(_title(lint), screen, style="bold")
+    for finding in lint.findings:
+        file, line = settled.place(finding)
+        place = "" if file is None else f" ({file}:{line})"
+        yield "\n"
+        headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
+        yield paragraph(headline, screen, style="bold")
+        yield from _indented(f"why: {finding.why}", screen)
+        yield from _indented(f"fix: {finding.fix}", screen)
+    if lint.findings:
+        code = lint.findings[0].rule.code
+        yield "\n"
+        yield paragraph(f"`shardctl lint --explain {code}` tells the whole story.", screen)
+
+
+def _title(lint: Lint) -> str:
+    pipeline = lint.pipeline
+    specs = ", ".join(
+        f"{read.spec} (evaluation)" if read.evaluates else read.spec for read in pipeline.reads
+    )
+    looked_at = f"{specs} in {pipeline.dataset.title}"
+    if not lint.findings:
+        return f"{looked_at}: nothing found by {counted(len(lint.rules), 'rule')}"
+    counts = Counter(finding.severity for finding in lint.findings)
+    said = ", ".join(counted(counts[name], name) for name in _SEVERITIES if counts[name])
+    return f"{looked_at}: {said}"
+
+
+def _indented(text: str, screen: Screen) -> Iterator[str]:
+    narrower = Screen(width=None if screen.width is None else max(screen.width - 2, 10))
+    for line in paragraph(text, narrower).splitlines():
+        yield f"  {line}\n"
+
+
+def lint_document(lint: Lint, settled: Settled) -> Document:
+    """Return what was looked at, the rules that looked, and what they found."""
+    pipeline = lint.pipeline
+    return {
+        **head("lint", pipeline.dataset),
+        "specs": [
+            {"spec": read.spec, "evaluates": read.evaluates, "num_examples": read.num_examples}
+            for read in pipeline.reads
+        ],
+        "pipeline": settings_in_force(pipeline.settings, ordered=pipeline.dataset.ordered),
+        "usage": _usage(pipeline),
+        "rules": [rule.code for rule in lint.rules],
+        "findings": [_finding_record(finding, settled) for finding in lint.findings],
+    }
+
+
+def _usage(pipeline: Pipeline) -> Document:
+    usage = pipeline.usage
+    return {
+        "hosts": pipeline.num_hosts,
+        "take": usage.take,
+        "as_data_source": pipeline.reads_data_source,
+        "assert_cardinality": usage.assert_cardinality,
+        "autocache": usage.try_autocache,
+        "seeds": list(usage.seeds),
+        "open_files": usage.max_open_files,
+    }
+
+
+def _finding_record(finding: Finding, settled: Settled) -> Document:
+    file, line = settled.place(finding)
+    return {
+        "code": finding.rule.code,
+        "name": finding.rule.name,
+        "severity": finding.severity,
+        "title": finding.rule.title,
+        "specs": list(finding.specs),
+        "why": finding.why,
+        "fix": finding.fix,
+        "settings": list(finding.settings),
+        "file": file,
+        "line": line,
+    }
+
+
+def lint_rows(lint: Lint, settled: Settled) -> Iterator[Sequence[object]]:
+    """Yield a CSV row a finding; several specs are one cell, with blanks between."""
+    for finding in lint.findings:
+        record = _finding_record(finding, settled)
+        record["specs"] = " ".join(finding.specs)
+        yield [record[name] for name in CSV_HEADER]
+
+
+def lint_annotations(lint: Lint, settled: Settled) -> Iterator[str]:
+    """Yield an annotation for GitHub a finding, at the line of the setting behind it."""
+    for finding in lint.findings:
+        file, line = settled.place(finding)
+        text = f"{finding.rule.title}: {finding.why}\nfix: {finding.fix}"
+        yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)
+
+
+def rules_table(rules: Sequence[Rule], screen: Screen) -> Iterator[str]:
+    """Yield a line a rule."""
+    columns = [Column(heading=name, align="left") for name in ("code", "severity", "finding")]
+    yield table(columns, [(rule.code, rule.severity, rule.title) for rule in rules], screen)
+
+
+def rules_document(rules: Sequence[Rule]) -> Document:
+    """Return rules and their stories."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "kind": "lint",
+        "rules": [
+            {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **vars(rule.story)}
+            for rule, row in zip(rules, rules_rows(rules), strict=True)
+        ],
+    }
+
+
+def rules_rows(rules: Sequence[Rule]) -> Iterator[Sequence[str]]:
+    """Yield a CSV row a rule."""
+    for rule in rules:
+        yield (rule.code, rule.name, rule.severity, rule.title)
+
+
+def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
+    """Yield the whole story of a rule: what happens and why, what helps, where it was seen."""
+    yield paragraph(
+        f"{rule.code} {rule.name} ({rule.severity}): {rule.title}", screen, style="bold"
+    )
+    for text in rule.story.happens.split("\n\n"):
+        yield "\n"
+        yield paragraph(text, screen)
+    for heading, text in (
+        ("What helps", rule.story.fix),
+        ("Where it was seen", rule.story.source),
+        ("Example", rule.story.example),
+    ):
+        yield "\n"
+        yield paragraph(f"{heading}:", screen, style="bold")
+        yield from _indented(text, screen)
