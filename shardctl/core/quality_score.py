@@ -1,0 +1,116 @@
+"""The score of an order: metrics beside what a uniform permutation shows, made one number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Fault = Literal["above", "below", "both"]
+Scale = Literal["near", "far", "shown"]
+
+# Mean and variance of max(0, z) and of |z| for a standard normal z.
+_HALF = (1 / math.sqrt(2 * math.pi), 0.5 - 1 / (2 * math.pi))
+_FULL = (math.sqrt(2 / math.pi), 1 - 2 / math.pi)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metric:
+    """A measure of an order.
+
+    value: as measured. expected, spread: under a uniform permutation measured the same way.
+    sampling_error: one standard error of the value for that of the whole order, None where all
+        of it is measured.
+    fault: on which side of `expected` an order is worse. reach: how far from it the score is 0.
+    scale: whether it counts as mixing near by, far apart, or is only shown.
+
+    >>> Metric(name="x", value=0.2, expected=0.1, spread=0.01, fault="above", reach=0.4).score
+    0.75
+    """
+
+    name: str
+    value: float
+    expected: float
+    spread: float
+    fault: Fault
+    reach: float
+    scale: Scale = "near"
+    sampling_error: float | None = None
+
+    @property
+    def score(self) -> float:
+        """From 0, the order of storage, to 1, what a uniform permutation is expected to show."""
+        off = self.value - self.expected
+        off = abs(off) if self.fault == "both" else -off if self.fault == "below" else off
+        return 1.0 - min(1.0, max(0.0, off) / self.reach)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score:
+    """How close an order is to a uniform permutation, from 0 to 1.
+
+    near: the geometric mean of the metrics of mixing near by: an order is as good as they are
+        together, and a buffer that parts neighbours but draws each batch from a few places is not.
+    far: the mean of the metrics of mixing far apart, None where there are none.
+    value: near * (1 + far) / 2. Half is lost where the epoch follows storage; whole blocks that are
+        shuffled gain nothing by it, as their batches are as bad as sorted ones.
+    expected, spread: of the value under a uniform permutation measured the same way. An order that
+        scores `expected` cannot be told from a uniform one.
+    sampling_error: one standard error, None where the order is measured whole.
+    """
+
+    value: float
+    near: float
+    far: float | None
+    expected: float
+    spread: float
+    sampling_error: float | None
+
+
+def score_of(metrics: Sequence[Metric]) -> Score:
+    """Return the score that metrics make.
+
+    The expectation and spread under a uniform permutation take the metrics as normal and
+    independent; the sampling error is propagated from each.
+    """
+    near = [metric for metric in metrics if metric.scale == "near"]
+    far = [metric for metric in metrics if metric.scale == "far"]
+    value, mean_near, mean_far = _combined(near, far)
+    lost, variance = 0.0, 0.0
+    for metric in (*near, *far):
+        weight = 1 / len(near) if metric.scale == "near" else 1 / (2 * len(far))
+        mean, square = _FULL if metric.fault == "both" else _HALF
+        lost += weight * mean * metric.spread / metric.reach
+        variance += square * (weight * metric.spread / metric.reach) ** 2
+    errors = [metric.sampling_error for metric in (*near, *far)]
+    return Score(
+        value=value,
+        near=mean_near,
+        far=mean_far,
+        expected=max(0.0, 1 - lost),
+        spread=math.sqrt(variance),
+        sampling_error=None if None in errors else _propagated(near, far),
+    )
+
+
+def _combined(near: Sequence[Metric], far: Sequence[Metric]) -> tuple[float, float, float | None]:
+    mean_near = math.prod(metric.score for metric in near) ** (1 / len(near))
+    if not far:
+        return mean_near, mean_near, None
+    mean_far = sum(metric.score for metric in far) / len(far)
+    return mean_near * (1 + mean_far) / 2, mean_near, mean_far
+
+
+def _propagated(near: Sequence[Metric], far: Sequence[Metric]) -> float:
+    total = 0.0
+    for index, metric in enumerate((*near, *far)):
+        sides = []
+        for sign in (-1, 1):
+            moved = [*near, *far]
+            moved[index] = replace(
+                metric, value=metric.value + sign * (metric.sampling_error or 0.0)
+            )
+            sides.append(_combined(moved[: len(near)], moved[len(near) :])[0])
+        total += ((sides[1] - sides[0]) / 2) ** 2
+    return math.sqrt(total)
