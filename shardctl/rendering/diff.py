@@ -8,6 +8,7 @@ from shardctl.core.quoting import choices, printable
 from shardctl.core.snapshot import Snapshot
 from shardctl.planning.diff import Diff, FirstDifference, Moved
 from shardctl.planning.diff_causes import Cause, ChangedShard
+from shardctl.rendering import github
 from shardctl.rendering.documents import FORMAT_VERSION, Document
 from shardctl.rendering.quantities import counted
 from shardctl.rendering.screen import PLAIN, Screen
@@ -236,17 +237,5 @@ def diff_annotation(diff: Diff, file: str) -> Iterator[str]:
 
 
 def annotation(file: str, title: str, text: str) -> str:
-    """Return an error as a workflow command (GitHub, actions/toolkit core/src/command.ts).
-
-    >>> annotation("a,b.yaml", "100%: parted", "one\\ntwo")
-    '::error file=a%2Cb.yaml,title=100%25%3A parted::one%0Atwo\\n'
-    """
-    return f"::error file={_property(file)},title={_property(title)}::{_data(text)}\n"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    """Return an error as a workflow command for GitHub."""
+    return github.annotation("error", text, title=title, file=file)
