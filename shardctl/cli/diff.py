@@ -131,6 +131,7 @@ def _with_today(
     from shardctl.planning.pinned_order import PinnedOrder
     from shardctl.planning.snapshot import snapshot
     from shardctl.planning.today import settings_to_fall_back_on
+    from shardctl.readers.comparable_file import is_json
     from shardctl.rendering.snapshot import snapshot_json, snapshot_yaml
 
     dataset = _todays_dataset(pinned, source)
@@ -145,8 +146,8 @@ def _with_today(
     if not update:
         return found.equal
     if today.snapshot != pinned:
-        is_json = Path(path).read_bytes().lstrip()[:1] == b"{"
-        write((snapshot_json if is_json else snapshot_yaml)(today.snapshot), path)
+        render = snapshot_json if is_json(Path(path).read_bytes()) else snapshot_yaml
+        write(render(today.snapshot), path)
         say(f"{path} now holds today's order")
     return True
 

@@ -58,15 +58,23 @@ def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
         raise DatasetError(
             f"{shown} holds the marks of a merge conflict; take one side, or write the file anew"
         )
-    is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     try:
-        document = parse_json(data, source=shown) if is_json else parse_yaml(data, source=shown)
+        document = (parse_json if is_json(data) else parse_yaml)(data, source=shown)
     except DatasetError as error:
         if re.search(rb"\bkind\"?:\s*\"?snapshot\b", data):
             raise DatasetError(f"{error}; the snapshot is cut off or was edited") from None
         raise
     with fields.said_about(shown):
         return fields.mapping(document, "a file to compare")
+
+
+def is_json(data: bytes) -> bool:
+    """Return whether a file is JSON; YAML can begin with a brace too.
+
+    >>> is_json(b'{"kind": "snapshot"}'), is_json(b"{kind: snapshot}")
+    (True, False)
+    """
+    return re.match(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"|\}|$)', data) is not None
 
 
 def _plans(document: Mapping[str, object]) -> PlanListing:

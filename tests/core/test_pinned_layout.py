@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import strategies as st
 
@@ -21,8 +23,7 @@ def test_run_lengths_say_each_length_in_turn(record_property: Recorder) -> None:
             said += [int(length)] * int(count or 1)
         assert tuple(said) == lengths
         assert all(
-            one.partition("x")[0] != other.partition("x")[0]
-            for one, other in zip(words, words[1:], strict=False)
+            one.partition("x")[0] != other.partition("x")[0] for one, other in pairwise(words)
         )
 
     record_property("cases", count_cases(shard_lengths(12, 2), check, 200))

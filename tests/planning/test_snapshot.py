@@ -1,0 +1,95 @@
+"""What a snapshot pins of an order."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from shardctl.core.read_settings import ReadSettings
+from shardctl.core.rules import RULES
+from shardctl.errors import UnpredictableOrderError
+from shardctl.planning.snapshot import snapshot
+from shardctl.planning.today import settings_to_fall_back_on
+from tests.core.order_cases import changed
+from tests.planning.diff_cases import Pipeline, dataset_of, examples, pairs
+from tests.strategies import Recorder, count_cases
+
+
+def hashed(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:16]
+
+
+def test_the_tree_is_over_the_ids_in_the_order_they_are_read() -> None:
+    # Read one after the other: ids 0 to 8,999, in cells of 4,096.
+    pinned = snapshot(dataset_of({"train": (4000, 5000)}), "train", ReadSettings(cycle=1)).snapshot
+    cells = [
+        hashed(b"cell 4 train\n" + b"".join(i.to_bytes(4, "little") for i in range(start, stop)))
+        for start, stop in [(0, 4096), (4096, 8192), (8192, 9000)]
+    ]
+    assert pinned.tree.leaves == tuple(cells)
+    assert pinned.tree.root == hashed(b"node" + hashed(b"node" + cells[0] + cells[1]) + cells[2])
+
+
+def test_two_orders_have_the_same_root_when_they_are_the_same(record_property: Recorder) -> None:
+    def check(pair: tuple[Pipeline, Pipeline]) -> None:
+        taken = [pipeline.taken() for pipeline in pair]
+        if taken[0] is None or taken[1] is None:
+            return
+        same = examples(pair[0], taken[0]) == examples(pair[1], taken[1])
+        assert (taken[0].snapshot.tree.root == taken[1].snapshot.tree.root) == same
+
+    record_property("cases", count_cases(pairs(), check, 150))
+
+
+def test_everything_that_fixes_the_order_is_pinned(record_property: Recorder) -> None:
+    """What a snapshot pins gives the order again."""
+
+    def check(pair: tuple[Pipeline, Pipeline]) -> None:
+        taken = pair[0].taken()
+        if taken is None:
+            return
+        dataset, settings = taken.snapshot.dataset, taken.snapshot.settings()
+        assert dataset is not None
+        assert settings is not None
+        again = snapshot(dataset, taken.snapshot.spec, settings)
+        assert again.snapshot.tree == taken.snapshot.tree
+
+    record_property("cases", count_cases(pairs(), check, 100))
+
+
+def test_the_rules_in_force_are_pinned() -> None:
+    assert snapshot(dataset_of({"train": (3,)})).snapshot.rules == RULES
+
+
+def test_an_order_that_is_left_open_is_not_pinned() -> None:
+    with pytest.raises(UnpredictableOrderError):
+        snapshot(dataset_of({"train": (3,)}), "train", ReadSettings(shuffle_files=True))
+
+
+def test_an_order_without_examples_is_pinned_too() -> None:
+    pinned = snapshot(dataset_of({"train": (0, 0)}), "train").snapshot
+    assert (pinned.num_examples, pinned.first_ids, pinned.tree.leaves) == (0, (), ())
+
+
+def test_settings_that_nobody_names_today_are_those_that_are_pinned(
+    record_property: Recorder,
+) -> None:
+    def check(pair: tuple[Pipeline, Pipeline]) -> None:
+        taken = pair[0].taken()
+        if taken is not None:
+            arguments = settings_to_fall_back_on(taken.snapshot, pair[0].dataset)
+            again = snapshot(pair[0].dataset, pair[0].spec, ReadSettings(**arguments))
+            assert again.snapshot == taken.snapshot
+
+    record_property("cases", count_cases(pairs(), check, 100))
+
+
+def test_the_default_cycle_of_a_dataset_that_became_ordered_is_its_new_default() -> None:
+    dataset = dataset_of({"train": (3, 3)})
+    ordered = type(dataset)(**{**vars(dataset), "ordered": True})
+    for settings, cycle in ((ReadSettings(), None), (ReadSettings(cycle=4), 4)):
+        pinned = snapshot(dataset, "train", settings).snapshot
+        assert settings_to_fall_back_on(pinned, ordered).get("cycle") == cycle
+        assert settings_to_fall_back_on(pinned, dataset)["cycle"] == (cycle or 16)
+    assert changed(ReadSettings(), cycle=1).cycle_length(ordered=True) == 1
