@@ -13,7 +13,12 @@ from shardctl.cli.order_options import OrderOptions
 from shardctl.cli.output import check_format, say, screen, warn, write
 from shardctl.cli.source import chosen_dataset
 from shardctl.cli.values import whole_number
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import (
+    DatasetError,
+    ShardctlError,
+    UnpredictableOrderError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from shardctl.core.dataset import Dataset
@@ -252,8 +257,10 @@ def _dataset_of(plan: "ResumePlan", source: DatasetOptions) -> "Dataset":
     ref = plan.dataset.data_dir or plan.dataset.title
     try:
         return chosen_dataset(DatasetOptions(dataset=[ref], data_dir=source.data_dir))
-    except UsageError as error:
-        raise UsageError(f"{error}; say where the plan's dataset is with --dataset REF") from error
+    except ShardctlError as error:
+        raise DatasetError(
+            f"{error}; say where the plan's dataset is with --dataset REF"
+        ) from error
 
 
 def _log(dataset: "Dataset", spec: str | None, path: str) -> "Int64s":
