@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from shardctl.core.quoting import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
@@ -24,19 +22,22 @@ def check_format(chosen: str, *formats: str) -> None:
 
 def screen(output: str | None) -> Screen:
     """Return what the place the answer goes to can show: a terminal's width and colour."""
-    if output is not None or not sys.stdout.isatty():
+    if output not in (None, "-") or sys.stdout is None or not sys.stdout.isatty():
         return Screen()
+    import shutil  # 3 ms
+
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return Screen(width=max(shutil.get_terminal_size().columns, 20), color=not plain)
 
 
 def write(chunks: Iterable[str | bytes], output: str | None) -> None:
-    """Write the chunks to a file, whole or not at all, or to stdout.
+    """Write the chunks to a file, whole or not at all, or to stdout, which `-` names too.
 
     Raises:
         UsageError: the file cannot be written; what stood there before is untouched.
+        BrokenPipeError: whoever read stdout has left.
     """
-    if output is None:
+    if output in (None, "-"):
         _to_stdout(chunks)
         return
     with new_file(output) as file:
@@ -46,7 +47,11 @@ def write(chunks: Iterable[str | bytes], output: str | None) -> None:
 
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` when the block ends well, and else is removed."""
+    """Open a file that takes the place of `path` when the block ends well, and else is removed.
+
+    Behind a link stands the file to replace, and the link stays. A pipe or a device is written in
+    place. An interrupt, a hang-up and SIGTERM remove the file as an error does.
+    """
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -54,39 +59,71 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from None
     if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        with _open_special(path) as file:  # a pipe or a device is written in place
+        with _in_place(path) as file:
             yield file
         return
-    # Behind a link stands the file to replace; the link itself stays.
     target = os.path.realpath(path)
-    if mode is not None and stat.S_ISDIR(mode):
+    if path.endswith("/") or not path or (mode is not None and stat.S_ISDIR(mode)):
         raise UsageError(f"cannot write {quoted(path)}: it is a folder; name a file")
-    try:
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{os.path.basename(target)[:100]}.", dir=os.path.dirname(target)
-        )
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, error) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError):
+    if mode is not None and not os.access(target, os.W_OK):
+        raise UsageError(f"cannot write {quoted(path)}: it may not be changed")
+    with _ends_by_exception():
+        try:
+            handle, temporary = _temporary_beside(target)
+        except FileNotFoundError:
+            folder = os.path.dirname(path)
+            raise UsageError(f"cannot write {quoted(path)}: no folder {quoted(folder)}") from None
+        except (OSError, ValueError) as error:
             raise _unwritable(path, error) from None
-        raise
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            if isinstance(error, OSError):
+                raise _unwritable(path, error) from None
+            raise
 
 
-def _open_special(path: str) -> BinaryIO:
+def _temporary_beside(target: str) -> tuple[int, str]:
+    import tempfile  # 3 ms
+
+    name = os.path.basename(target)[:50]
+    return tempfile.mkstemp(prefix=f".{name}.", dir=os.path.dirname(target))
+
+
+@contextlib.contextmanager
+def _in_place(path: str) -> Iterator[BinaryIO]:
     try:
-        return open(path, "wb")
+        with open(path, "wb") as file:
+            yield file
     except OSError as error:
         raise _unwritable(path, error) from None
+
+
+@contextlib.contextmanager
+def _ends_by_exception() -> Iterator[None]:
+    """Let the signals that would end the process at once raise, so that files are removed."""
+    import signal
+
+    def end(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    except ValueError:  # not in the main thread, where no signal arrives
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _umask() -> int:
@@ -105,10 +142,24 @@ def _encoded(text: str) -> bytes:
 
 
 def _to_stdout(chunks: Iterable[str | bytes]) -> None:
+    if sys.stdout is None:
+        raise UsageError("cannot write to stdout: it is closed; name a file with --output")
     stdout = sys.stdout.buffer
     for chunk in chunks:
-        stdout.write(chunk if isinstance(chunk, bytes) else _encoded(chunk))
-    stdout.flush()
+        with _on_stdout():
+            stdout.write(chunk if isinstance(chunk, bytes) else _encoded(chunk))
+    with _on_stdout():
+        stdout.flush()
+
+
+@contextlib.contextmanager
+def _on_stdout() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot write to stdout: {error.strerror or error}") from None
 
 
 def warn(messages: Iterable[str]) -> None:
@@ -118,8 +169,13 @@ def warn(messages: Iterable[str]) -> None:
 
 
 def say(line: str) -> None:
-    """Write one line to stderr."""
-    print(printable(line, 2000), file=sys.stderr)  # noqa: T201  # the one place that prints
+    """Write one line to stderr, in silence where there is none or nobody reads it."""
+    line = printable(line, 2000)
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            encoding = sys.stderr.encoding or "ascii"
+            line = line.encode(encoding, "backslashreplace").decode(encoding)
+            print(line, file=sys.stderr, flush=True)  # noqa: T201  # the one place that prints
 
 
 def fail(error: ShardctlError | str) -> None:
