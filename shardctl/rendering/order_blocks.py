@@ -34,7 +34,7 @@ def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Scree
     """
     rows = _Rows(order, screen)
     mixed = order.num_buffered is not None
-    yield rows.heading("ids, each with its shard" if mixed else "ids")
+    yield rows.heading("id@shard" if mixed else "ids")
     for codes in chunks:
         for begin in range(0, len(codes), _PIECE):
             piece = codes[begin : begin + _PIECE]
