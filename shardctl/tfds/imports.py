@@ -1,0 +1,38 @@
+"""TensorFlow and TFDS, imported when a call needs them and not before."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from shardctl.errors import MissingDependencyError
+
+
+def tensorflow() -> Any:
+    """Return the module `tensorflow`, which takes seconds and half a gigabyte to import.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    return _imported("tensorflow", "TensorFlow")
+
+
+def tensorflow_datasets(submodule: str | None = None) -> Any:
+    """Return the module `tensorflow_datasets`, or one below it.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    tensorflow()  # TFDS itself imports it late, and says less about it where it is missing
+    name = "tensorflow_datasets"
+    return _imported(name if submodule is None else f"{name}.{submodule}", "TFDS")
+
+
+def _imported(module: str, title: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{title} is needed for this and cannot be imported ({error}); "
+            "install it with: pip install 'shardctl[tfds]'"
+        ) from error
