@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shardctl.core.dataset import Dataset
+from shardctl.core.distinct import distinct
 from shardctl.core.example_codes import ExampleCodes
 from shardctl.core.file_instruction import SplitRange
 from shardctl.core.host_rows import own_rows, sorted_table
@@ -49,7 +50,7 @@ def resume_unseen(
     codes = spec_codes(dataset, spec)
     table = _each_once(_share(dataset, resolved.ranges, settings), codes)
     firsts = table.first + codes.bases[table.split]
-    own = np.unique(np.asarray(seen, np.int64))
+    own = distinct(np.asarray(seen, np.int64))
     row = np.searchsorted(firsts, own, side="right") - 1
     inside = row >= 0
     inside[inside] = own[inside] - firsts[row[inside]] < table.take[row[inside]]

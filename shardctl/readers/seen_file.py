@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
+from shardctl.core.distinct import distinct
 from shardctl.core.example_codes import ExampleCodes
 from shardctl.core.quoting import quoted
 from shardctl.core.read_table import Int64s
@@ -73,12 +74,14 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
         lines = text.split("\n")
         if not torn:
             lines.pop()
+        if not text.isascii() or any(blank in text for blank in " \t\r\v\f"):
+            lines = [line.strip() for line in lines]
         try:
             new = files.codes_of(lines)
         except UsageError:
             _blame(lines, num_lines, codes, shown)
             raise
-        found = np.union1d(found, new)
+        found = distinct(np.concatenate([found, new]))
         num_lines += len(lines)
     warnings: tuple[str, ...] = ()
     if torn:
@@ -106,32 +109,48 @@ class _Files:
 
     def __init__(self, codes: ExampleCodes) -> None:
         self._codes = codes
-        self._firsts: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._firsts: Int64s = np.empty(0, np.int64)
+        self._largest: Int64s = np.empty(0, np.int64)
 
-    def codes_of(self, lines: list[str]) -> Int64s:
-        """Return the codes (int64[n]) of tfds_ids.
+    def codes_of(self, lines: Iterable[str]) -> Int64s:
+        """Return the codes (int64[n]) of tfds_ids without blanks around them.
 
         Raises:
             UsageError: one of them is none.
         """
-        parts = [line.strip().rpartition("__") for line in lines if line and not line.isspace()]
-        indices = [index for _, _, index in parts]
-        if not all(map(str.isdecimal, indices)) or not "".join(indices).isascii():
-            raise UsageError("no index")
-        names = [name for name, _, _ in parts]
-        self._look_up(names, indices)
-        firsts = np.fromiter(map(self._firsts.__getitem__, names), np.int64, len(names))
-        return firsts + np.array([int(index) for index in indices], np.int64)
+        parts = [line.rpartition("__") for line in lines if line]
+        if not parts:
+            return np.empty(0, np.int64)
+        names, _, indices = zip(*parts, strict=True)
+        digits = "".join(indices)
+        if not (all(indices) and digits.isdecimal() and digits.isascii()):
+            raise UsageError("an id without an index")
+        if max(map(len, indices)) > 18:
+            raise UsageError("an index of more digits than an example has")
+        self._add(set(names).difference(self._numbers))
+        files = np.fromiter(map(self._numbers.__getitem__, names), np.int64, len(names))
+        numbers = np.fromiter(map(int, indices), np.int64, len(names))
+        self._check(files, numbers)
+        return self._firsts[files] + numbers
 
-    def _look_up(self, names: list[str], indices: list[str]) -> None:
-        """Know the files, and hold each one's largest index against its length."""
-        largest: dict[str, int] = {}
-        for name, index in zip(names, indices, strict=True):
-            number = int(index)
-            if number >= largest.get(name, 0):
-                largest[name] = number
-        for name, number in largest.items():
-            self._firsts[name] = self._codes.parse_tfds_id(f"{name}__{number}") - number
+    def _add(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._numbers[name] = len(self._numbers)
+        missing = len(self._numbers) - len(self._firsts)
+        self._firsts = np.concatenate([self._firsts, np.zeros(missing, np.int64)])
+        self._largest = np.concatenate([self._largest, np.full(missing, -1)])
+
+    def _check(self, files: Int64s, numbers: Int64s) -> None:
+        """Hold each file's largest index against its length, and learn where the file begins."""
+        largest = self._largest.copy()
+        np.maximum.at(largest, files, numbers)
+        names = list(self._numbers)
+        for file in np.flatnonzero(largest > self._largest).tolist():
+            number = int(largest[file])
+            code = self._codes.parse_tfds_id(f"{names[file]}__{number}")
+            self._firsts[file] = code - number
+        self._largest = largest
 
 
 def _blame(lines: list[str], num_before: int, codes: ExampleCodes, shown: str) -> None:

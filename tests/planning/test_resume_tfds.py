@@ -44,6 +44,8 @@ def stops(draw: st.DrawFn, buffered: bool) -> tuple[Case, list[int]]:
     if not buffered:
         no_buffer = {"buffer": None, "buffer_seed": None, "buffer_reshuffle": None}
         case = replace(case, settings=changed(case.settings, **no_buffer))
+    if case.toy == "several":  # whose files a list has to tell apart
+        case = replace(case, file_order=None)
     return case, draw(st.lists(st.integers(0, 10**6), min_size=NUM_STOPS, max_size=NUM_STOPS))
 
 
