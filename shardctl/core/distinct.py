@@ -19,4 +19,5 @@ def distinct(values: Int64s) -> Int64s:
     ascending = np.sort(values)
     if len(ascending) < 2:
         return ascending
-    return ascending[np.concatenate([[True], ascending[1:] != ascending[:-1]])]
+    first = np.concatenate([[True], ascending[1:] != ascending[:-1]])
+    return ascending[np.flatnonzero(first)]

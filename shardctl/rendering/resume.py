@@ -160,6 +160,7 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
         f"these instructions, shuffle_files=False{', then ' + behind if behind else ''}"
     )
+    yield "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes"
     if plan.further_epochs:
         yield _further(plan)
 

@@ -49,6 +49,7 @@ def test_the_table_says_where_it_stands_and_what_to_read(shardctl: Shardctl, toy
         "read with: tfds.ReadConfig(interleave_cycle_length=2, interleave_block_length=2, "
         "experimental_interleave_sort_fn=..) that returns these instructions, "
         "shuffle_files=False\n"
+        "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes\n"
     )
 
 
@@ -64,7 +65,7 @@ def test_further_epochs_are_named(shardctl: Shardctl, toy: Path) -> None:
         "then: epoch 2, files shuffled with seeds of its own; "
         "resume --consumed 22 lists the first of them"
     )
-    assert shown[-2].endswith(".concatenate(epochs 2 to 2).batch(4)")
+    assert shown[-3].endswith(".concatenate(epochs 2 to 2).batch(4)")
 
 
 def test_the_end_is_no_error(shardctl: Shardctl, toy: Path) -> None:
