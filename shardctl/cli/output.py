@@ -70,9 +70,6 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     with _ends_by_exception():
         try:
             handle, temporary = _temporary_beside(target)
-        except FileNotFoundError:
-            folder = os.path.dirname(path)
-            raise UsageError(f"cannot write {quoted(path)}: no folder {quoted(folder)}") from None
         except (OSError, ValueError) as error:
             raise _unwritable(path, error) from None
         try:
@@ -134,6 +131,8 @@ def _umask() -> int:
 
 def _unwritable(path: str, error: Exception) -> UsageError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
+        reason = f"there is no folder {os.path.dirname(path)}"
     return UsageError(f"cannot write {quoted(path)}: {printable(reason)}")
 
 
