@@ -44,7 +44,7 @@ def _line(error: BaseException, arguments: Sequence[str], commands: Sequence[str
 
 
 _TYPERS_MESSAGE = re.compile(
-    r"(?P<command>No such command) '(?P<name>.*?)'\..*"
+    r"(?P<command>No such command) (?P<quote>['\"])(?P<name>.*?)(?P=quote)\..*"
     r"|(?P<extra>Got unexpected extra argument)\S* \((?P<words>.*)\)\.?"
     r"|(?P<missing>Missing argument) .*"
     r"|(?P<option>No such option): .*"

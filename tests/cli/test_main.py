@@ -1,0 +1,293 @@
+"""The command ends well in any case: one line for what goes wrong, and the exit codes promised."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl as package
+from shardctl.cli import plan as plan_command
+from shardctl.cli.main import COMMANDS
+from tests.cli.conftest import Shardctl
+
+_REPOSITORY = Path(__file__).parents[2]
+
+
+def process(
+    *arguments: str | bytes, shell: str | None = None, **options: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the program by itself; `shell` may redirect "$@"."""
+    command = [sys.executable, "-m", "shardctl", *arguments]
+    if shell is not None:
+        command = ["bash", "-c", shell, "bash", *command]
+    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), **options.pop("env", {})}
+    options = {"capture_output": True, "timeout": 120, **options}
+    return subprocess.run(command, check=False, env=environment, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plan"], "plan needs SPEC: Subsplits as TFDS writes them: "),
+        (["bogus"], "no command 'bogus'; choose from layout, plan, "),
+        (["plam"], "no command 'plam'; close commands: plan"),
+        (["lay"], "no command 'lay'; close commands: layout"),
+        ([""], "no command ''; "),
+        (["a'b. c"], "no command 'a'b. c'; choose"),
+        (["x\x1b[31m"], "no command 'x\\x1b[31m'; choose from "),
+        (["--bogus"], "no option '--bogus'; choose from --version, --help; shardctl -h explains"),
+        (["plan", "train", "--hots", "3"], "no option '--hots'; close options: --hosts, --host"),
+        (["plan", "train", "-q"], "no option '-q'; choose from --dataset, --data-dir, --format"),
+        (["plan", "train", "--drop"], "no option '--drop'; close options: --drop-remainder"),
+        (["plan", "train", "-d"], "option -d needs a value; shardctl plan -h explains"),
+        (["plan", "train", "--hosts"], "option --hosts needs a value; shardctl plan -h explains"),
+        (["layout", "--all=3"], "option --all takes no value; shardctl layout -h explains"),
+        (["list", "a", "b"], "'a b' is more than list takes; shardctl list -h explains"),
+        (
+            ["plan", "train", "-f", "xml"],
+            "no format 'xml' here; choose from table, json, yaml, csv",
+        ),
+        (["plan", "train", "--hosts", "x"], "--hosts 'x': a whole number, at least 1, is needed"),
+        (["plan", "train", "--hosts", "0"], "--hosts '0': a whole number, at least 1, is needed"),
+        (["plan", "train", "--hosts", "1e3"], "--hosts '1e3': a whole number"),
+        (["plan", "train", "--host", "4/4"], "host 4 of 4"),
+        (["plan", "train", "--host", "0/2", "--hosts", "2"], "--host and --hosts together: "),
+        (["plan", "train", "--drop-remainder"], "--drop-remainder needs --hosts N or --host I/N"),
+        (["plan", "trian"], "no split 'trian' in mnist:3.0.1; it has: train, test"),
+    ],
+)
+def test_bad_usage_is_one_line_that_says_what_to_do(
+    arguments: list[str], message: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHARDCTL_DATASET", "mnist")
+    ran = shardctl(*arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"error: {message}")
+    assert ran.stderr.count("\n") == 1
+    assert ran.stderr[:-1].isprintable()
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_help_names_every_command_and_what_it_answers(
+    arguments: list[str], shardctl: Shardctl
+) -> None:
+    ran = shardctl(*arguments)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    named = [
+        line.split()[0] for line in ran.stdout.splitlines() if line[:3].strip() and line[2] != " "
+    ]
+    assert set(COMMANDS) <= set(named)
+    assert "..." not in ran.stdout.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_is_plain_text_with_an_example(
+    command: str, shardctl: Shardctl
+) -> None:
+    ran = shardctl(command, "-h")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.startswith(f"Usage: shardctl {command} [OPTIONS]")
+    assert f"Example: shardctl {command} " in ran.stdout
+    assert ran.stdout.isascii()
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+    assert ran.stdout == shardctl(command, "--help").stdout
+
+
+def test_the_version_is_that_of_the_package(shardctl: Shardctl) -> None:
+    assert shardctl("--version").stdout == f"shardctl {package.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "code"),
+    [
+        (ZeroDivisionError("a\nb"), "internal error: ZeroDivisionError: a\\nb; ", 2),
+        (AssertionError(), "internal error: AssertionError; ", 2),
+        (RecursionError("deep"), "the input is nested too deeply", 2),
+        (MemoryError(), "out of memory; ", 2),
+        (PermissionError(13, "Permission denied", "/x\x1b"), "'/x\\x1b': Permission denied", 2),
+        (KeyboardInterrupt(), None, 130),
+        (BrokenPipeError(32, "Broken pipe"), None, 0),
+    ],
+)
+def test_any_exception_ends_in_a_line_and_no_traceback(
+    error: BaseException,
+    line: str | None,
+    code: int,
+    shardctl: Shardctl,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(plan_command, "chosen_dataset", fails)
+    ran = shardctl("plan", "train")
+    assert (ran.exit_code, ran.stdout) == (code, "")
+    if line is None:
+        assert ran.stderr == ""
+    else:
+        assert ran.stderr.startswith(f"error: {line}")
+        assert ran.stderr.count("\n") == 1
+
+
+def test_a_bug_shows_its_traceback_when_asked(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_command, "chosen_dataset", None)
+    monkeypatch.setenv("SHARDCTL_TRACEBACK", "1")
+    ran = shardctl("plan", "train")
+    assert ran.exit_code == 2
+    assert "Traceback (most recent call last):" in ran.stderr
+    assert ran.stderr.splitlines()[-1].startswith("error: internal error: TypeError: ")
+
+
+def test_the_program_runs_by_itself(tmp_path: Path) -> None:
+    ran = process("plan", "train[:1]", "-d", "mnist", "-f", "csv", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout == (
+        b"spec,host,filename,split,skip,take,examples_in_shard,first_id\n"
+        b"train[:1],,mnist-train.tfrecord-00000-of-00001,train,0,1,60000,0\n"
+    )
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    ran = process(
+        *("layout", "-d", "imagenet2012", "--all", "-f", "json"),
+        shell='"$@" | head -1; echo "${PIPESTATUS[0]}"',
+        cwd=tmp_path,
+    )
+    assert (ran.stdout, ran.stderr) == (b"{\n0\n", b"")
+
+
+@pytest.mark.parametrize("command", ["-h", "plan -h", "list"])
+def test_a_reader_that_left_before_is_no_error(command: str, tmp_path: Path) -> None:
+    ran = process(*command.split(), shell='{ sleep 1; "$@"; echo $? >&2; } | true', cwd=tmp_path)
+    assert (ran.stdout, ran.stderr) == (b"", b"0\n")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        (">&-", b"error: cannot write to stdout: it is closed; name a file with --output\n"),
+        ("> /dev/full", b"error: cannot write to stdout: No space left on device\n"),
+    ],
+)
+def test_a_stdout_that_takes_nothing_is_one_line(
+    redirection: str, message: bytes, tmp_path: Path
+) -> None:
+    ran = process("plan", "train", "-d", "mnist", shell=f'"$@" {redirection}', cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (2, message)
+
+
+def test_without_stderr_the_answer_is_the_same(tmp_path: Path) -> None:
+    ran = process("plan", "train[:0shard]", "-f", "csv", shell='"$@" 2>&-', cwd=tmp_path)
+    assert ran.returncode == 0
+    assert ran.stdout.startswith(b"spec,host,filename,")
+    ran = process("plan", "trian", shell='"$@" 2>&-', cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, b"")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "ascii:strict"},
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"PYTHONUTF8": "1"},
+    ],
+)
+def test_any_encoding_and_any_bytes_do(environment: dict[str, str], tmp_path: Path) -> None:
+    ran = process("plan", b"tr\xff\xc3\xa9", "-d", "mnist", cwd=tmp_path, env=environment)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(b"error: ")
+    assert b"Traceback" not in ran.stderr
+    ran = process("layout", "-d", "imagenet2012", "train", cwd=tmp_path, env=environment)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert "… 1,018 more".encode() in ran.stdout
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.06, 0.12, 0.3, 1.0])
+def test_an_interrupt_ends_with_130_in_silence(delay: float, tmp_path: Path) -> None:
+    """Whenever it comes once main runs: while modules load, or in the midst of the work."""
+    program = (
+        "import sys; from shardctl.cli.main import main; sys.stderr.write('up\\n'); "
+        "main(['simulate', '-d', 'imagenet2012', '--take', '-1', '--epochs', '90', '-f', 'ids'])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+    ) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == b"up\n"
+        time.sleep(delay)
+        running.send_signal(signal.SIGINT)
+        assert running.stderr.read() == b""
+        assert running.wait(timeout=30) == 130
+
+
+Terminal = Callable[..., str]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    """A function that runs the program on a terminal and returns all that is seen there."""
+
+    def run(*arguments: str, columns: int = 80, **environment: str) -> str:
+        import pty
+
+        controller, follower = pty.openpty()
+        try:
+            process(
+                *arguments,
+                cwd=tmp_path,
+                env={"TERM": "xterm", "COLUMNS": str(columns), **environment},
+                capture_output=False,
+                stdin=follower,
+                stdout=follower,
+                stderr=follower,
+            )
+            os.set_blocking(controller, False)
+            seen = b""
+            while piece := _read(controller):
+                seen += piece
+        finally:
+            os.close(controller)
+            os.close(follower)
+        return seen.decode().replace("\r\n", "\n")
+
+    return run
+
+
+def _read(controller: int) -> bytes:
+    try:
+        return os.read(controller, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def test_a_narrow_terminal_loses_no_character(terminal: Terminal) -> None:
+    wide = terminal("plan", "train[:1]", "-d", "imagenet2012", NO_COLOR="1", columns=200)
+    assert "imagenet2012-train.tfrecord-00000-of-01024" in wide
+    assert "\x1b" not in wide
+    for columns in (80, 60, 40, 20):
+        seen = terminal("plan", "train[:1]", "-d", "imagenet2012", NO_COLOR="1", columns=columns)
+        assert max(map(len, seen.splitlines())) <= columns
+        for word in ("imagenet2012-train", "1251", "[:1]"):
+            assert word in seen.replace("\n", "")
+
+
+def test_a_terminal_gets_colour_that_no_color_refuses(terminal: Terminal) -> None:
+    assert "\x1b[1m" in terminal("plan", "train[:1]", "-d", "mnist")
+    assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", NO_COLOR="1")
+    assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", TERM="dumb")
+    assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", "-f", "json")
