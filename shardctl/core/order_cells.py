@@ -84,7 +84,7 @@ def _digests(codes: Int64s, splits: SplitIds) -> Iterator[bytes]:
     split, ids = splits.split_ids(codes)
     for start in range(0, len(codes), CELL_SIZE):
         cell = slice(start, start + CELL_SIZE)
-        present = np.unique(split[cell]).tolist()
+        present = np.flatnonzero(np.bincount(split[cell])).tolist()
         if len(present) == 1:
             yield from _digests_of_split(ids[cell], splits.names[present[0]], splits.stop)
         else:

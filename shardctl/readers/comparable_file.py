@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from shardctl.core.instruction_columns import InstructionColumns
-from shardctl.core.plan_document import PLAN_KIND
+from shardctl.core.plan_document import PLAN_KIND, plan_document
 from shardctl.core.plan_listing import ListedPlan, ListedRead, PlanListing
 from shardctl.core.quoting import choices, printable
 from shardctl.core.resume_plan import ResumePlan
-from shardctl.core.settings_document import settings_in_force
 from shardctl.core.snapshot import KIND, Snapshot
 from shardctl.errors import DatasetError
 from shardctl.readers import fields
@@ -23,6 +22,19 @@ from shardctl.readers.yaml_text import parse_yaml
 
 KINDS = (KIND, "plan", "resume")
 _CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
+# What a resume file says besides how it goes on, or says of its instructions.
+_NO_STATE = (
+    "format_version",
+    "kind",
+    "dataset",
+    "splits",
+    "pipeline",
+    "file_instructions",
+    "hosts",
+    "num_pending_instructions",
+    "read_config",
+    "digest",
+)
 _HEAD = ("name", "config", "version", "file_format", "data_dir", "fingerprint")
 
 
@@ -94,14 +106,13 @@ def _resume(plan: ResumePlan) -> PlanListing:
     for host in plan.hosts:
         title = f"host {host.index} of {host.count}"
         plans.append(ListedPlan(title=title, reads=tuple(_listed(host.instructions))))
-    state = ("spec", "consumed", "epoch", "remaining_total", "mode", "after_read")
-    later = ("pending", "standing", "shuffle", "further_epochs", "num_further_epochs")
+    document = plan_document(plan)
     return PlanListing(
-        kind="resume",
-        dataset={key: getattr(plan.dataset, key) for key in _HEAD},
+        kind=PLAN_KIND,
+        dataset=document["dataset"],
         plans=tuple(plans),
-        pipeline=settings_in_force(plan.settings, ordered=plan.dataset.ordered),
-        state={name: getattr(plan, name) for name in (*state, *later)},
+        pipeline=document["pipeline"],
+        state={key: value for key, value in document.items() if key not in _NO_STATE},
     )
 
 
