@@ -11,7 +11,7 @@ import typer
 from shardctl.cli import completion
 from shardctl.cli.options import DatasetOptions, OutputOptions
 from shardctl.cli.order_options import OrderOptions
-from shardctl.cli.output import check_format, screen, warn, write
+from shardctl.cli.output import Chunk, check_format, screen, warn, write
 from shardctl.cli.source import chosen_dataset
 from shardctl.cli.values import whole_number
 from shardctl.errors import UsageError
@@ -58,10 +58,11 @@ def simulate(
     Example: shardctl simulate --cycle 3 --block 2 -d imagenet2012
     """
     from shardctl.planning.simulate import simulate as simulate_order
-    from shardctl.rendering.simulate import FORMATS, simulate_table
+    from shardctl.rendering.simulate import FORMATS, array_num_bytes, simulate_table
 
     check_format(out.format, "table", *FORMATS)
-    if out.format == "npy" and out.output is None and sys.stdout.isatty():
+    to_file = out.output not in (None, "-")
+    if out.format == "npy" and not to_file and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError("--format npy writes bytes: name a file with --output FILE")
     simulation = simulate_order(
         chosen_dataset(source),
@@ -71,19 +72,20 @@ def simulate(
         take=None if take == -1 else take,
     )
     warn(simulation.warnings)
-    chunks: Iterator[str | bytes]
+    chunks: Iterator[Chunk]
     if out.format == "table":
         chunks = simulate_table(simulation, screen(out.output))
     else:
         chunks = iter(FORMATS[out.format](simulation))
-    if out.output is not None and out.format in _IN_PIECES:
+    if to_file and out.format in _IN_PIECES:
         chunks = _watched(chunks, simulation.take)
-    write(chunks, out.output)
+    num_bytes = array_num_bytes(simulation) if out.format == "npy" else None
+    write(chunks, out.output, num_bytes=num_bytes)
 
 
-def _watched(chunks: Iterator[str | bytes], count: int) -> Iterator[str | bytes]:
+def _watched(chunks: Iterator[Chunk], count: int) -> Iterator[Chunk]:
     """Yield the chunks, with a bar on stderr that shows how far a file is that takes a while."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield from chunks
         return
     start, done = time.monotonic(), 0
@@ -104,6 +106,6 @@ def _watched(chunks: Iterator[str | bytes], count: int) -> Iterator[str | bytes]
             progress.advance(task, _num_examples(chunk))
 
 
-def _num_examples(chunk: str | bytes) -> int:
+def _num_examples(chunk: Chunk) -> int:
     """Return about how many examples are in a chunk: 8 bytes or a line each."""
-    return len(chunk) // 8 if isinstance(chunk, bytes) else chunk.count("\n")
+    return chunk.count("\n") if isinstance(chunk, str) else len(chunk) // 8

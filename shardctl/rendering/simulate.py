@@ -125,8 +125,8 @@ def _pieces(simulation: Simulation) -> Iterator[tuple[Int64s, Int64s]]:
             position += len(piece)
 
 
-def array_file(simulation: Simulation) -> Iterator[bytes]:
-    """Yield an .npy file of the ids, int64[take], chunk by chunk.
+def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
+    """Yield an .npy file of the ids, int64[take], chunk by chunk, as bytes.
 
     Raises:
         UsageError: the spec reads several splits, whose ids are no numbers.
@@ -136,17 +136,26 @@ def array_file(simulation: Simulation) -> Iterator[bytes]:
             f"--format npy holds numbers, and {simulation.spec} reads several splits, whose ids "
             "are written split:id; choose ids, tfds-ids or jsonl"
         )
+    yield _array_header(simulation)
+    for codes in simulation.chunks():
+        yield codes.astype("<i8", copy=False).data.cast("B")
+
+
+def array_num_bytes(simulation: Simulation) -> int:
+    """Return how large the .npy file will be."""
+    return len(_array_header(simulation)) + 8 * simulation.take
+
+
+def _array_header(simulation: Simulation) -> bytes:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         header, {"descr": "<i8", "fortran_order": False, "shape": (simulation.take,)}
     )
-    yield header.getvalue()
-    for codes in simulation.chunks():
-        yield codes.astype("<i8", copy=False).tobytes()
+    return header.getvalue()
 
 
 # What `--format` may name besides the table.
-FORMATS: dict[str, Callable[[Simulation], Iterator[str] | Iterator[bytes]]] = {
+FORMATS: dict[str, Callable[[Simulation], Iterator[str] | Iterator[bytes | memoryview]]] = {
     "json": simulate_json,
     "yaml": simulate_yaml,
     "csv": simulate_csv,

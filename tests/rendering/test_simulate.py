@@ -22,7 +22,7 @@ from shardctl.core.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.planning.simulate import Simulation, simulate
 from shardctl.rendering.screen import PLAIN, Screen
-from shardctl.rendering.simulate import FORMATS, simulate_document, simulate_table
+from shardctl.rendering.simulate import FORMATS, array_num_bytes, simulate_document, simulate_table
 
 LENGTHS = {"train": (5, 0, 3, 6), "12": (2,), "validation_of_a_long_name_indeed": (2, 1)}
 TOY = Dataset(
@@ -50,7 +50,7 @@ def text(simulation: Simulation, width: int | None = None, *, color: bool = Fals
 
 def written(simulation: Simulation, name: str) -> bytes:
     pieces = FORMATS[name](simulation)
-    return b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces)
+    return b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
 
 
 def test_a_row_is_what_one_visit_of_a_slot_reads() -> None:
@@ -253,6 +253,7 @@ def test_an_npy_file_is_what_numpy_saves() -> None:
         expected = io.BytesIO()
         np.save(expected, simulation.ids())
         assert written(simulation, "npy") == expected.getvalue()
+        assert array_num_bytes(simulation) == len(expected.getvalue())
 
 
 def test_ids_of_several_splits_are_no_array() -> None:
