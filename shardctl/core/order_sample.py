@@ -66,10 +66,15 @@ class OrderSample:
         positions = (self.starts[:, None] + np.arange(self.length) + 0.5) / self.num_positions
         return np.asarray(positions - (self.ranks + 0.5) / self.num_ranks, np.float64)
 
-    def part(self, first: float, last: float) -> OrderSample:
-        """Return what is measured between two parts of the epoch, both from 0 to 1."""
+    def part(self, first: float, last: float, window: int = 1) -> OrderSample:
+        """Return what is measured between two parts of the epoch, both from 0 to 1.
+
+        A part of a whole epoch begins with a window; the last one takes the rest.
+        """
         if self.complete:
-            begin, end = (round(self.num_positions * edge) for edge in (first, last))
+            whole = self.num_positions // window
+            begin, end = (round(whole * edge) * window for edge in (first, last))
+            end = self.num_positions if last == 1.0 else end
             return self._cut(slice(None), slice(begin, end), self.starts + begin)
         begin, end = (round(len(self.starts) * edge) for edge in (first, last))
         return self._cut(slice(begin, end), slice(None), self.starts[begin:end])
@@ -118,20 +123,21 @@ def sample_epoch(
 
     The stretches are about `num_measured` examples together, 16 of them at least.
 
-    A stretch is whole windows of `window` examples, and lies at random in its own part of the epoch
-    (stratified sampling); the parts are equal. The same epoch is sampled in the same places.
+    A stretch is whole windows of `window` examples, counted from the start of the epoch as batches
+    are, and one more example, the neighbour of the last. It lies at random in its own part of the
+    epoch (stratified sampling); the parts are equal. An epoch is always sampled in the same places.
     """
     num_positions = epoch_length(order)
     storage = StorageRanks([order.table], order.codes.bases)
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
-    if num_positions <= limit or num_stretches * length >= num_positions:
+    if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
         return _whole(order, epoch, num_positions, storage)
     edges = np.arange(num_stretches + 1) * (num_positions / num_stretches)
-    first, last = edges[:-1].astype(np.int64), edges[1:].astype(np.int64)
-    room = np.maximum(1, last - first - length + 1)
-    starts = first + np.random.default_rng(0).integers(0, room)
-    codes = codes_of_stretches(order, epoch, starts, length, exact=False)
+    first = -(-edges[:-1] // window).astype(np.int64)
+    last = ((edges[1:] - length - 1) // window).astype(np.int64)
+    starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
+    codes = codes_of_stretches(order, epoch, starts, length + 1, exact=False)
     ranks, shards = storage.of(codes)
     return OrderSample(
         starts=starts,

@@ -71,25 +71,29 @@ class Score:
 def score_of(metrics: Sequence[Metric]) -> Score:
     """Return the score that metrics make.
 
-    The expectation and spread under a uniform permutation take the metrics as normal and
-    independent; the sampling error is propagated from each.
+    The expectation and spread under a uniform permutation take the metrics as normal, those near by
+    as independent and those far apart as one; the sampling error is propagated from each.
     """
     near = [metric for metric in metrics if metric.scale == "near"]
     far = [metric for metric in metrics if metric.scale == "far"]
     value, mean_near, mean_far = _combined(near, far)
-    lost, variance = 0.0, 0.0
+    lost, variance, together = 0.0, 0.0, 0.0
     for metric in (*near, *far):
-        weight = 1 / len(near) if metric.scale == "near" else 1 / (2 * len(far))
         mean, square = _FULL if metric.fault == "both" else _HALF
-        lost += weight * mean * metric.spread / metric.reach
-        variance += square * (weight * metric.spread / metric.reach) ** 2
+        weight = 1 / len(near) if metric.scale == "near" else 1 / (2 * len(far))
+        deviation = weight * metric.spread / metric.reach
+        lost += mean * deviation
+        if metric.scale == "near":
+            variance += square * deviation**2
+        else:
+            together += math.sqrt(square) * deviation
     errors = [metric.sampling_error for metric in (*near, *far)]
     return Score(
         value=value,
         near=mean_near,
         far=mean_far,
         expected=max(0.0, 1 - lost),
-        spread=math.sqrt(variance),
+        spread=math.hypot(math.sqrt(variance), together),
         sampling_error=None if None in errors else _propagated(near, far),
     )
 

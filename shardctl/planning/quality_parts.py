@@ -47,11 +47,12 @@ def by_position(
 def _part(
     sample: OrderSample, first: float, last: float, window: int, num_classes: int | None
 ) -> Part:
-    piece = sample.part(first, last)
+    piece = sample.part(first, last, window)
+    start = int(piece.starts[0]) if piece.complete else round(first * sample.num_positions)
     metrics = near_metrics(piece, window, num_classes)
     return Part(
-        start=round(first * sample.num_positions),
-        stop=round(last * sample.num_positions),
+        start=start,
+        stop=start + piece.length if piece.complete else round(last * sample.num_positions),
         score=score_of(metrics),
         metrics=tuple(metrics),
         mean_storage=(float(piece.ranks.mean()) + 0.5) / sample.num_ranks,

@@ -182,10 +182,12 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
         else:
             low = middle
     buffer = min(most, _rounded_up(high))
+    while (reached := score(buffer)) < target and buffer < most:
+        buffer = min(most, _rounded_up(buffer + 1))
     return BufferForTarget(
         target=target,
         buffer=buffer,
-        score=score(buffer),
+        score=reached,
         num_bytes=question.buffer_bytes(buffer),
     )
 

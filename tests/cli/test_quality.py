@@ -1,0 +1,120 @@
+"""`shardctl quality`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Shardctl
+
+_LAYOUT = """
+name: toy
+splits:
+  train: {num_examples: 20000, num_shards: 40, num_bytes: 2000000}
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    path = tmp_path / "toy.yaml"
+    path.write_text(_LAYOUT)
+    return path
+
+
+def test_imagenet_read_as_it_lies_scores_next_to_nothing(shardctl: Shardctl) -> None:
+    ran = shardctl("quality", "-d", "imagenet2012")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "train of imagenet2012:5.1.0: cycle 16, block 16"
+    assert lines[1].startswith("score 0.00")
+    assert lines[2].startswith("a uniform permutation scores 0.999")
+    assert "measured: all 1,281,167 examples of an epoch, batches of 256" in lines
+    assert "from pass 0 to pass 1: the same order" in lines
+    assert max(len(line) for line in lines if "  " in line) <= 80
+
+
+def test_a_table_fits_eighty_columns_with_everything_asked(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    ran = shardctl(
+        *("quality", "-d", "imagenet2012", "--shuffle-files", "--buffer", "10000"),
+        *("--sorted-by-shard", "--hosts", "8", "--batch", "1024", "--target", "0.5"),
+    )
+    assert ran.exit_code == 0
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+    assert "two of a batch of one class" in ran.stdout
+    assert "across 8 hosts" in ran.stdout
+    assert "buffer for a score of 0.5: " in ran.stdout
+    assert ran.stderr.startswith("warning: no seed is given: measured with --shuffle-seed 1 and ")
+
+
+def test_the_document_has_what_the_table_has(shardctl: Shardctl, toy: Path) -> None:
+    arguments = ("quality", "-d", toy, "--buffer", "100", "--buffer-seed", "1", "--target", "0.9")
+    ran = shardctl(*arguments, "-f", "json")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    document = json.loads(ran.stdout)
+    assert list(document)[:5] == ["format_version", "kind", "dataset", "spec", "pipeline"]
+    assert (document["format_version"], document["kind"]) == (1, "quality")
+    assert document["pipeline"]["buffer"] == 100
+    assert document["num_examples"] == 20_000
+    assert document["sampled"] is None
+    assert document["across_hosts"] is None
+    assert [metric["name"] for metric in document["metrics"]] == [
+        "same_shard_neighbours",
+        "neighbour_distance",
+        "batch_coverage",
+        "displacement",
+        "rank_correlation",
+        "shards_in_batch",
+        "buffer_coverage",
+    ]
+    assert len(document["by_position"]) == 10
+    found = document["buffer_for_target"]
+    assert found["num_bytes"] == 100 * found["buffer"]
+    assert yaml.safe_load(shardctl(*arguments, "-f", "yaml").stdout) == document
+    rows = list(csv.DictReader(io.StringIO(shardctl(*arguments, "-f", "csv").stdout)))
+    assert [row["name"] for row in rows] == ["score", *(m["name"] for m in document["metrics"])]
+    assert float(rows[0]["value"]) == document["score"]
+
+
+def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Path) -> None:
+    path = tmp_path / "big.yaml"
+    path.write_text("name: big\nsplits:\n  train: {num_examples: 5000000, num_shards: 500}\n")
+    document = json.loads(
+        shardctl("quality", "-d", path, "--shuffle-seed", "1", "-f", "json").stdout
+    )
+    assert document["sampled"]["num_examples"] < 200_000
+    assert document["sampled"]["buffer_by_law"] is False
+    assert all(metric["sampling_error"] is not None for metric in document["metrics"])
+    assert 0 < document["sampling_error"] < 0.01
+    table = shardctl("quality", "-d", path, "--shuffle-seed", "1").stdout
+    assert "measured: 131,584 of 5,000,000 examples of an epoch, in 512 stretches" in table
+    assert ", sampling error 0.0" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train[:1]"], "error: train[:1] has 1 examples here: the quality of an order needs 2"),
+        (["--target", "1.5"], "error: --target '1.5': a score above 0, at most 1, is needed"),
+        (["--target", "nan"], "error: --target 'nan': a score above 0, at most 1, is needed"),
+        (["--classes", "0"], "error: --classes '0'"),
+        (["--hosts", "2", "--host", "0/2"], "error: --host I/N says how many hosts there are"),
+        (["-f", "npy"], "error: no format 'npy' here; choose from table, json, yaml, csv"),
+    ],
+)
+def test_bad_usage_is_one_line_and_no_output(
+    shardctl: Shardctl, toy: Path, arguments: list[str], message: str
+) -> None:
+    ran = shardctl("quality", "-d", toy, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(message)
+    assert ran.stderr.count("\n") == 1
