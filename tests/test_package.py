@@ -1,0 +1,127 @@
+"""What importing costs, what is exported, and what lies in the package."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import shardctl
+
+_REPOSITORY = Path(__file__).parents[1]
+_HEAVY = {"tensorflow", "tensorflow_datasets", "keras", "numpy", "yaml", "rich", "pydantic"}
+
+
+def modules_after(program: str, cwd: Path) -> set[str]:
+    """Return which of the heavy modules a program has loaded at its end."""
+    program = (
+        f"import contextlib, sys\nwith contextlib.suppress(SystemExit):\n    {program}\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "HOME": str(cwd)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return _HEAVY & set(ran.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "allowed"),
+    [
+        (["plan", "train[44%:45%]", "-d", "imagenet2012"], set()),
+        (["plan", "train[44%:45%]", "-d", "imagenet2012", "-f", "json"], set()),
+        (["plan", "train", "-d", "imagenet2012", "--hosts", "8", "-f", "csv"], set()),
+        (["plan", "train", "-d", "toy.yaml"], {"yaml"}),
+        (["layout", "train", "-d", "mnist", "-f", "json"], set()),
+        (["list"], set()),
+        (["--version"], set()),
+        (["plan", "-h"], set()),
+        (["-h"], set()),
+        (["simulate", "-d", "mnist"], {"numpy"}),
+        (["locate", "--id", "1", "-d", "mnist"], {"numpy"}),
+    ],
+)
+def test_a_command_loads_what_it_needs(
+    arguments: list[str], allowed: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "toy.yaml").write_text("splits: {train: {shard_lengths: [3, 4]}}")
+    program = f"from shardctl.cli.main import main; main({arguments!r})"
+    assert modules_after(program, tmp_path) <= allowed
+
+
+def test_what_is_loaded_is_noticed(tmp_path: Path) -> None:
+    assert modules_after("import numpy, yaml", tmp_path) == {"numpy", "yaml"}
+
+
+def test_the_package_loads_nothing_of_weight(tmp_path: Path) -> None:
+    assert modules_after("import shardctl; shardctl.read_dataset('mnist')", tmp_path) == set()
+
+
+@pytest.mark.parametrize("name", shardctl.__all__)
+def test_every_exported_name_is_documented(name: str) -> None:
+    text = inspect.getdoc(getattr(shardctl, name))
+    assert text
+    assert text.splitlines()[0].endswith((".", ":", "?"))
+    assert not text.startswith(f"{name}(")  # what a dataclass gets without one
+
+
+def test_exports_are_sorted_and_all_that_is_listed() -> None:
+    assert sorted(shardctl.__all__) == shardctl.__all__
+    assert set(dir(shardctl)) >= set(shardctl.__all__)
+    assert getattr(shardctl, "no_such_name", None) is None
+
+
+def test_the_changelog_has_the_version_or_what_is_not_released() -> None:
+    text = (_REPOSITORY / "CHANGELOG.md").read_text("utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings[0] == "[Unreleased]"
+    released = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)", h) for h in headings[1:]]
+    assert all(released)
+    assert [match[2] for match in released if match] == sorted(
+        (match[2] for match in released if match), reverse=True
+    )
+    kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_version_is_one_of_semantic_versioning() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", shardctl.__version__)
+
+
+def test_data_files_lie_in_the_package() -> None:
+    package = resources.files("shardctl")
+    assert package.joinpath("py.typed").is_file()
+    catalog = package.joinpath("readers", "catalog", "imagenet2012.json")
+    assert json.loads(catalog.read_text("utf-8"))["entries"]
+
+
+def test_the_top_level_holds_what_a_reader_expects() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=_REPOSITORY, capture_output=True, text=True, check=False
+    )
+    names = {line.partition("/")[0] for line in listed.stdout.splitlines()}
+    shown = {name for name in names if not name.startswith(".")}
+    expected = {"CHANGELOG.md", "LICENSE", "README.md", "completions", "pyproject.toml", "shardctl"}
+    assert shown <= {*expected, "tests"}
+
+
+def test_the_slim_install_of_the_readme_names_every_dependency_but_tensorflow() -> None:
+    project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = {re.split(r"[<>=!~;\[ ]", line)[0] for line in project["dependencies"]}
+    readme = (_REPOSITORY / "README.md").read_text("utf-8")
+    slim = re.search(r"--no-deps \. && pip install (.*)$", readme, re.MULTILINE)
+    assert slim is not None
+    named = {re.split(r"[<>=]", word.strip("'"))[0] for word in slim[1].split()}
+    assert named == needed - {"tensorflow"}
