@@ -14,7 +14,7 @@ from shardctl.cli.options import DatasetOptions, OutputOptions
 from shardctl.cli.order_options import OrderOptions
 from shardctl.cli.output import check_format, say, screen, warn, write
 from shardctl.cli.progress import watched
-from shardctl.core.quoting import printable, quoted
+from shardctl.core.quoting import quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _write_orders(
 
     chunks: Iterable[str]
     if out.format == "table":
-        advice = f"if this is meant: shardctl diff {printable(path)} --update"
+        advice = f"if this is meant, the same command with --update writes it to {path}"
         shown = screen(out.output)
         chunks = rendering.diff_text(found, shown, advice=advice if can_update else None)
     elif out.format == "github":

@@ -112,8 +112,17 @@ def _resume(plan: ResumePlan) -> PlanListing:
         dataset=document["dataset"],
         plans=tuple(plans),
         pipeline=document["pipeline"],
-        state={key: value for key, value in document.items() if key not in _NO_STATE},
+        state=dict(_state(document)),
     )
+
+
+def _state(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what a resume file says by name, what stands one level down as `name, part`."""
+    for key, value in document.items():
+        if isinstance(value, Mapping) and key not in _NO_STATE:
+            yield from ((f"{key}, {part}", found) for part, found in value.items())
+        elif key not in _NO_STATE:
+            yield key, value
 
 
 def _listed(instructions: InstructionColumns) -> Iterator[ListedRead]:

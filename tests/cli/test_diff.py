@@ -42,7 +42,9 @@ def test_a_different_order_exits_with_1_and_says_where_and_why(shardctl: Shardct
     assert (outcome.exit_code, outcome.stderr) == (1, "")
     assert outcome.stdout.startswith("order.yaml and today part at position 2 of 120\n")
     assert "block: 2 became 3" in outcome.stdout
-    assert outcome.stdout.endswith("if this is meant: shardctl diff order.yaml --update\n")
+    assert outcome.stdout.endswith(
+        "if this is meant, the same command with --update writes it to order.yaml\n"
+    )
 
 
 @pytest.mark.parametrize(
