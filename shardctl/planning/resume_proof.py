@@ -6,14 +6,13 @@ read to the end, and held against what the uninterrupted pipeline hands out, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shardctl.core.dataset import Dataset
-from shardctl.core.example_codes import ExampleCodes
 from shardctl.core.file_reads import FileReads
 from shardctl.core.instruction_columns import InstructionColumns
 from shardctl.core.interleave import Interleave
@@ -25,10 +24,10 @@ from shardctl.core.shuffle_buffer import ShuffleReplay
 from shardctl.core.subsplit import resolve_subsplit
 from shardctl.errors import UsageError
 from shardctl.planning.resume_check import applied, table_of
+from shardctl.planning.resume_counts import Counts, num_apart
 from shardctl.planning.resume_hosts import old_orders
 from shardctl.planning.simulate import plan_order
 
-MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
 _PIECE = 1 << 20
 
 
@@ -72,10 +71,10 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) 
         return _prove_once(order, plan)
     stop = plan.consumed + plan.remaining
     reading = _through_buffer(order, plan) if plan.mode == "exact-order" else _reading(order, plan)
-    moved = _num_apart(order.chunks(plan.consumed, stop), reading)
+    moved = num_apart(order.chunks(plan.consumed, stop), reading)
     lost = repeated = 0
     if moved:
-        counts = _Counts(order.codes)
+        counts = Counts(order.codes)
         counts.add(order.chunks(plan.consumed, stop))
         counts.remove(
             _through_buffer(order, plan) if plan.mode == "exact-order" else _reading(order, plan)
@@ -85,7 +84,7 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) 
 
 
 def _prove_once(order: Order, plan: ResumePlan) -> Proof:
-    counts = _Counts(order.codes)
+    counts = Counts(order.codes)
     stop = plan.consumed + plan.remaining
     if plan.settings.repeat_files and plan.remaining:
         # The files never end, and the buffer has read beyond the order: all it was given counts.
@@ -95,7 +94,7 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
     else:
         counts.add(order.chunks(plan.consumed, stop))
     counts.remove(_reading(order, plan))
-    moved = _num_apart(order.chunks(plan.consumed, stop), _reading(order, plan))
+    moved = num_apart(order.chunks(plan.consumed, stop), _reading(order, plan))
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),
@@ -107,7 +106,7 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
 
 def _prove_dealt(dataset: Dataset, plan: ResumePlan, settings: ReadSettings) -> Proof:
     planned = old_orders(dataset, plan.spec, settings, len(plan.from_consumed))
-    counts = _Counts(planned[0].order.codes)
+    counts = Counts(planned[0].order.codes)
     for one, consumed in zip(planned, plan.from_consumed, strict=True):
         stop = (plan.epoch + 1) * one.order.epoch_size
         if _is_over(plan, one.order, consumed):
@@ -144,7 +143,7 @@ def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) ->
     )
     ranges = resolve_subsplit(plan.spec, dataset).ranges
     order = Order(dataset, ranges, settings)
-    counts = _Counts(order.codes)
+    counts = Counts(order.codes)
     counts.add(order.chunks(0, order.num_examples))
     counts.take_once()
     counts.drop(np.asarray(seen, np.int64))
@@ -221,57 +220,3 @@ def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
         codes[old] = pending[np.searchsorted(places, chunk[old])]
         codes[~old] = rest.codes_at(chunk[~old] - state.num_read)
         yield codes
-
-
-def _num_apart(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
-    """Return at how many places two streams differ; what one has beyond the other differs."""
-    num_apart = 0
-    left = right = np.empty(0, np.int64)
-    ones, twos = iter(expected), iter(actual)
-    while True:
-        if not len(left):
-            left = next(ones, left)
-        if not len(right):
-            right = next(twos, right)
-        common = min(len(left), len(right))
-        if not common:
-            break
-        num_apart += int(np.count_nonzero(left[:common] != right[:common]))
-        left, right = left[common:], right[common:]
-    return num_apart + sum(map(len, (left, right, *ones, *twos)))
-
-
-class _Counts:
-    """How often each example is still to come: below 0 where it came too often."""
-
-    def __init__(self, codes: ExampleCodes) -> None:
-        splits = codes.dataset.splits
-        ends = [int(base) + s.num_examples for base, s in zip(codes.bases, splits, strict=True)]
-        if max(ends) > MAX_COUNTED:
-            raise UsageError(
-                f"--prove counts every example of the splits; {max(ends):,} are more than "
-                f"{MAX_COUNTED:,}"
-            )
-        self._counts = np.zeros(max(ends), np.int32)
-
-    def add(self, chunks: Iterable[Int64s]) -> None:
-        for chunk in chunks:
-            np.add.at(self._counts, chunk, 1)
-
-    def remove(self, chunks: Iterable[Int64s]) -> None:
-        for chunk in chunks:
-            np.subtract.at(self._counts, chunk, 1)
-
-    def take_once(self) -> None:
-        """Count what comes several times as coming once."""
-        np.minimum(self._counts, 1, out=self._counts)
-
-    def drop(self, codes: Int64s) -> None:
-        """Expect these no more, however often they are named."""
-        self._counts[codes] = 0
-
-    def left(self) -> int:
-        return int(self._counts[self._counts > 0].sum())
-
-    def excess(self) -> int:
-        return -int(self._counts[self._counts < 0].sum())

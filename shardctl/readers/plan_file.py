@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shardctl.core.hosts import Host
 from shardctl.core.instruction_columns import InstructionColumns
 from shardctl.core.plan_document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
 from shardctl.core.quoting import choices, printable, quoted
 from shardctl.core.read_settings import ReadSettings
-from shardctl.core.read_table import Int64s
 from shardctl.core.resume_plan import (
     MODES,
     FurtherEpoch,
@@ -30,6 +27,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.readers import fields
 from shardctl.readers.file_text import read_file
 from shardctl.readers.json_text import parse_json
+from shardctl.readers.plan_instructions import items, read_instructions
 from shardctl.readers.yaml_text import parse_yaml
 
 _REQUIRED = (
@@ -50,7 +48,6 @@ _REQUIRED = (
     "further_epochs",
     DIGEST,
 )
-_RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
 def read_plan(path: Path | str) -> ResumePlan:
@@ -100,14 +97,14 @@ def _check_kind(document: Mapping[str, object]) -> None:
 
 
 def _plan(document: Mapping[str, object]) -> ResumePlan:
-    splits = tuple(_split_size(item) for item in _items(document["splits"], "splits"))
+    splits = tuple(_split_size(item) for item in items(document["splits"], "splits"))
     names = {split.name: index for index, split in enumerate(splits)}
-    instructions = _instructions(document["file_instructions"], names, "file_instructions")
+    instructions = read_instructions(document["file_instructions"], names, "file_instructions")
     hosts = [
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
-        for number, item in enumerate(_items(document.get("hosts", []), "hosts"))
+        for number, item in enumerate(items(document.get("hosts", []), "hosts"))
     ]
-    dealt = [_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
+    dealt = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
     _check_digest(document, instructions, dealt)
     ordered = fields.flag(document["ordered"], "ordered")
     settings = fields.mapping(document["pipeline"], "pipeline")
@@ -132,19 +129,19 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         standing=_standing(document.get("reader")),
         shuffle=_shuffle(document.get("shuffle")),
         further_epochs=tuple(
-            _further_epoch(item) for item in _items(document["further_epochs"], "further_epochs")
+            _further_epoch(item) for item in items(document["further_epochs"], "further_epochs")
         ),
         num_further_epochs=fields.count(document["num_further_epochs"], "num_further_epochs"),
         from_seen=fields.flag(document.get("from_seen", False), "from_seen"),
         from_consumed=tuple(
             fields.count(item, "from_consumed")
-            for item in _items(document.get("from_consumed", []), "from_consumed")
+            for item in items(document.get("from_consumed", []), "from_consumed")
         ),
         hosts=tuple(
             _host(host, what, columns) for (host, what), columns in zip(hosts, dealt, strict=True)
         ),
         after_read=tuple(
-            _text(item, "after_read") for item in _items(document["after_read"], "after_read")
+            _text(item, "after_read") for item in items(document["after_read"], "after_read")
         ),
     )
 
@@ -156,7 +153,7 @@ def _check_digest(
 ) -> None:
     content: dict[str, Any] = {**document, "file_instructions": instructions}
     if "hosts" in document:
-        hosts = _items(document["hosts"], "hosts")
+        hosts = items(document["hosts"], "hosts")
         content["hosts"] = [
             {**fields.mapping(host, "a host"), "file_instructions": columns}
             for host, columns in zip(hosts, dealt, strict=True)
@@ -169,59 +166,6 @@ def _check_digest(
         raise DatasetError(
             "the plan does not match its digest: it was cut off or edited; make it anew"
         )
-
-
-def _instructions(value: object, names: Mapping[str, int], what: str) -> InstructionColumns:
-    records = _items(value, what)
-    filenames: list[str] = []
-    columns = np.empty((len(records), 5), np.int64)
-    with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
-    keys = (*_RECORD, "shard_index") if with_shards else _RECORD
-    for number, record in enumerate(records):
-        if not isinstance(record, dict) or tuple(record) != keys:
-            raise DatasetError(
-                f"{what}, entry {number}: {choices(keys)} are needed, in this order, not "
-                f"{choices(record) if isinstance(record, dict) else fields.shown(record)}"
-            )
-        name, split, *numbers = record.values()
-        if not isinstance(name, str) or split not in names:
-            raise DatasetError(
-                f"{what}, entry {number}: file {fields.shown(name)} of split "
-                f"{fields.shown(split)}; the splits are {choices(names)}"
-            )
-        for key, number_ in zip(keys[2:], numbers, strict=True):
-            if type(number_) is not int or not 0 <= number_ < 1 << 63:
-                fields.count(number_, f"{what}, entry {number}: {key}")
-        filenames.append(name)
-        columns[number] = (names[split], *(numbers if with_shards else (*numbers, -1)))
-    split_, skip, take, lengths, shard = np.ascontiguousarray(columns.T)
-    _check_fit(skip, take, lengths, what)
-    return InstructionColumns(
-        split_names=tuple(names),
-        filenames=filenames,
-        split=split_,
-        shard=shard,
-        skip=skip,
-        take=take,
-        examples_in_shard=lengths,
-        names_repeat=with_shards,
-    )
-
-
-def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:
-    wrong = np.flatnonzero((skip > lengths) | (take > lengths - skip))
-    if wrong.size:
-        at = int(wrong[0])
-        raise DatasetError(
-            f"{what}, entry {at}: skip {skip[at]} and take {take[at]} do not fit a file of "
-            f"{lengths[at]} examples"
-        )
-
-
-def _items(value: object, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
-    return value
 
 
 def _text(value: object, what: str) -> str:
@@ -258,11 +202,11 @@ def _dataset(value: object, ordered: bool, splits: tuple[SplitSize, ...]) -> Pla
 
 
 def _pending(value: object) -> tuple[int | str, ...]:
-    items = _items(value, "pending")
-    for item in items:
-        if type(item) not in (int, str):
-            raise DatasetError(f"pending holds ids, not {fields.shown(item)}")
-    return tuple(items)
+    ids = items(value, "pending")
+    for one in ids:
+        if type(one) not in (int, str):
+            raise DatasetError(f"pending holds ids, not {fields.shown(one)}")
+    return tuple(ids)
 
 
 def _counts(value: object, names: Sequence[str], what: str) -> dict[str, int]:
@@ -300,7 +244,7 @@ def _further_epoch(value: object) -> FurtherEpoch:
 def _seeds(value: object, what: str) -> KernelSeeds | None:
     if value is None:
         return None
-    pair = _items(value, f"seeds of {what}")
+    pair = items(value, f"seeds of {what}")
     if len(pair) != 2 or any(type(seed) is not int for seed in pair):
         raise DatasetError(f"seeds of {what} are two whole numbers, not {fields.shown(value)}")
     return KernelSeeds(seed=pair[0], seed2=pair[1])
