@@ -83,11 +83,16 @@ def _drawn(
     seen = np.broadcast_to(np.minimum(starts, last_full)[:, None], steps.shape)
     inputs = _contents(size, seen, generator)
     inputs.flat[later] = steps.flat[earlier] + size
+    rows = np.arange(len(inputs))
     for _ in range(_REDRAWS):
-        twice = _repeated(inputs)
-        if not twice.any():
+        ordered = np.sort(inputs[rows], axis=1)
+        rows = rows[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
+        if not len(rows):
             break
-        inputs[twice] = _contents(size, seen[twice], generator)
+        twice = _repeated(inputs[rows])
+        again = inputs[rows]
+        again[twice] = _contents(size, seen[rows][twice], generator)
+        inputs[rows] = again
     return inputs
 
 

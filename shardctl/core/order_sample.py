@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 COMPLETE_LIMIT = 1 << 21  # examples up to which an epoch is measured whole
 _STRETCH = 256  # examples in a stretch, or as many whole batches as take so many
 _LEAST_STRETCHES = 16
-NUM_MEASURED = 512 * _STRETCH
+NUM_MEASURED = 256 * _STRETCH
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

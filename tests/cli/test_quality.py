@@ -96,7 +96,7 @@ def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Pat
     assert all(metric["sampling_error"] is not None for metric in document["metrics"])
     assert 0 < document["sampling_error"] < 0.01
     table = shardctl("quality", "-d", path, "--shuffle-seed", "1").stdout
-    assert "measured: 131,584 of 5,000,000 examples of an epoch, in 512 stretches" in table
+    assert "measured: 65,792 of 5,000,000 examples of an epoch, in 256 stretches" in table
     assert ", sampling error 0.0" in table
 
 
