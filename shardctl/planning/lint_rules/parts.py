@@ -118,19 +118,11 @@ def _num_in_slice(pipeline: Pipeline, read: Read, take: int) -> int | None:
 def dropped_in_evaluation(pipeline: Pipeline) -> Iterator[Found]:
     """Find evaluation examples that fill no batch."""
     settings = pipeline.settings
-    if not settings.drop_remainder or settings.batch is None or not pipeline.evaluated:
+    if not settings.drop_remainder or settings.batch is None:
         return
-    from shardctl.planning.eval import evaluate
-
     for read in pipeline.evaluated:
-        lost = evaluate(
-            pipeline.dataset,
-            read.spec,
-            batch=settings.batch,
-            num_hosts=pipeline.num_hosts,
-            remainder="drop",
-            settings=settings,
-        ).num_lost
+        columns = pipeline.dealt(read).columns
+        lost = 0 if columns is None else int((columns.num_examples % settings.batch).sum())
         if lost:
             hosts = f" on {pipeline.num_hosts:,} hosts" if pipeline.num_hosts > 1 else ""
             yield Found(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
 from shardctl.planning.lint_rules.pipeline import Pipeline
 from shardctl.planning.lint_rules.rule import Found, Story, rule
 
@@ -92,10 +91,14 @@ def equal_seeds(pipeline: Pipeline) -> Iterator[Found]:
 
 
 def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]:
-    groups: dict[KernelSeeds, list[int]] = {}
+    if len(seeds) < 2:
+        return
+    from shardctl.core.shuffle_seeds import shuffle_kernel_seeds  # loads numpy
+
+    groups: dict[object, list[int]] = {}
     for seed in seeds:
         groups.setdefault(shuffle_kernel_seeds(seed, global_seed), []).append(seed)
-    return (group for group in groups.values() if len(group) > 1)
+    yield from (group for group in groups.values() if len(group) > 1)
 
 
 @rule(

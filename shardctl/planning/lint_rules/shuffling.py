@@ -55,8 +55,9 @@ def one_order(pipeline: Pipeline) -> Iterator[Found]:
             fix, names = "leave out --no-reshuffle", ("reshuffle",)
         else:
             cause, fix = "nothing shuffles it", f"--shuffle-seed N, or {fix}"
+        what = "files come" if settings.repeat_files else "examples come"
         yield Found(
-            why=f"{read.spec}: every epoch is read in the same order, since {cause}",
+            why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
             fix=fix,
             specs=(read.spec,),
             settings=names,
