@@ -194,7 +194,7 @@ def _sorted_classes(sample: OrderSample, num_classes: int) -> tuple[Int64s, Int6
 
 
 def _equal_parts(sample: OrderSample, count: int) -> tuple[Int64s, Int64s]:
-    """Return which equal part of storage each position holds (int64[k, length]), and their sizes."""
+    """Return which of equal parts each position holds (int64[k, length]), and their sizes."""
     num_ranks = sample.num_ranks
     if num_ranks * count < 1 << 63:
         edges = -(-np.arange(count + 1) * num_ranks // count)
