@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import sys
 from array import array
@@ -188,6 +187,8 @@ class Dataset:
         Neither the folder nor the reader takes part, so a copy on another machine, or a layout
         file that says the same, has the same fingerprint.
         """
+        import hashlib  # 5 ms, and few commands show it
+
         digest = hashlib.sha256(b"shardctl layout 1\n")
         for split in self.splits:
             names = "\0".join(split.filenames_between(0, split.num_shards))

@@ -11,7 +11,7 @@ import numpy as np
 from shardctl.core.dataset import Dataset
 from shardctl.core.quoting import quoted
 from shardctl.core.read_settings import INT64_MAX
-from shardctl.core.read_table import Int64s, ReadTable
+from shardctl.core.read_table import Int64s, ReadTable, distinct
 from shardctl.core.tfds_names import TfdsNames
 from shardctl.errors import UsageError
 
@@ -78,7 +78,7 @@ class ExampleCodes:
         """Return (split index, shard index, index in the shard), int64[q] each."""
         split, example_id = self._split_ids(codes)
         shard, index = np.empty_like(split), np.empty_like(split)
-        for which in np.unique(split).tolist():
+        for which in distinct(split):
             here = np.flatnonzero(split == which)
             offsets = self._offsets(which)
             shard[here] = np.searchsorted(offsets, example_id[here], side="right") - 1

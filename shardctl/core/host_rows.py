@@ -12,7 +12,7 @@ from shardctl.core.file_instruction import SplitRange
 from shardctl.core.file_order import sorted_rows
 from shardctl.core.quoting import quoted
 from shardctl.core.read_settings import ReadSettings
-from shardctl.core.read_table import Int64s, ReadTable, read_table
+from shardctl.core.read_table import Int64s, ReadTable, distinct, read_table
 from shardctl.errors import UsageError
 
 
@@ -60,7 +60,7 @@ class RowLookup:
         self._first_codes = first_codes
         # Within a part of the spec no two rows read the same example.
         self._parts: list[tuple[Int64s, Int64s]] = []
-        for part in np.unique(table.part).tolist():
+        for part in distinct(table.part):
             rows = np.flatnonzero(table.part == part)
             rows = rows[np.argsort(first_codes[rows])]
             self._parts.append((rows, first_codes[rows]))

@@ -41,7 +41,9 @@ class Rounds:
         >>> rounds.ordinals(np.array([1, 2]), np.array([2, 2])).tolist()
         [4, 5]
         """
-        borders, num_stopping = np.unique(stops, return_counts=True)
+        ascending = np.sort(stops)
+        last = np.flatnonzero(np.diff(ascending, append=ascending[-1:] + 1))
+        borders, num_stopping = ascending[last], np.diff(last, prepend=-1)
         first_round = np.concatenate([[0], borders])
         num_active = len(stops) - np.concatenate([[0], np.cumsum(num_stopping)])
         visits = np.diff(first_round) * num_active[:-1]

@@ -16,7 +16,7 @@ from shardctl.core.file_reads import FileReads, repetitions_to_list
 from shardctl.core.host_rows import RowLookup, own_rows, sorted_table
 from shardctl.core.interleave import Interleave
 from shardctl.core.read_settings import INT64_MAX, WHOLE_DATASET, ReadSettings
-from shardctl.core.read_table import Int64s
+from shardctl.core.read_table import Int64s, distinct
 from shardctl.core.shuffle_buffer import ShuffleReplay, shuffle_permutation
 from shardctl.core.shuffled_reads import shuffled_codes
 from shardctl.errors import UsageError
@@ -167,7 +167,7 @@ class Order:
         wanted = self._checked(positions)
         slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
         streams = wanted // max(self.stream_size, 1)
-        for stream in np.unique(streams).tolist():
+        for stream in distinct(streams):
             here = np.flatnonzero(streams == stream)
             inputs = wanted[here] - stream * self.stream_size
             reads = self.reads(stream, stop=int(inputs.max()) + 1)

@@ -67,7 +67,7 @@ class ReadTable:
         """Return the rows as file instructions."""
         splits = self.dataset.splits
         columns = (self.split, self.shard, self.skip, self.take, self.first)
-        names = {index: splits[index].filenames for index in np.unique(self.split).tolist()}
+        names = {index: splits[index].filenames for index in distinct(self.split)}
         return tuple(
             FileInstruction(
                 filename=names[split][shard],
@@ -81,6 +81,17 @@ class ReadTable:
                 *(column.tolist() for column in columns), strict=True
             )
         )
+
+
+def distinct(values: Int64s) -> list[int]:
+    """Return the different numbers in an array, ascending; numpy.unique takes 10 ms to import.
+
+    >>> distinct(np.array([3, 1, 3]))
+    [1, 3]
+    """
+    ascending = np.sort(values)
+    found: list[int] = ascending[np.diff(ascending, prepend=~ascending[:1]) != 0].tolist()
+    return found
 
 
 def read_table(dataset: Dataset, ranges: Sequence[SplitRange]) -> ReadTable:

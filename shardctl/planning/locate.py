@@ -11,7 +11,7 @@ import numpy as np
 
 from shardctl.core.order import Order
 from shardctl.core.quoting import quoted
-from shardctl.core.read_table import Int64s
+from shardctl.core.read_table import Int64s, distinct
 from shardctl.core.shuffle_buffer import LOOKBACK_BUFFERS
 from shardctl.errors import UsageError
 
@@ -66,7 +66,7 @@ def match_rows(
     """Return an iterator over the MATCH_FIELDS of the examples with these codes and positions."""
     batch = order.settings.batch
     splits, shards, indices = order.codes.places(codes)
-    files = {i: order.dataset.splits[i].filenames for i in np.unique(splits).tolist()}
+    files = {i: order.dataset.splits[i].filenames for i in distinct(splits)}
     places = zip(splits.tolist(), shards.tolist(), strict=True)
     return zip(
         positions.tolist(),

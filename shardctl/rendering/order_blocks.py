@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardctl.core.order import Order
 from shardctl.core.quoting import printable
-from shardctl.core.read_table import Int64s
+from shardctl.core.read_table import Int64s, distinct
 from shardctl.rendering.screen import Screen
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _columns(order: Order) -> Sequence[tuple[str, int]]:
     if order.num_buffered is None:
         if settings.cycle_length(ordered=order.dataset.ordered) > 1:
             columns.append(("slot", 4))
-        splits = {index: order.dataset.splits[index] for index in np.unique(order.table.split)}
+        splits = {index: order.dataset.splits[index] for index in distinct(order.table.split)}
         names = (_shard(order, (i, split.num_shards - 1)) for i, split in splits.items())
         columns.append(("shard", -max(5, *map(len, names))))
     return columns
