@@ -68,7 +68,8 @@ def repeated(folder: Path, **options: Any) -> Any:
 def test_files_that_repeat_break_the_assertion_after_an_epoch(folders: dict[str, Path]) -> None:
     import tensorflow as tf
 
-    folder, endless = folders["tfrecord"], {"repeat_files": True, "shuffle_seed": 1}
+    folder = folders["tfrecord"]
+    endless: dict[str, Any] = {"repeat_files": True, "shuffle_seed": 1}
     assert found(folder, "SC022", **endless) == [
         "train: reading fails after the first epoch, since TFDS asserts that there are no more "
         f"than {TOTAL} examples"
@@ -106,8 +107,14 @@ def test_the_cache_is_where_tfds_puts_it(
         )
         caches = toy._should_cache_ds(spec, shuffle_files, config)
         usage = Usage(try_autocache=try_autocache)
-        settings = {"shuffle_files": shuffle_files, "reshuffle": reshuffle, "repeat_files": True}
-        assert bool(found(folder, "SC023", spec, usage, **settings)) == caches, case
+        settings: dict[str, Any] = {
+            "shuffle_files": shuffle_files,
+            "reshuffle": reshuffle,
+            "repeat_files": True,
+        }
+        assert bool(found(folder, "SC023", spec, usage, repeat_files=True, **settings)) == caches, (
+            case
+        )
 
     specs = st.sampled_from(["train", "one", "train[:1shard]", "train[:2]", "train[2:5]"])
     cases = st.tuples(specs, st.booleans(), flags, st.booleans())
@@ -126,7 +133,7 @@ def test_an_interleave_races_just_where_the_rule_says_so(
         if deterministic is not None:
             config.options.deterministic = deterministic
         dataset = toy.as_dataset(split="train", read_config=config, shuffle_files=shuffle_files)
-        settings = {
+        settings: dict[str, Any] = {
             "shuffle_files": shuffle_files,
             "shuffle_seed": seed,
             "deterministic": deterministic,
