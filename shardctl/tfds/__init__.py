@@ -5,5 +5,7 @@ Importing this loads neither TensorFlow nor TFDS; the calls do.
 
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.pipeline import pipeline
+from shardctl.tfds.read_config import read_config
+from shardctl.tfds.resume import exact_order, resume, resume_epochs
 
-__all__ = ["dataset_of", "pipeline"]
+__all__ = ["dataset_of", "exact_order", "pipeline", "read_config", "resume", "resume_epochs"]

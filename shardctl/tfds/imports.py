@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from shardctl.errors import MissingDependencyError
@@ -26,6 +27,12 @@ def tensorflow_datasets(submodule: str | None = None) -> Any:
     tensorflow()  # TFDS itself imports it late, and says less about it where it is missing
     name = "tensorflow_datasets"
     return _imported(name if submodule is None else f"{name}.{submodule}", "TFDS")
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of TensorFlow and TFDS that are in use, None for what is not."""
+    names = ("tensorflow", "tensorflow_datasets")
+    return {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
 
 
 def _imported(module: str, title: str) -> Any:

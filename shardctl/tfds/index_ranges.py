@@ -1,0 +1,85 @@
+"""Index ranges in place of files: the pipeline in real tf.data where nothing can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.host_rows import sorted_table
+from shardctl.core.instruction_columns import InstructionColumns
+from shardctl.core.order import Order
+from shardctl.core.read_settings import ReadSettings
+from shardctl.core.read_table import Int64s, ReadTable
+from shardctl.core.resume_plan import ResumePlan
+from shardctl.core.subsplit import resolve_subsplit
+from shardctl.planning.resume_check import table_of
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.pipeline import _behind_reader
+from shardctl.tfds.reading import Reading
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexRanges:
+    """A range of codes for each file instruction; what comes out are codes, int64 scalars.
+
+    The calls are those of TFDS core/reader.py, _read_files, with `tf.data.Dataset.range` for the
+    file adapter; TFDS need not be installed.
+    """
+
+    order: Order
+    spec: str
+
+    def pipeline(self, settings: ReadSettings) -> Reading:
+        """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
+        tf = tensorflow()
+        order = self.order
+        tf.random.set_seed(settings.global_seed)
+        table = sorted_table(
+            order.dataset, resolve_subsplit(self.spec, order.dataset).ranges, settings
+        )
+        rows = tf.data.Dataset.from_tensor_slices(self._columns(table))
+        by_files = settings.host is not None and settings.host_by == "files"
+        if settings.host is not None and by_files:
+            rows = rows.shard(settings.host.count, settings.host.index)
+        if settings.shuffles_files:
+            rows = rows.shuffle(
+                len(table),
+                seed=settings.shuffle_seed,
+                reshuffle_each_iteration=settings.reshuffle,
+            )
+        if settings.repeat_files:
+            rows = rows.repeat()
+        read = _interleaved(rows, settings, ordered=order.dataset.ordered)
+        if not by_files and not settings.repeat_files:
+            read = read.apply(tf.data.experimental.assert_cardinality(table.num_examples))
+        return Reading(elements=_behind_reader(read, settings, order), codes_of=_codes)
+
+    def planned(self, plan: ResumePlan, columns: InstructionColumns | None = None) -> Reading:
+        """Return what a fresh reader makes of the instructions of a plan, or of a part of them."""
+        columns = plan.instructions if columns is None else columns
+        table = table_of(columns, self.order.dataset)
+        rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
+        ordered = self.order.dataset.ordered
+        return Reading(elements=_interleaved(rows, plan.settings, ordered=ordered), codes_of=_codes)
+
+    def _columns(self, table: ReadTable) -> tuple[Int64s, Int64s]:
+        first = table.first + self.order.codes.bases[table.split]
+        return first, first + table.take
+
+
+def _codes(batch: Any) -> Int64s:
+    codes: Int64s = np.atleast_1d(batch).astype(np.int64)
+    return codes
+
+
+def _interleaved(rows: Any, settings: ReadSettings, *, ordered: bool) -> Any:
+    tf = tensorflow()
+    return rows.interleave(
+        tf.data.Dataset.range,
+        cycle_length=settings.cycle_length(ordered=ordered),
+        block_length=settings.block,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
