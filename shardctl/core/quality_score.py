@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Fault = Literal["above", "below", "both"]
+Fault = Literal["above", "below", "both", "times"]
 Scale = Literal["near", "far", "shown"]
 
 # Mean and variance of max(0, z) and of |z| for a standard normal z.
@@ -22,7 +22,8 @@ class Metric:
     value: as measured. expected, spread: under a uniform permutation measured the same way.
     sampling_error: one standard error of the value for that of the whole order, None where all
         of it is measured.
-    fault: on which side of `expected` an order is worse. reach: how far from it the score is 0.
+    fault: on which side of `expected` an order is worse; "times" is above, by the ratio of the two.
+    reach: how far from `expected` the score is 0, or a half where it goes by the ratio.
     scale: whether it counts as mixing near by, far apart, or is only shown.
 
     >>> Metric(name="x", value=0.2, expected=0.1, spread=0.01, fault="above", reach=0.4).score
@@ -43,7 +44,8 @@ class Metric:
         """From 0, the order of storage, to 1, what a uniform permutation is expected to show."""
         off = self.value - self.expected
         off = abs(off) if self.fault == "both" else -off if self.fault == "below" else off
-        return 1.0 - min(1.0, max(0.0, off) / self.reach)
+        parts = max(0.0, off) / self.reach
+        return 1 / (1 + parts) if self.fault == "times" else 1 - min(1.0, parts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

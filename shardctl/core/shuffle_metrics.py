@@ -102,8 +102,10 @@ def shards_in_batch(sample: OrderSample, window: int) -> Metric:
 def class_purity(sample: OrderSample, window: int, classes: Int64s, class_sizes: Int64s) -> Metric:
     """Return the chance that two examples of a batch are of one class.
 
-    Simpson's index of concentration ("Measurement of diversity", 1949), without replacement.
-    Uniform: the sum over classes of n_c (n_c - 1) / (n (n - 1)). Less is no fault.
+    Simpson's index of concentration ("Measurement of diversity", 1949), without replacement; its
+    inverse is the number of classes that are as good as present (Hill, "Diversity and evenness",
+    1973), by which it is scored. Uniform: the sum over classes of n_c (n_c - 1) / (n (n - 1)). Less
+    is no fault.
     """
     rows = _windows(classes, window)
     ordered = np.sort(rows, axis=-1)
@@ -118,7 +120,7 @@ def class_purity(sample: OrderSample, window: int, classes: Int64s, class_sizes:
     law = PairKernel.of_groups(class_sizes).law(
         num_windows * num_pairs, num_windows * num_pairs * (window - 2)
     )
-    return _metric("class_purity", sample, purity.mean(axis=1), law, "above", 1 - law.expected)
+    return _metric("class_purity", sample, purity.mean(axis=1), law, "times", law.expected)
 
 
 def displacement(sample: OrderSample) -> Metric:

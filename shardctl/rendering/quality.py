@@ -13,14 +13,14 @@ from shardctl.rendering.screen import Screen
 from shardctl.rendering.tables import Column, paragraph, table
 
 _LABELS = {
-    "same_shard_neighbours": "neighbours from one shard",
-    "neighbour_distance": "distance between neighbours",
-    "batch_coverage": "storage covered by a batch",
-    "class_purity": "two of a batch of one class",
-    "displacement": "displacement from storage",
-    "rank_correlation": "rank correlation to storage",
+    "same_shard_neighbours": "same-shard neighbours",
+    "neighbour_distance": "neighbour distance",
+    "batch_coverage": "batch coverage",
+    "class_purity": "class purity",
+    "displacement": "displacement",
+    "rank_correlation": "rank correlation",
     "shards_in_batch": "shards in a batch",
-    "buffer_coverage": "storage covered by the buffer",
+    "buffer_coverage": "buffer coverage",
 }
 _SHORT = {
     "same_shard_neighbours": "one shard",
@@ -72,7 +72,7 @@ def _metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
     columns = [Column(heading="metric", align="left")]
     columns += [Column(heading=name) for name in ("measured", "uniform", "spread", "score")]
     if plan.sampled is not None:
-        columns.append(Column(heading="sampling error"))
+        columns.append(Column(heading="error"))
     rows = []
     for metric in plan.metrics:
         star = "*" if metric.scale == "shown" else ""
@@ -99,14 +99,17 @@ def _part_table(plan: Quality, screen: Screen) -> Iterator[str]:
     parts = plan.by_position if plan.tail is None else (*plan.by_position, plan.tail)
     first = parts[0]
     names = [metric.name for metric in first.metrics]
-    columns = [Column(heading="from position"), Column(heading="score near by")]
+    columns = [Column(heading="from"), Column(heading="near by")]
     columns += [Column(heading=_SHORT[name]) for name in names]
     columns.append(Column(heading="place"))
     rows = [_part_row(part, names) for part in parts]
     uniform = [f"{metric.expected:.4f}" for metric in first.metrics]
     rows.append(["uniform", f"{first.score.expected:.4f}", *uniform, "0.5000"])
     yield table(columns, rows, screen)
-    note = "place: where in storage the examples lie on average, from 0 to 1"
+    note = (
+        "from: position in the epoch; near by: the score without displacement and correlation; "
+        "place: where in storage the examples lie on average, from 0 to 1"
+    )
     if plan.tail is not None:
         tail = counted(plan.tail.stop - plan.tail.start, "example")
         note += f"; before uniform: the last {tail} again"
@@ -163,7 +166,7 @@ def _hosts_line(plan: Quality) -> str:
 
 def _what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
     columns = [Column(heading="what if", align="left"), Column(heading="score")]
-    columns += [Column(heading="sampling error"), Column(heading="buffer as stored")]
+    columns += [Column(heading="error"), Column(heading="buffer")]
     rows = []
     for choice in plan.alternatives:
         error = choice.score.sampling_error

@@ -50,7 +50,7 @@ def test_a_table_fits_eighty_columns_with_everything_asked(
     )
     assert ran.exit_code == 0
     assert max(map(len, ran.stdout.splitlines())) <= 80
-    assert "two of a batch of one class" in ran.stdout
+    assert "class purity" in ran.stdout
     assert "across 8 hosts" in ran.stdout
     assert "buffer for a score of 0.5: " in ran.stdout
     assert ran.stderr.startswith("warning: no seed is given: measured with --shuffle-seed 1 and ")

@@ -119,8 +119,20 @@ def test_batches_of_one_class_are_pure(num_classes: int) -> None:
     sample = in_equal_shards(np.arange(7000), 7)
     purity = metric(near_metrics(sample, 100, num_classes), "class_purity")
     assert purity.value == 1.0
-    assert purity.score == 0.0
     assert purity.expected == pytest.approx(999 / 6999)
+    assert purity.score == pytest.approx(999 / 6999)  # one class where seven are expected
+
+
+def test_knowing_that_labels_are_sorted_makes_no_order_better() -> None:
+    generator = np.random.default_rng(1)
+    blocks = (generator.permutation(100)[:, None] * 100 + np.arange(100)).ravel()
+    for order in (blocks, buffered(blocks, 300, generator), buffered(blocks, 3000, generator)):
+        sample = in_equal_shards(order, 100)
+        plain, known = (
+            score_of([*near_metrics(sample, 64, classes), *far_metrics(sample)]).value
+            for classes in (None, 50)
+        )
+        assert known < 1.2 * plain
 
 
 def test_a_score_needs_metrics_that_are_near() -> None:

@@ -62,7 +62,7 @@ def test_the_buffer_for_a_target_is_a_line(target: float, words: str) -> None:
 def test_the_last_line_of_the_parts_is_the_uniform_one() -> None:
     plan = quality(even_dataset(40_000, 20), "train", what_if=False)
     lines = "".join(quality_table(plan, PLAIN)).splitlines()
-    header = next(i for i, line in enumerate(lines) if line.lstrip().startswith("from position"))
+    header = next(i for i, line in enumerate(lines) if line.lstrip().startswith("from  "))
     cells = lines[header + 12].split()
     assert cells[0] == "uniform"
     assert cells[-1] == "0.5000"
