@@ -201,7 +201,7 @@ def _equal_parts(sample: OrderSample, count: int) -> tuple[Int64s, Int64s]:
     if num_ranks * count < 1 << 63:
         edges = -(-np.arange(count + 1) * num_ranks // count)
         return sample.ranks * count // num_ranks, np.diff(edges)
-    size = num_ranks // count  # the last part is longer, by less than one in 2**40
+    size = num_ranks // count  # the last part takes the rest, fewer than `count`
     sizes = np.full(count, size)
     sizes[-1] += num_ranks - size * count
     return np.minimum(sample.ranks // size, count - 1), sizes
