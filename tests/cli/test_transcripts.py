@@ -1,0 +1,110 @@
+"""Transcripts of the command line: commands, and to the letter what they answer.
+
+A file in transcripts/ is a row of sections, each run in the same folder after the one before:
+
+    # a remark
+    @ file.yaml
+    the text of that file, which the section writes
+    $ NAME=value shardctl plan train        a command, perhaps with environment variables
+    what stands on stdout
+    stderr: a line on stderr
+    exit: 2                                 where it is not 0
+    $ cat file                              what a file holds
+    $ ls                                    the names in the folder, in order
+
+`[..]` stands for any characters of a line; the folder itself is /here, the home folder /home.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shardctl
+
+_FOLDER = Path(__file__).parent / "transcripts"
+_HEADS = ("# ", "@ ", "$ ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A remark, a file or a command, with the lines below it."""
+
+    line: int
+    head: str
+    body: str
+
+
+def sections(text: str) -> Iterator[Section]:
+    """Yield the sections of a transcript."""
+    lines = text.splitlines(keepends=True)
+    starts = [number for number, line in enumerate(lines) if line.startswith(_HEADS)]
+    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+        body = "".join(lines[start + 1 : stop])
+        yield Section(line=start + 1, head=lines[start].rstrip("\n"), body=body)
+
+
+def matches(answer: str, expected: str) -> bool:
+    """Return whether an answer is what is expected, where `[..]` stands for any characters.
+
+    >>> matches("a 17 c\\n", "a [..] c\\n"), matches("a b\\n", "a\\n")
+    (True, False)
+    """
+    pattern = ".*".join(re.escape(piece) for piece in expected.split("[..]"))
+    return re.fullmatch(pattern, answer) is not None
+
+
+def answer(command: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return what a command answers, in the form of a transcript."""
+    words = shlex.split(command)
+    if words[0] == "cat":
+        return Path(words[1]).read_text("utf-8")
+    if words[0] == "ls":
+        return "".join(f"{name}\n" for name in sorted(os.listdir()))
+    with monkeypatch.context() as patch:
+        while "=" in words[0]:
+            patch.setenv(*words.pop(0).split("=", 1))
+        assert words[0] == "shardctl"
+        ran = shardctl(*words[1:])
+    said = ran.stdout + "".join(f"stderr: {line}\n" for line in ran.stderr.splitlines())
+    if ran.exit_code:
+        said += f"exit: {ran.exit_code}\n"
+    return said.replace(os.getcwd(), "/here").replace(os.environ["HOME"], "/home")
+
+
+@pytest.mark.parametrize("path", sorted(_FOLDER.glob("*.txt")), ids=lambda path: path.stem)
+def test_the_commands_answer_as_written_down(
+    path: Path, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_commands = 0
+    for section in sections(path.read_text("utf-8")):
+        kind, rest = section.head[0], section.head[2:]
+        if kind == "@":
+            Path(rest).parent.mkdir(parents=True, exist_ok=True)
+            Path(rest).write_text(section.body, encoding="utf-8")
+        elif kind == "$":
+            num_commands += 1
+            said = answer(rest, shardctl, monkeypatch)
+            if not matches(said, section.body):
+                # pytest shows where the two differ
+                assert f"{section.head}\n{said}" == f"{section.head}\n{section.body}", (
+                    f"{path.name}, line {section.line}"
+                )
+    assert num_commands
+
+
+def test_every_kind_of_refusal_is_one_line() -> None:
+    num_refusals = 0
+    for path in _FOLDER.glob("*.txt"):
+        for section in sections(path.read_text("utf-8")):
+            if section.body.endswith("exit: 2\n"):
+                num_refusals += 1
+                errors = [line for line in section.body.splitlines() if "stderr: error: " in line]
+                assert len(errors) == 1
+    assert num_refusals > 50
