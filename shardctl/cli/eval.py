@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from shardctl.cli import completion
+from shardctl.cli.answer import answer, check_answer
 from shardctl.cli.options import DatasetOptions, OutputOptions
 from shardctl.cli.order_options import OrderOptions
-from shardctl.cli.output import check_format, say, screen, warn, write
+from shardctl.cli.output import say, warn
 from shardctl.cli.source import chosen_dataset
 from shardctl.cli.values import whole_number
 from shardctl.errors import UsageError
@@ -71,10 +72,9 @@ def eval(
     """
     from shardctl.planning.eval import Remainder, evaluate
     from shardctl.planning.eval_advice import problems
-    from shardctl.rendering import documents
     from shardctl.rendering import eval as rendering
 
-    check_format(out.format, "table", "json", "yaml", "csv")
+    check_answer(out)
     if batch is None:
         raise UsageError("how large is the batch of one device? give --batch N")
     if drop_remainder and pad:
@@ -90,15 +90,13 @@ def eval(
         settings=OrderOptions(host_by=host_by).settings(),
     )
     warn(evaluation.warnings)
-    if out.format == "table":
-        text = rendering.eval_table(evaluation, screen(out.output), every_row=every_row)
-    elif out.format == "csv":
-        text = documents.to_csv(rendering.CSV_HEADER, rendering.eval_rows(evaluation))
-    elif out.format == "json":
-        text = documents.to_json(rendering.eval_document(evaluation))
-    else:
-        text = documents.to_yaml(rendering.eval_document(evaluation))
-    write(text, out.output)
+    answer(
+        out,
+        table=lambda screen: rendering.eval_table(evaluation, screen, every_row=every_row),
+        document=lambda: rendering.eval_document(evaluation),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.eval_rows(evaluation),
+    )
     if check:
         found = problems(evaluation)
         for problem in found:

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli import completion
-from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.options import DatasetOptions, OutputOptions, SpecArgument
 from shardctl.cli.order_options import OrderOptions
-from shardctl.cli.output import check_format, say, screen, warn, write
+from shardctl.cli.output import say, warn
 from shardctl.cli.source import chosen_dataset
 from shardctl.cli.values import whole_number
 from shardctl.core.quoting import quoted
@@ -61,14 +61,7 @@ def hosts(
             help="Number of hosts; several, as 1-64 or 8,16,32, get a line each.",
         ),
     ] = None,
-    spec: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SPEC]",
-            help="What is read, as TFDS writes it [default: train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
+    spec: SpecArgument = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -103,11 +96,10 @@ def hosts(
     from shardctl.planning.hosts import hosts as compare_hosts
     from shardctl.planning.hosts_advice import problems
     from shardctl.readers.disk import with_disk_bytes
-    from shardctl.rendering import documents
     from shardctl.rendering import hosts as rendering
     from shardctl.rendering import hosts_sweep as sweep
 
-    check_format(out.format, "table", "json", "yaml", "csv")
+    check_answer(out)
     if num_hosts is None:
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
     if reading.host is not None:
@@ -115,20 +107,22 @@ def hosts(
     settings = reading.settings()
     plan = compare_hosts(with_disk_bytes(chosen_dataset(source)), spec, num_hosts, settings)
     warn(plan.warnings)
-    single = isinstance(num_hosts, int)
-    if out.format == "table":
-        if single:
-            text = rendering.hosts_table(plan, screen(out.output), every_row=every_row)
-        else:
-            text = sweep.sweep_table(plan, screen(out.output))
-    elif out.format == "csv":
-        header = rendering.CSV_HEADER if single else sweep.CSV_HEADER
-        rows = rendering.hosts_rows(plan) if single else sweep.sweep_rows(plan)
-        text = documents.to_csv(header, rows)
+    if isinstance(num_hosts, int):
+        answer(
+            out,
+            table=lambda screen: rendering.hosts_table(plan, screen, every_row=every_row),
+            document=lambda: rendering.hosts_document(plan),
+            header=rendering.CSV_HEADER,
+            rows=lambda: rendering.hosts_rows(plan),
+        )
     else:
-        document = rendering.hosts_document(plan) if single else sweep.sweep_document(plan)
-        text = documents.to_json(document) if out.format == "json" else documents.to_yaml(document)
-    write(text, out.output)
+        answer(
+            out,
+            table=lambda screen: sweep.sweep_table(plan, screen),
+            document=lambda: sweep.sweep_document(plan),
+            header=sweep.CSV_HEADER,
+            rows=lambda: sweep.sweep_rows(plan),
+        )
     if check:
         bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
         found = [

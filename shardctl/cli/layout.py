@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from shardctl.cli import completion
+from shardctl.cli.answer import answer, check_answer
 from shardctl.cli.options import DatasetOptions, OutputOptions
-from shardctl.cli.output import check_format, screen, warn, write
+from shardctl.cli.output import warn
 from shardctl.cli.source import chosen_dataset
 
 
@@ -36,23 +37,20 @@ def layout(
     """
     from shardctl.planning.layout import layout as lay_out
     from shardctl.readers.disk import check_files, with_disk_bytes
-    from shardctl.rendering import documents
     from shardctl.rendering import layout as rendering
     from shardctl.rendering.quantities import first_few
 
-    check_format(out.format, "table", "json", "yaml", "csv")
+    check_answer(out)
     dataset = chosen_dataset(source)
     files = check_files(dataset)
     shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
     names = {None, *(split.split.name for split in shown.splits)}
     problems = [problem.text for problem in files.problems if problem.split in names]
     warn(first_few(problems))
-    if out.format == "table":
-        text = rendering.layout_table(shown, screen(out.output), every_row=every_row)
-    elif out.format == "csv":
-        text = documents.to_csv(rendering.CSV_HEADER, rendering.layout_rows(shown))
-    elif out.format == "json":
-        text = documents.to_json(rendering.layout_document(shown))
-    else:
-        text = documents.to_yaml(rendering.layout_document(shown))
-    write(text, out.output)
+    answer(
+        out,
+        table=lambda screen: rendering.layout_table(shown, screen, every_row=every_row),
+        document=lambda: rendering.layout_document(shown),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.layout_rows(shown),
+    )

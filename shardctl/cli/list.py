@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shardctl.cli.answer import answer, check_answer
 from shardctl.cli.options import OutputOptions
-from shardctl.cli.output import check_format, screen, write
 
 
 # A command is named like its module; nothing here needs the built-in of that name.
@@ -38,10 +38,9 @@ def list(
     from shardctl.readers.config_file import find_config
     from shardctl.readers.data_dirs import data_dirs, list_datasets
     from shardctl.readers.dataset_name import parse_dataset_name
-    from shardctl.rendering import documents
     from shardctl.rendering import list as rendering
 
-    check_format(out.format, "table", "json", "yaml", "csv")
+    check_answer(out)
     if data_dir is None:
         config = find_config(Path.cwd())
         data_dir = None if config is None else config.data_dir
@@ -63,15 +62,13 @@ def list(
             if (parts := parse_dataset_name(title)) is not None
         ),
     )
-    if out.format == "table":
-        text = rendering.list_table(listed, screen(out.output), every_row=every_row)
-    elif out.format == "csv":
-        text = documents.to_csv(rendering.CSV_HEADER, rendering.list_rows(listed))
-    elif out.format == "json":
-        text = documents.to_json(rendering.list_document(listed))
-    else:
-        text = documents.to_yaml(rendering.list_document(listed))
-    write(text, out.output)
+    answer(
+        out,
+        table=lambda screen: rendering.list_table(listed, screen, every_row=every_row),
+        document=lambda: rendering.list_document(listed),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.list_rows(listed),
+    )
 
 
 def _check_folder(data_dir: str) -> None:

@@ -15,6 +15,15 @@ import typer
 
 from shardctl.cli import completion
 
+SpecArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SPEC]",
+        help="What is read, as TFDS writes it [default: train].",
+        autocompletion=completion.splits,
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from shardctl.cli import completion
+from shardctl.cli.answer import answer, check_answer
 from shardctl.cli.options import DatasetOptions, OutputOptions
-from shardctl.cli.output import check_format, screen, warn, write
+from shardctl.cli.output import warn
 from shardctl.cli.source import chosen_dataset
 from shardctl.cli.values import whole_number
 
@@ -51,10 +52,9 @@ def plan(
     from shardctl.core.hosts import Host
     from shardctl.errors import UsageError
     from shardctl.planning.plan import plan as plan_specs
-    from shardctl.rendering import documents
     from shardctl.rendering import plan as rendering
 
-    check_format(out.format, "table", "json", "yaml", "csv")
+    check_answer(out)
     if host is not None and hosts is not None:
         raise UsageError("--host and --hosts together: --host I/N already says how many there are")
     if drop_remainder and host is None and hosts is None:
@@ -67,12 +67,10 @@ def plan(
         drop_remainder=drop_remainder,
     )
     warn(plans.warnings)
-    if out.format == "table":
-        text = rendering.plan_table(plans, screen(out.output), every_row=every_row)
-    elif out.format == "csv":
-        text = documents.to_csv(rendering.CSV_HEADER, rendering.plan_rows(plans))
-    elif out.format == "json":
-        text = documents.to_json(rendering.plan_document(plans))
-    else:
-        text = documents.to_yaml(rendering.plan_document(plans))
-    write(text, out.output)
+    answer(
+        out,
+        table=lambda screen: rendering.plan_table(plans, screen, every_row=every_row),
+        document=lambda: rendering.plan_document(plans),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.plan_rows(plans),
+    )

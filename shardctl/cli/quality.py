@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli import completion
-from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.options import DatasetOptions, OutputOptions, SpecArgument
 from shardctl.cli.order_options import OrderOptions
-from shardctl.cli.output import check_format, screen, warn, write
+from shardctl.cli.output import warn
 from shardctl.cli.source import chosen_dataset
 from shardctl.cli.values import whole_number
 from shardctl.core.quoting import quoted
@@ -30,14 +30,7 @@ def quality(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    spec: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SPEC]",
-            help="What is read, as TFDS writes it [default: train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
+    spec: SpecArgument = None,
     target: Annotated[
         Any,
         typer.Option(
@@ -83,11 +76,10 @@ def quality(
     """
     from shardctl.core.hosts import Host
     from shardctl.planning.quality import quality as measured_quality
-    from shardctl.rendering import documents
     from shardctl.rendering.quality import quality_table
     from shardctl.rendering.quality_document import CSV_HEADER, quality_document, quality_rows
 
-    check_format(out.format, "table", "json", "yaml", "csv")
+    check_answer(out)
     settings = reading.settings()
     if num_hosts is not None:
         if reading.host is not None:
@@ -99,12 +91,10 @@ def quality(
         chosen_dataset(source), spec, settings, num_classes=num_classes, target=target
     )
     warn(plan.warnings)
-    if out.format == "table":
-        text = quality_table(plan, screen(out.output))
-    elif out.format == "csv":
-        text = documents.to_csv(CSV_HEADER, quality_rows(plan))
-    elif out.format == "json":
-        text = documents.to_json(quality_document(plan))
-    else:
-        text = documents.to_yaml(quality_document(plan))
-    write(text, out.output)
+    answer(
+        out,
+        table=lambda screen: quality_table(plan, screen),
+        document=lambda: quality_document(plan),
+        header=CSV_HEADER,
+        rows=lambda: quality_rows(plan),
+    )
