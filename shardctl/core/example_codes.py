@@ -15,6 +15,9 @@ from shardctl.core.read_table import Int64s, ReadTable, distinct
 from shardctl.core.tfds_names import TfdsNames
 from shardctl.errors import UsageError
 
+# So few examples are named one by one; for more the names of all files are made at once.
+_FEW = 1000
+
 _TFDS_ID = re.compile(r"(?P<file>.+)__(?P<index>\d{1,19})", re.DOTALL)
 _ID = re.compile(r"((?P<split>[\w-]+):)?(?P<id>\d{1,19})")
 
@@ -87,12 +90,22 @@ class ExampleCodes:
 
     def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
         """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
-        places = self.places(np.asarray(codes, np.int64))
-        names = self._file_names
-        return [
-            f"{names[split][shard]}__{index}"
-            for split, shard, index in zip(*(p.tolist() for p in places), strict=True)
-        ]
+        splits, shards, indices = self.places(np.asarray(codes, np.int64))
+        places = zip(splits.tolist(), shards.tolist(), strict=True)
+        if len(splits) < _FEW:
+            of_shard = self._tfds_names.of_shard
+            names = [of_shard(self.dataset.splits[split], shard) for split, shard in places]
+        else:
+            names = [self._file_names[split][shard] for split, shard in places]
+        return [f"{name}__{index}" for name, index in zip(names, indices.tolist(), strict=True)]
+
+    def filenames(self, splits: Int64s, shards: Int64s) -> list[str]:
+        """Return the base names of the files of shards, given as int64[q] each."""
+        places = zip(splits.tolist(), shards.tolist(), strict=True)
+        if len(splits) < _FEW:
+            return [self.dataset.splits[split].filename(shard) for split, shard in places]
+        whole = {index: self.dataset.splits[index].filenames for index in distinct(splits)}
+        return [whole[split][shard] for split, shard in places]
 
     def parse(self, text: str) -> int:
         """Return the code of an id written `id` or `split:id`.
@@ -154,8 +167,11 @@ class ExampleCodes:
     def _file_names(self) -> dict[int, tuple[str, ...]]:
         """What a tfds_id calls the files of each split."""
         splits = {index: self.dataset.splits[index] for index in self._splits}
-        names = TfdsNames(self._given, splits)
-        return {index: names.of_split(split) for index, split in splits.items()}
+        return {index: self._tfds_names.of_split(split) for index, split in splits.items()}
+
+    @cached_property
+    def _tfds_names(self) -> TfdsNames:
+        return TfdsNames(self._given, {i: self.dataset.splits[i] for i in self._splits})
 
     @cached_property
     def _places_of_files(self) -> dict[str, tuple[int, int]]:

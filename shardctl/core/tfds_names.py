@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Iterable
 
 from shardctl.core.dataset import Split
-from shardctl.core.read_table import ReadTable
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.read_table import Int64s, ReadTable
 
 
 class TfdsNames:
@@ -21,6 +18,7 @@ class TfdsNames:
     on in which they differ (TFDS core/reader.py, _get_tfds_id_prefixes, whose pattern takes the
     common end of the folders as it is, as this one does).
 
+    >>> from shardctl.core.shard_files import ShardFiles
     >>> files = [ShardFiles(data_dir=f"/data/{day}/d", pattern="d-\\0", num_shards=1)
     ...          for day in ("mon", "tue")]
     >>> split = Split(name="train", shard_lengths=(2, 1), files=tuple(files))
@@ -32,16 +30,25 @@ class TfdsNames:
         folders: set[str] = set()
         if table is not None:
             for index, split in splits.items():
-                shards = np.unique(table.shard[table.split == index])
-                folders |= _folders(split, shards.tolist())
+                folders |= _folders(split, table.shard[table.split == index])
         self._pattern = _pattern(folders)
 
     def of_split(self, split: Split) -> tuple[str, ...]:
         """Return what each file of a split is called, in the order of its shards."""
         if self._pattern is None:
             return split.filenames
-        names = (_path(part, name) for part in split.files for name in part)
-        return tuple(self._pattern.sub(r"\1", name) for name in names)
+        return tuple(self._called(part.data_dir, name) for part in split.files for name in part)
+
+    def of_shard(self, split: Split, shard: int) -> str:
+        """Return what the file of one shard is called."""
+        if self._pattern is None:
+            return split.filename(shard)
+        data_dir, name = split.location(shard)
+        return self._called(data_dir, name)
+
+    def _called(self, data_dir: str | None, name: str) -> str:
+        assert self._pattern is not None
+        return self._pattern.sub(r"\1", _path(data_dir, name))
 
 
 def _pattern(folders: Iterable[str]) -> re.Pattern[str] | None:
@@ -56,20 +63,19 @@ def _pattern(folders: Iterable[str]) -> re.Pattern[str] | None:
         return re.compile(rf".*\/([^/]+{re.escape(ending)}/[^/]+)")
 
 
-def _folders(split: Split, shards: Sequence[int]) -> set[str]:
-    """Return the folders in which these shards (ascending) of a split lie."""
+def _folders(split: Split, shards: Int64s) -> set[str]:
+    """Return the folders in which these shards (int64[n]) of a split lie."""
     folders: set[str] = set()
     first = 0
     for part in split.files:
-        low, high = np.searchsorted(shards, [first, first + len(part)]).tolist()
-        if low < high:
-            # Most often the folder is the same for all; else each file says.
-            one = part.names is None and "\0" not in posixpath.dirname(part.pattern)
-            own = shards[low : low + 1] if one else shards[low:high]
-            folders |= {posixpath.dirname(_path(part, part[shard - first])) for shard in own}
+        own = shards[(shards >= first) & (shards < first + len(part))] - first
+        # Most often the folder is the same for all files of a part; else each file says.
+        if part.names is None and "\0" not in posixpath.dirname(part.pattern):
+            own = own[:1]
+        folders |= {posixpath.dirname(_path(part.data_dir, part[i])) for i in own.tolist()}
         first += len(part)
     return folders
 
 
-def _path(part: ShardFiles, name: str) -> str:
-    return name if part.data_dir is None else posixpath.join(part.data_dir, name)
+def _path(data_dir: str | None, name: str) -> str:
+    return name if data_dir is None else posixpath.join(data_dir, name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from shardctl.core.order import Order
 from shardctl.core.quoting import quoted
-from shardctl.core.read_table import Int64s, distinct
+from shardctl.core.read_table import Int64s
 from shardctl.core.shuffle_buffer import LOOKBACK_BUFFERS
 from shardctl.errors import UsageError
 
@@ -66,15 +66,13 @@ def match_rows(
     """Return an iterator over the MATCH_FIELDS of the examples with these codes and positions."""
     batch = order.settings.batch
     splits, shards, indices = order.codes.places(codes)
-    files = {i: order.dataset.splits[i].filenames for i in distinct(splits)}
-    places = zip(splits.tolist(), shards.tolist(), strict=True)
     return zip(
         positions.tolist(),
         order.epoch_of(positions).tolist(),
         repeat(None, len(codes)) if batch is None else (positions // batch).tolist(),
         order.codes.ids(codes),
         order.codes.tfds_ids(codes),
-        [files[split][shard] for split, shard in places],
+        order.codes.filenames(splits, shards),
         indices.tolist(),
         strict=True,
     )

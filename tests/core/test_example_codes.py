@@ -151,6 +151,18 @@ def test_tfds_calls_them_the_same(folders: tuple[str, ...], prefixes: tuple[str,
     ]
 
 
+@pytest.mark.parametrize("folders", [("/data",), ("/data/mon", "/data/tue")])
+def test_many_examples_are_named_as_few_are(
+    folders: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = codes_of(*spread(*folders), 0, 3 * len(folders))
+    every = np.arange(3 * len(folders))
+    splits, shards, _ = codes.places(every)
+    few = codes.tfds_ids(every), codes.filenames(splits, shards)
+    monkeypatch.setattr("shardctl.core.example_codes._FEW", 0)
+    assert (codes.tfds_ids(every), codes.filenames(splits, shards)) == few
+
+
 def test_a_slice_that_lies_in_one_folder_needs_no_folder_in_its_tfds_ids() -> None:
     codes = codes_of(*spread("/data/mon", "/data/tue"), 3, 6)
     assert codes.tfds_ids([3, 5]) == ["d-00000__0", "d-00001__0"]
