@@ -26,6 +26,7 @@ COMMANDS = (
     "lint",
     "snapshot",
     "diff",
+    "verify",
     "list",
 )
 

@@ -11,11 +11,9 @@ from shardctl.cli import completion
 from shardctl.cli.options import DatasetOptions, OutputOptions
 from shardctl.cli.order_options import OrderOptions
 from shardctl.cli.output import check_format, say, screen, warn, write
-from shardctl.cli.source import chosen_dataset
+from shardctl.cli.source import chosen_dataset, dataset_of_plan
 from shardctl.cli.values import whole_number
 from shardctl.errors import (
-    DatasetError,
-    ShardctlError,
     UnpredictableOrderError,
     UsageError,
 )
@@ -244,23 +242,10 @@ def _from_file(
             )
             raise UsageError(f"{option} with --plan: the plan file holds the whole pipeline")
     plan = read_plan(path)
-    dataset = _dataset_of(plan, source)
+    dataset = dataset_of_plan(plan, source)
     applied_plan = applied(plan, dataset)
     log = None if given["seen"] is None else _log(dataset, plan.spec, given["seen"])
     return dataset, applied_plan, log
-
-
-def _dataset_of(plan: "ResumePlan", source: DatasetOptions) -> "Dataset":
-    """Return the dataset of the options, else the one the plan was made for, where it lay."""
-    if source.dataset:
-        return chosen_dataset(source)
-    ref = plan.dataset.data_dir or plan.dataset.title
-    try:
-        return chosen_dataset(DatasetOptions(dataset=[ref], data_dir=source.data_dir))
-    except ShardctlError as error:
-        raise DatasetError(
-            f"{error}; say where the plan's dataset is with --dataset REF"
-        ) from error
 
 
 def _log(dataset: "Dataset", spec: str | None, path: str) -> "Int64s":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardctl.cli.output import say
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.cli.options import DatasetOptions
     from shardctl.core.dataset import Dataset
+    from shardctl.core.resume_plan import ResumePlan
 
 
 def chosen_dataset(options: DatasetOptions) -> Dataset:
@@ -23,3 +26,14 @@ def chosen_dataset(options: DatasetOptions) -> Dataset:
     if chosen.note is not None:
         say(chosen.note)
     return chosen.dataset
+
+
+def dataset_of_plan(plan: ResumePlan, options: DatasetOptions) -> Dataset:
+    """Return the dataset of the options, else the one a plan was made for, where it lay."""
+    if options.dataset:
+        return chosen_dataset(options)
+    ref = plan.dataset.data_dir or plan.dataset.title
+    try:
+        return chosen_dataset(replace(options, dataset=[ref]))
+    except UsageError as error:
+        raise UsageError(f"{error}; say where the plan's dataset is with --dataset REF") from error

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shardctl.core.example_codes import ExampleCodes
 from shardctl.core.quoting import printable
 from shardctl.core.read_table import Int64s
@@ -79,7 +81,7 @@ def difference(found: Found | None, codes: ExampleCodes, window: Window) -> Firs
             name = printable(found.unknown(code), 1000)
             return name, name
         has_files = any(split.files for split in codes.dataset.splits)
-        return codes.ids([code])[0], codes.tfds_ids([code])[0] if has_files else None
+        return codes.ids(np.array([code]))[0], codes.tfds_ids([code])[0] if has_files else None
 
     expected, expected_tfds_id = names(parting.expected)
     seen, seen_tfds_id = names(parting.found)

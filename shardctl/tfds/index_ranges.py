@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from shardctl.core.dataset import Dataset
+from shardctl.core.example_codes import ExampleCodes
 from shardctl.core.host_rows import sorted_table
 from shardctl.core.instruction_columns import InstructionColumns
-from shardctl.core.order import Order
 from shardctl.core.read_settings import ReadSettings
 from shardctl.core.read_table import Int64s, ReadTable
 from shardctl.core.resume_plan import ResumePlan
 from shardctl.core.subsplit import resolve_subsplit
 from shardctl.planning.resume_check import table_of
+from shardctl.planning.simulate import plan_order
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.pipeline import _behind_reader
 from shardctl.tfds.reading import Reading
@@ -28,17 +30,17 @@ class IndexRanges:
     file adapter; TFDS need not be installed.
     """
 
-    order: Order
+    dataset: Dataset
+    codes: ExampleCodes
     spec: str
 
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
         tf = tensorflow()
-        order = self.order
+        order = plan_order(self.dataset, self.spec, settings).order
         tf.random.set_seed(settings.global_seed)
-        table = sorted_table(
-            order.dataset, resolve_subsplit(self.spec, order.dataset).ranges, settings
-        )
+        ranges = resolve_subsplit(self.spec, self.dataset).ranges
+        table = sorted_table(self.dataset, ranges, settings)
         rows = tf.data.Dataset.from_tensor_slices(self._columns(table))
         by_files = settings.host is not None and settings.host_by == "files"
         if settings.host is not None and by_files:
@@ -51,7 +53,7 @@ class IndexRanges:
             )
         if settings.repeat_files:
             rows = rows.repeat()
-        read = _interleaved(rows, settings, ordered=order.dataset.ordered)
+        read = _interleaved(rows, settings, ordered=self.dataset.ordered)
         if not by_files and not settings.repeat_files:
             read = read.apply(tf.data.experimental.assert_cardinality(table.num_examples))
         return Reading(elements=_behind_reader(read, settings, order), codes_of=_codes)
@@ -59,13 +61,13 @@ class IndexRanges:
     def planned(self, plan: ResumePlan, columns: InstructionColumns | None = None) -> Reading:
         """Return what a fresh reader makes of the instructions of a plan, or of a part of them."""
         columns = plan.instructions if columns is None else columns
-        table = table_of(columns, self.order.dataset)
+        table = table_of(columns, self.dataset)
         rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
-        ordered = self.order.dataset.ordered
+        ordered = self.dataset.ordered
         return Reading(elements=_interleaved(rows, plan.settings, ordered=ordered), codes_of=_codes)
 
     def _columns(self, table: ReadTable) -> tuple[Int64s, Int64s]:
-        first = table.first + self.order.codes.bases[table.split]
+        first = table.first + self.codes.bases[table.split]
         return first, first + table.take
 
 

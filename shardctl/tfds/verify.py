@@ -194,4 +194,4 @@ class _Check:
 
     @cached_property
     def _ranges(self) -> IndexRanges:
-        return IndexRanges(order=self.order, spec=self.spec)
+        return IndexRanges(dataset=self.order.dataset, codes=self.order.codes, spec=self.spec)

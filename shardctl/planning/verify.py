@@ -1,0 +1,254 @@
+"""Does the real thing read what is predicted? Which positions are held against it, and how.
+
+Running TensorFlow is not done here: the streams that it hands out come as iterators of codes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shardctl.core.dataset import Dataset
+from shardctl.core.example_codes import ExampleCodes
+from shardctl.core.read_table import Int64s
+from shardctl.core.settings_document import SettingsDocument
+from shardctl.errors import UsageError
+
+Source = Literal["files", "index ranges"]
+
+Take = int | Literal["all"] | None
+
+# Examples that are read where nothing else is asked for: a million index ranges take seconds.
+BUDGETS: dict[Source, int] = {"files": 100_000, "index ranges": 2_000_000}
+NUM_WINDOWS = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Window:
+    """Positions [start, stop) that are compared, and what was read for it.
+
+    `host` is the new host, as `0/6`, where a plan deals the rest to other hosts; positions then
+    count what that host reads.
+    """
+
+    start: int
+    stop: int
+    read: Source
+    host: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FirstDifference:
+    """Where the real order leaves the predicted one; None stands for the end of either.
+
+    An id that is found is a tfds_id where the metadata knows no such example. `reason` is what
+    TensorFlow said where it could not go on.
+    """
+
+    position: int
+    expected: int | str | None
+    found: int | str | None
+    expected_tfds_id: str | None = None
+    found_tfds_id: str | None = None
+    read: Source = "files"
+    host: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileMismatch:
+    """A file that holds another number of examples than the metadata says.
+
+    `found` is None where the file is not there or cannot be read; `reason` says what is wrong.
+    """
+
+    filename: str
+    expected: int
+    found: int | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What came out of reading: nothing that differs, or the first example that does.
+
+    read: what the order was read from; where it is "files", further windows may lie on index
+        ranges, which reach positions that would take long to read to.
+    num_files: files whose examples were counted; `files` are those that hold another number.
+    notes: what was done instead of something else, and why.
+    """
+
+    dataset: Dataset
+    spec: str
+    pipeline: SettingsDocument
+    num_examples: int
+    read: Source
+    windows: tuple[Window, ...]
+    first_difference: FirstDifference | None
+    num_files: int
+    files: tuple[FileMismatch, ...]
+    versions: dict[str, str | None]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    plan: str | None = None
+
+    @property
+    def num_checked(self) -> int:
+        """Number of positions compared, in all windows."""
+        return sum(window.stop - window.start for window in self.windows)
+
+    @property
+    def equal(self) -> bool:
+        """Whether every id was as predicted, and every file holds what the metadata says."""
+        return self.first_difference is None and not self.files
+
+
+def taken(take: Take, read: Source, num_examples: int) -> int:
+    """Return how many of the examples of an order are compared."""
+    if take == "all":
+        return num_examples
+    return min(BUDGETS[read] if take is None else take, num_examples)
+
+
+def spread_windows(
+    num_examples: int, take: int, *, epoch_size: int, reach: int | None = None
+) -> list[tuple[int, int]]:
+    """Return the positions [start, stop) of windows over an order, `take` of them in all.
+
+    One window where that is the whole order; else windows of one size from the start to the end,
+    evenly spaced, each within one epoch of `epoch_size`. `reach` is how far into its epoch a window
+    may begin, None for anywhere.
+
+    >>> spread_windows(100, 100, epoch_size=100)
+    [(0, 100)]
+    >>> spread_windows(100, 20, epoch_size=50)[:4]
+    [(0, 2), (10, 12), (21, 23), (32, 34)]
+    >>> spread_windows(10**9, 20, epoch_size=10**9, reach=90)[-1]
+    (90, 92)
+    """
+    if take >= num_examples:
+        return [(0, num_examples)] if num_examples else []
+    count = min(NUM_WINDOWS, take)
+    if not count:
+        return []
+    sizes = [take * (i + 1) // count - take * i // count for i in range(count)]
+    found: list[tuple[int, int]] = []
+    for index, size in enumerate(sizes):
+        start = (num_examples - size) * index // max(count - 1, 1)
+        epoch, inside = divmod(start, epoch_size)
+        end = min(epoch_size, num_examples - epoch * epoch_size)
+        if reach is not None and inside > reach:
+            inside = reach * (index + 1) // count
+        inside = min(inside, max(end - size, 0))
+        start = max(epoch * epoch_size + inside, found[-1][1] if found else 0)
+        stop = min(start + size, epoch * epoch_size + end)
+        if start < stop:
+            found.append((start, stop))
+    return found
+
+
+def cut_at_epochs(start: int, stop: int, epoch_size: int) -> Iterator[tuple[int, int]]:
+    """Yield positions [start, stop) in pieces that lie in one epoch each.
+
+    >>> list(cut_at_epochs(3, 21, 10))
+    [(3, 10), (10, 20), (20, 21)]
+    """
+    while start < stop:
+        end = min(stop, (start // epoch_size + 1) * epoch_size)
+        yield start, end
+        start = end
+
+
+class FoundNames:
+    """The names that a real reader gives examples, as codes; names nobody knows are below 0."""
+
+    def __init__(self, codes: ExampleCodes) -> None:
+        self._codes = codes
+        self._unknown: list[str] = []
+
+    def codes_of(self, names: Iterable[bytes]) -> Int64s:
+        """Return the codes of tfds_ids, int64[n]."""
+        return np.array([self._code(name) for name in names], np.int64)
+
+    def unknown(self, code: int) -> str:
+        """Return the name that a code below 0 stands for."""
+        return self._unknown[-code - 1]
+
+    def _code(self, name: bytes) -> int:
+        text = name.decode("utf-8", "surrogateescape")
+        try:
+            return self._codes.parse_tfds_id(text)
+        except UsageError:
+            self._unknown.append(text)
+            return -len(self._unknown)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parting:
+    """Where two streams part, counted from their start, and the codes there, None at an end."""
+
+    offset: int
+    expected: int | None
+    found: int | None
+
+
+def first_parting(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Parting | None:
+    """Return where two streams of codes part, however each is cut into pieces.
+
+    >>> first_parting([np.array([4, 5])], [np.array([4]), np.array([6, 5])])
+    Parting(offset=1, expected=5, found=6)
+    >>> first_parting([np.array([4])], [np.array([4, 5])])
+    Parting(offset=1, expected=None, found=5)
+    """
+    ones, twos = _nonempty(expected), _nonempty(found)
+    offset = 0
+    left, right = next(ones, None), next(twos, None)
+    while left is not None and right is not None:
+        common = min(len(left), len(right))
+        apart = np.flatnonzero(left[:common] != right[:common])
+        if apart.size:
+            at = int(apart[0])
+            return Parting(offset=offset + at, expected=int(left[at]), found=int(right[at]))
+        offset += common
+        left = left[common:] if len(left) > common else next(ones, None)
+        right = right[common:] if len(right) > common else next(twos, None)
+    if left is None and right is None:
+        return None
+    return Parting(
+        offset=offset,
+        expected=None if left is None else int(left[0]),
+        found=None if right is None else int(right[0]),
+    )
+
+
+def _nonempty(pieces: Iterable[Int64s]) -> Iterator[Int64s]:
+    return (piece for piece in pieces if len(piece))
+
+
+def first_uncounted(
+    expected: Iterable[Int64s], found: Iterable[Int64s], *, all_of_them: bool
+) -> Parting | None:
+    """Return where the second stream hands out something that is not left of the first.
+
+    For plans that promise every example once and no order. At the end the first of those that did
+    not come is expected, if `all_of_them` have to.
+
+    >>> once = [np.array([4, 5, 6])]
+    >>> first_uncounted(once, [np.array([5]), np.array([6, 4])], all_of_them=True)
+    >>> first_uncounted(once, [np.array([5, 5, 4])], all_of_them=True)
+    Parting(offset=1, expected=None, found=5)
+    """
+    left = Counter(code for piece in expected for code in piece.tolist())
+    offset = 0
+    for piece in found:
+        for code in piece.tolist():
+            if not left[code]:
+                return Parting(offset=offset, expected=None, found=code)
+            left[code] -= 1
+            offset += 1
+    rest = min(left.elements(), default=None) if all_of_them else None
+    return None if rest is None else Parting(offset=offset, expected=rest, found=None)

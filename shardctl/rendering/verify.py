@@ -1,0 +1,123 @@
+"""What the real thing read, beside what was predicted: as text, document and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from shardctl.planning.verify import FirstDifference, Verification
+from shardctl.rendering.documents import Document, head, to_csv
+from shardctl.rendering.order_records import settings_words
+from shardctl.rendering.quantities import counted
+from shardctl.rendering.screen import Screen
+from shardctl.rendering.tables import Column, elided, paragraph, table
+
+_MAX_FILES = 20  # files that a table names
+_DIFFERENCE = (
+    Column(heading="", align="left"),
+    Column(heading="id"),
+    Column(heading="tfds_id", align="left"),
+)
+_FILES = (
+    Column(heading="file", align="left"),
+    Column(heading="metadata"),
+    Column(heading="file holds"),
+    Column(heading="problem", align="left"),
+)
+
+
+def verify_text(verification: Verification, screen: Screen) -> Iterator[str]:
+    """Yield the pipeline, whether it reads as predicted, and what does not."""
+    words = settings_words(verification.pipeline)
+    yield paragraph(
+        f"{verification.spec} of {verification.dataset.title}: {words}", screen, style="bold"
+    )
+    yield paragraph(_order_line(verification), screen)
+    first = verification.first_difference
+    if first is not None:
+        yield table(_DIFFERENCE, _sides(first), screen)
+        if first.reason is not None:
+            yield paragraph(f"TensorFlow says: {first.reason}", screen)
+    if verification.num_files:
+        yield paragraph(_files_line(verification), screen)
+    if verification.files:
+        rows = [
+            (
+                file.filename,
+                f"{file.expected:,}",
+                "-" if file.found is None else f"{file.found:,}",
+                file.reason or "",
+            )
+            for file in verification.files
+        ]
+        yield table(_FILES, elided(rows, None if screen.width is None else _MAX_FILES), screen)
+    for note in verification.notes:
+        yield paragraph(f"note: {note}", screen)
+
+
+def _order_line(verification: Verification) -> str:
+    versions = verification.versions
+    reader = f"TensorFlow {versions['tensorflow']}"
+    if verification.read == "files":
+        reader = f"TFDS {versions['tensorflow_datasets']} and {reader}"
+    first = verification.first_difference
+    if first is not None:
+        on_host = "" if first.host is None else f" of host {first.host}"
+        where = f"position {first.position:,}{on_host}"
+        return f"differs at {where}, read from {first.read} by {reader}"
+    num_read = sum(w.stop - w.start for w in verification.windows if w.read == verification.read)
+    others = verification.num_checked - num_read
+    line = f"as predicted: {num_read:,} of {counted(verification.num_examples, 'example')}"
+    windows = [window for window in verification.windows if window.read == verification.read]
+    if len(windows) > 1:
+        line += f", in {len(windows)} windows"
+    line += f", read from {verification.read} by {reader}"
+    return f"{line}; and {others:,} from the start over index ranges" if others else line
+
+
+def _files_line(verification: Verification) -> str:
+    num_wrong = len(verification.files)
+    if not num_wrong:
+        verb = "holds" if verification.num_files == 1 else "hold"
+        return f"{counted(verification.num_files, 'file')} {verb} what the metadata says"
+    return f"{num_wrong:,} of {counted(verification.num_files, 'file')} not as the metadata says:"
+
+
+def _sides(first: FirstDifference) -> Iterator[tuple[str, str, str]]:
+    yield "expected", _id(first.expected), first.expected_tfds_id or ""
+    yield "found", _id(first.found), first.found_tfds_id or ""
+
+
+def _id(value: int | str | None) -> str:
+    return "(end)" if value is None else str(value)
+
+
+def verify_document(verification: Verification) -> Document:
+    """Return the answer as a document; `found` is null where the pipeline ended or gave up."""
+    first = verification.first_difference
+    return {
+        **head("verify", verification.dataset),
+        "spec": verification.spec,
+        "plan": verification.plan,
+        "pipeline": verification.pipeline,
+        "num_examples": verification.num_examples,
+        "read": verification.read,
+        "checked": [asdict(window) for window in verification.windows],
+        "num_checked": verification.num_checked,
+        "equal": verification.equal,
+        "first_difference": None if first is None else asdict(first),
+        "num_files": verification.num_files,
+        "files": [asdict(file) for file in verification.files],
+        **verification.versions,
+        "notes": list(verification.notes),
+    }
+
+
+def verify_csv(verification: Verification) -> Iterator[str]:
+    """Yield what differs, a row each: the position of the order, then the files."""
+    first = verification.first_difference
+    rows: list[tuple[object, ...]] = []
+    if first is not None:
+        rows.append(("order", first.position, first.expected, first.found, first.reason))
+    rows += [("file", f.filename, f.expected, f.found, f.reason) for f in verification.files]
+    return to_csv(("kind", "where", "expected", "found", "reason"), rows)
