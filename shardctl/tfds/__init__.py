@@ -3,9 +3,24 @@
 Importing this loads neither TensorFlow nor TFDS; the calls do.
 """
 
+from shardctl.core.hosts import Host
+from shardctl.core.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.keras import keras_epochs
 from shardctl.tfds.pipeline import pipeline
+from shardctl.tfds.position import Position
 from shardctl.tfds.read_config import read_config
 from shardctl.tfds.resume import exact_order, resume, resume_epochs
 
-__all__ = ["dataset_of", "exact_order", "pipeline", "read_config", "resume", "resume_epochs"]
+__all__ = [
+    "Host",
+    "Position",
+    "ReadSettings",
+    "dataset_of",
+    "exact_order",
+    "keras_epochs",
+    "pipeline",
+    "read_config",
+    "resume",
+    "resume_epochs",
+]

@@ -22,8 +22,9 @@ def replayed(rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop
     """Return the dataset that a shuffle of `rest` hands out from where its buffer stood.
 
     `held` yields (record, code), the records that the buffer held, or is None; `held_codes`
-    (int64[p]) are their codes in the order in which they were read. `rest` yields the records read after them.
-    Outputs [state.emitted, stop) are handed out. A record is a string scalar or a tuple of them.
+    (int64[p]) are their codes in the order in which they were read. `rest` yields the records that
+    were to be read next. Outputs [state.emitted, stop) are handed out. A record is a string scalar
+    or a tuple of them.
 
     Memory: the records of the buffer, and a few pieces of PIECE_SIZE. Every iteration begins anew.
     """

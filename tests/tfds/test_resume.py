@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 import shardctl.tfds
 from shardctl.core.hosts import Host
 from shardctl.core.order import Order
 from shardctl.core.read_settings import ReadSettings
+from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.resume import resume
 from shardctl.planning.resume_hosts import resume_on_hosts
 from shardctl.planning.resume_seen import resume_unseen
 from tests.core.order_cases import changed, elements
 from tests.core.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+    SPLITS,
     Case,
-    Toy,
     Toys,
     toys,
 )
@@ -33,6 +35,7 @@ from tests.planning.test_resume_tfds import (
 )
 from tests.strategies import NUM_FUZZ, Recorder, count_cases
 from tests.tfds.test_pipeline import as_line
+from tests.tfds_datasets import build_dataset
 
 
 def lines_of(dataset: Any) -> list[str]:
@@ -96,18 +99,13 @@ def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  
 
 
 def counted(
-    check: Callable[..., int],
-    toys: Toys,
-    buffered: bool,
-    num_cases: int,
-    *,
-    fuzz: bool = False,  # noqa: F811
+    check: Callable[[Case, list[int]], int], buffered: bool, num_cases: int, *, fuzz: bool = False
 ) -> int:
     num_stops = 0
 
     def one(drawn: tuple[Case, list[int]]) -> None:
         nonlocal num_stops
-        num_stops += check(toys, *drawn)
+        num_stops += check(*drawn)
 
     count_cases(stops(buffered=buffered), one, num_cases, fuzz=fuzz)
     return num_stops
@@ -119,16 +117,93 @@ def test_it_goes_on_as_the_uninterrupted_pipeline(
     buffered: bool,
     record_property: Recorder,
 ) -> None:
-    record_property("cases", counted(check_exact, toys, buffered, 20))
+    record_property("cases", counted(partial(check_exact, toys), buffered, 20))
 
 
 def test_exactly_once_reads_all_that_is_left(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    record_property("cases", counted(check_exactly_once, toys, True, 8))
+    record_property("cases", counted(partial(check_exactly_once, toys), True, 8))
 
 
 @pytest.mark.fuzz
 def test_datasets_that_go_on_fuzzed(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    num_stops = counted(check_exact, toys, False, NUM_FUZZ // 8, fuzz=True)
-    num_stops += counted(check_exact, toys, True, NUM_FUZZ // 4, fuzz=True)
-    num_stops += counted(check_exactly_once, toys, True, NUM_FUZZ // 8, fuzz=True)
+    num_stops = counted(partial(check_exact, toys), False, NUM_FUZZ // 8, fuzz=True)
+    num_stops += counted(partial(check_exact, toys), True, NUM_FUZZ // 4, fuzz=True)
+    num_stops += counted(partial(check_exactly_once, toys), True, NUM_FUZZ // 8, fuzz=True)
     record_property("cases", num_stops)
+
+
+SETTINGS = ReadSettings(
+    cycle=3, block=2, shuffle_seed=5, buffer=9, buffer_seed=1, epochs=3, batch=4
+)
+
+
+@pytest.mark.parametrize(("host_by", "consumed"), [("even", [40, 31, 33]), ("files", [24, 9, 60])])
+def test_other_hosts_read_what_is_left_and_then_whole_epochs(
+    toys: Toys,  # noqa: F811
+    host_by: Any,
+    consumed: list[int],
+) -> None:
+    toy = toys["plain"]
+    settings = changed(SETTINGS, host_by=host_by, batch=None)
+    read: list[str] = []
+    for index, count in enumerate(consumed):
+        own = changed(settings, host=Host(index=index, count=3))
+        found = stopped(toy, Case(toy="plain", spec="train", settings=own), 0)
+        assert found is not None
+        read += found[1][:count]
+    plan = resume_on_hosts(toy.dataset, "train", settings, hosts=3, to_hosts=2, consumed=consumed)
+    for host in range(2):
+        dataset = shardctl.tfds.resume(
+            toy.builder, plan, host=host, transform=as_line, add_tfds_id=True
+        )
+        lines = lines_of(dataset)
+        own = changed(settings, host=Host(index=host, count=2))
+        found = stopped(toy, Case(toy="plain", spec="train", settings=own), 0)
+        assert found is not None
+        last = found[0].epoch_size
+        assert lines[-last:] == found[1][2 * last :]
+        read += lines
+    assert len(read) == 3 * 75
+    assert set(Counter(read).values()) == {3}
+
+
+def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    seen = [*range(0, 75, 2), 3, 3]
+    plan = resume_unseen(toy.dataset, "train", SETTINGS, seen=seen, to_hosts=2)
+    found = []
+    for host in range(2):
+        dataset = shardctl.tfds.resume(toy.builder, plan, host=host)
+        found += elements(dataset.unbatch(), lambda example: int(example["id"]))
+    assert sorted(found) == [i for i in range(75) if i % 2 and i != 3]
+
+
+def test_a_host_is_chosen_where_there_are_several_and_only_there(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    one = resume(toy.dataset, "train", consumed=3)
+    two = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=2, consumed=[3])
+    with pytest.raises(UsageError, match="leave host out"):
+        shardctl.tfds.resume(toy.builder, one, host=0)
+    for host in (None, 2, -1):
+        with pytest.raises(UsageError, match="deals to 2 hosts; choose one of 0 to 1"):
+            shardctl.tfds.resume(toy.builder, two, host=host)
+
+
+def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    whole = list(shardctl.tfds.pipeline(toy.builder, "train", SETTINGS).as_numpy_iterator())
+    rest = shardctl.tfds.exact_order(toy.builder, "train", SETTINGS, consumed=4 * 25)
+    assert [batch["id"].tolist() for batch in rest.as_numpy_iterator()] == [
+        batch["id"].tolist() for batch in whole[25:]
+    ]
+    assert int(rest.cardinality()) == len(whole) - 25
+
+
+def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+    import tensorflow_datasets as tfds
+
+    plan = resume(toys["plain"].dataset, "train", consumed=3)
+    folder = build_dataset(tmp_path, splits={**SPLITS, "train": [3, 0, 5, 17, 16, 2, 33]})
+    builder = tfds.builder_from_directory(folder)
+    with pytest.raises(DatasetError, match="train had 75 examples in 7 shards, now 76 in 7"):
+        shardctl.tfds.resume(builder, plan)
