@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli import completion
-from shardctl.cli.lint_options import LintOptions, path_for_annotations, usage_of
+from shardctl.cli.lint_options import LintOptions, path_from_repository, usage_of
 from shardctl.cli.options import DatasetOptions, OutputOptions
 from shardctl.cli.order_options import OrderOptions
 from shardctl.cli.output import check_format, screen, write
@@ -78,7 +78,7 @@ def lint(
         select=arguments.get("select", ()),
         ignore=arguments.get("ignore", ()),
     )
-    settled = _settled(config, reading, using, specs)
+    settled = _settled(config, reading, using, specs, for_people=out.format == "table")
     if out.format == "table":
         text = rendering.lint_text(found, settled, screen(out.output))
     elif out.format == "csv":
@@ -104,8 +104,13 @@ def _settled(
     reading: OrderOptions,
     using: LintOptions,
     specs: list[str] | None,
+    *,
+    for_people: bool,
 ) -> "Settled":
-    """Return where the settings of shardctl.yaml stand that nothing here replaces."""
+    """Return where the settings of shardctl.yaml stand that nothing here replaces.
+
+    People open a file from here, annotations name it from the root of its repository.
+    """
     from shardctl.readers.config_lines import setting_lines
     from shardctl.rendering.lint import Settled
 
@@ -117,16 +122,9 @@ def _settled(
     given |= {"specs", "eval"} if specs or using.evaluated else set()
     lines = setting_lines(config.path)
     return Settled(
-        file=path_for_annotations(config.path, _repository(config.folder)),
+        file=os.path.relpath(config.path) if for_people else path_from_repository(config.path),
         lines={name: line for name, line in lines.items() if name not in given},
     )
-
-
-def _repository(folder: Path) -> Path | None:
-    for candidate in (folder, *folder.parents):
-        if (candidate / ".git").exists():
-            return candidate
-    return None
 
 
 def _write_rules(rules: "Sequence[Rule]", out: OutputOptions, *, story: bool) -> None:

@@ -22,7 +22,7 @@ from shardctl.planning.lint_rules.rule import Found, Story, rule
         "with a buffer at least as large as the list; 0/1,894 passes differed.",
         fix="Give each host its own seed, as in shuffle_seed = seed + host. (Never with ds.shard, "
         "where all hosts have to share one order.)",
-        example="shardctl lint --hosts 8 --shuffle-seed 1 -d imagenet2012",
+        example="shardctl lint --hosts 8 --host-by files --shuffle-seed 1 -d imagenet2012",
     ),
 )
 def same_permutation(pipeline: Pipeline) -> Iterator[Found]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from shardctl.core.dataset import Dataset
 from shardctl.core.file_instruction import SplitRange
 
 Stretch = tuple[int, int]  # [start, stop)
@@ -60,6 +61,48 @@ def _shared(left: Sequence[Stretch], right: Sequence[Stretch]) -> list[Stretch]:
         else:
             j += 1
     return shared
+
+
+def without(left: IdSets, right: IdSets) -> IdSets:
+    """Return the ids in `left` that are not in `right`, splits without any left out.
+
+    >>> without({"train": [(0, 9)]}, {"train": [(4, 6)], "test": [(0, 1)]})
+    {'train': [(0, 4), (6, 9)]}
+    """
+    rest = {name: _cut(stretches, right.get(name, [])) for name, stretches in left.items()}
+    return {name: stretches for name, stretches in rest.items() if stretches}
+
+
+def _cut(stretches: Sequence[Stretch], holes: Sequence[Stretch]) -> list[Stretch]:
+    pieces = []
+    for start, stop in stretches:
+        begin = start
+        for hole_start, hole_stop in holes:
+            if hole_stop <= begin or stop <= hole_start:
+                continue
+            if begin < hole_start:
+                pieces.append((begin, hole_start))
+            begin = hole_stop
+        if begin < stop:
+            pieces.append((begin, stop))
+    return pieces
+
+
+def as_spec(sets: IdSets, dataset: Dataset) -> str:
+    """Return a spec that selects the ids.
+
+    >>> from shardctl.core.dataset import Split
+    >>> toy = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(9,)),))
+    >>> as_spec({"train": [(0, 4), (6, 9)]}, toy)
+    'train[:4]+train[6:]'
+    """
+    parts = []
+    for name, stretches in sets.items():
+        total = dataset.split(name).num_examples
+        for start, stop in stretches:
+            bounds = f"[{start or ''}:{'' if stop == total else stop}]"
+            parts.append(name if bounds == "[:]" else f"{name}{bounds}")
+    return "+".join(parts)
 
 
 def num_ids(sets: IdSets) -> int:

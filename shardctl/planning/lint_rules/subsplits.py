@@ -6,11 +6,19 @@ import itertools
 from collections.abc import Iterator
 
 from shardctl.core.subsplit import resolve_subsplit
-from shardctl.planning.lint_rules.id_sets import IdSets, id_sets, in_both, num_ids
+from shardctl.planning.lint_rules.id_sets import (
+    IdSets,
+    as_spec,
+    id_sets,
+    in_both,
+    num_ids,
+    without,
+)
 from shardctl.planning.lint_rules.pipeline import Pipeline, Read
 from shardctl.planning.lint_rules.rule import Found, Story, rule
 
 _SMALL_GAP = 100  # a gap of at most a hundredth of a split is a slip, a larger one a choice
+_MOST_PLUSES = 2  # a longer spec helps nobody
 _SPECS = ("specs", "eval")
 
 
@@ -37,9 +45,12 @@ def leak(pipeline: Pipeline) -> Iterator[Found]:
     for trained, evaluated in itertools.product(pipeline.trained, pipeline.evaluated):
         shared = in_both(id_sets(trained.resolved.ranges), id_sets(evaluated.resolved.ranges))
         if shared:
+            rest = _rest(pipeline, trained, evaluated)
             yield Found(
                 why=f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
-                fix=_end_where(trained, evaluated),
+                fix="specs that share nothing, as [:60%] and [60%:]"
+                if rest is None
+                else f"train on {rest}",
                 specs=(trained.spec, evaluated.spec),
                 settings=_SPECS,
             )
@@ -68,9 +79,12 @@ def overlap(pipeline: Pipeline) -> Iterator[Found]:
     for one, other in pairs:
         shared = in_both(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
         if shared:
+            rest = _rest(pipeline, one, other)
             yield Found(
                 why=f"{one.spec} and {other.spec} share {_some(shared)}",
-                fix=_end_where(one, other),
+                fix="specs that share nothing, as [:60%] and [60%:]"
+                if rest is None
+                else f"{rest} in place of {one.spec}",
                 specs=(one.spec, other.spec),
                 settings=_SPECS,
             )
@@ -86,15 +100,11 @@ def _some(shared: IdSets) -> str:
     return f"{count:,} example{'' if count == 1 else 's'} ({ids} of {name}{rest})"
 
 
-def _end_where(one: Read, other: Read) -> str:
-    if len(one.resolved.ranges) == len(other.resolved.ranges) == 1:
-        first, second = sorted(
-            (one.resolved.ranges[0], other.resolved.ranges[0]), key=lambda piece: piece.start
-        )
-        if first.start < second.start and first.stop <= second.stop:
-            name, start = first.split.name, "" if not first.start else first.start
-            return f"end the first at {name}[{start}:{second.start}], where the other begins"
-    return "specs that share nothing, as in [:60%] and [60%:]"
+def _rest(pipeline: Pipeline, one: Read, other: Read) -> str | None:
+    """Return a spec of what the one reads and the other does not, None where it is long."""
+    rest = without(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
+    spec = as_spec(rest, pipeline.dataset)
+    return spec if spec and spec.count("+") <= _MOST_PLUSES else None
 
 
 @rule(

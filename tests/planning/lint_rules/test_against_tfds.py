@@ -112,9 +112,7 @@ def test_the_cache_is_where_tfds_puts_it(
             "reshuffle": reshuffle,
             "repeat_files": True,
         }
-        assert bool(found(folder, "SC023", spec, usage, repeat_files=True, **settings)) == caches, (
-            case
-        )
+        assert bool(found(folder, "SC023", spec, usage, **settings)) == caches, case
 
     specs = st.sampled_from(["train", "one", "train[:1shard]", "train[:2]", "train[2:5]"])
     cases = st.tuples(specs, st.booleans(), flags, st.booleans())

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from shardctl.core.dataset import Dataset, Split
 from shardctl.core.file_instruction import SplitRange
 from shardctl.core.read_settings import ReadSettings
+from shardctl.core.subsplit import resolve_subsplit
 from shardctl.planning.lint import Finding, lint
-from shardctl.planning.lint_rules.id_sets import id_sets, in_both, num_ids
+from shardctl.planning.lint_rules.id_sets import as_spec, id_sets, in_both, num_ids, without
 from shardctl.planning.lint_rules.pipeline import Usage, num_file_instructions
 from tests.strategies import NUM_FUZZ, Recorder, count_cases
 
@@ -135,6 +136,7 @@ ranges = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.intege
 
 def test_sets_of_ids_are_sets(record_property: Recorder) -> None:
     splits = {name: Split(name=name, shard_lengths=(7, 0, 13, 10)) for name in "ab"}
+    toy = Dataset(name="toy", splits=tuple(splits.values()))
 
     def pieces(drawn: list[tuple[str, int, int]]) -> list[SplitRange]:
         return [
@@ -151,6 +153,10 @@ def test_sets_of_ids_are_sets(record_property: Recorder) -> None:
         assert listed == ids(case[0]) & ids(case[1])
         assert num_ids(both) == len(listed)
         assert num_ids(left) == len(ids(case[0]))
+        rest = as_spec(without(left, right), toy)
+        parts = resolve_subsplit(rest, toy).ranges if rest else ()
+        found = [(piece.split.name, i) for piece in parts for i in range(piece.start, piece.stop)]
+        assert sorted(found) == sorted(ids(case[0]) - ids(case[1]))
         bounds = ((0, 7), (7, 20), (20, 30))
         touched = sum(
             any(start <= i < stop for i in range(p.start, p.stop))

@@ -1,0 +1,154 @@
+"""Findings as people, programs and GitHub read them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from shardctl.planning.lint import Lint
+from shardctl.planning.lint_rules import RULES
+from shardctl.rendering import lint as rendering
+from shardctl.rendering.documents import to_csv, to_json, to_yaml
+from shardctl.rendering.github import annotation
+from shardctl.rendering.screen import PLAIN, Screen
+from tests.planning.lint_rules.cases import CASES, case
+from tests.strategies import Recorder, count_cases
+
+SETTLED = rendering.Settled(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})
+README = Path(__file__).parents[2] / "README.md"
+
+
+def found() -> Lint:
+    return case("train[:60%]", evaluated=("train[50%:]",), epochs=2).lint()
+
+
+def test_people_read_what_it_is_why_it_bites_and_what_helps() -> None:
+    assert "".join(rendering.lint_text(found(), SETTLED, PLAIN)) == (
+        "train[:60%], train[50%:] (evaluation) in toy: 1 error, 1 warning\n"
+        "\n"
+        "SC001 warning: several epochs in one order (a/shardctl.yaml:4)\n"
+        "  why: train[:60%]: the examples come in the same order in every epoch, since nothing "
+        "shuffles it\n"
+        "  fix: --shuffle-seed N, or --buffer N with --buffer-seed N\n"
+        "\n"
+        "SC041 error: evaluation examples that are trained on\n"
+        "  why: train[:60%] trains on 640 examples (ids 3200 to 3839 of train) that train[50%:] "
+        "evaluates on\n"
+        "  fix: train on train[:3200]\n"
+        "\n"
+        "`shardctl lint --explain SC001` tells the whole story.\n"
+    )
+
+
+def test_nothing_found_says_how_many_rules_looked() -> None:
+    text = "".join(rendering.lint_text(case().lint(), SETTLED, PLAIN))
+    assert text == f"train in toy: nothing found by {len(RULES)} rules\n"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_every_finding_and_every_story_fits_the_screen(width: int) -> None:
+    screen = Screen(width=width)
+    texts = ["".join(rendering.lint_text(fires.lint(), SETTLED, screen)) for _, fires, _ in CASES]
+    texts += ["".join(rendering.story_text(rule, screen)) for rule in RULES]
+    texts.append("".join(rendering.rules_table(RULES, screen)))
+    for text in texts:
+        assert max(map(len, text.splitlines())) <= width
+        assert text.endswith("\n")
+        assert not re.search(r" $", text, re.MULTILINE)
+
+
+def test_the_list_of_rules_fits_a_terminal_in_one_line_each() -> None:
+    lines = "".join(rendering.rules_table(RULES, Screen(width=80))).splitlines()
+    assert len(lines) == len(RULES) + 1
+
+
+def test_json_and_yaml_say_the_same() -> None:
+    document = rendering.lint_document(found(), SETTLED)
+    assert json.loads("".join(to_json(document))) == yaml.safe_load("".join(to_yaml(document)))
+    assert list(document)[:3] == ["format_version", "kind", "dataset"]
+    assert (document["format_version"], document["kind"]) == (1, "lint")
+    assert document["rules"] == [rule.code for rule in RULES]
+    assert [(f["code"], f["file"], f["line"]) for f in document["findings"]] == [
+        ("SC001", "a/shardctl.yaml", 4),
+        ("SC041", None, None),
+    ]
+    assert document["findings"][1]["specs"] == ["train[:60%]", "train[50%:]"]
+
+
+def test_csv_has_a_row_a_finding() -> None:
+    text = "".join(to_csv(rendering.CSV_HEADER, rendering.lint_rows(found(), SETTLED)))
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [row["code"] for row in rows] == ["SC001", "SC041"]
+    assert (rows[0]["file"], rows[0]["line"]) == ("a/shardctl.yaml", "4")
+    assert rows[1]["specs"] == "train[:60%] train[50%:]"
+
+
+def test_stories_are_in_the_document_of_the_rules() -> None:
+    document = rendering.rules_document(RULES)
+    assert list(document["rules"][0]) == [
+        "code", "name", "severity", "title", "happens", "source", "fix", "example",
+    ]  # fmt: skip
+    assert len(document["rules"]) == len(RULES)
+
+
+def as_github_reads(line: str) -> tuple[str, dict[str, str], str]:
+    """Return level, properties and message of a workflow command, as actions/runner parses it."""
+    assert line.startswith("::")
+    head, _, data = line[2:].rstrip("\n").partition("::")
+    level, _, listed = head.partition(" ")
+    pairs = [item.partition("=") for item in listed.split(",")]
+
+    def plain(text: str, *, prop: bool) -> str:
+        for code, char in [("%3A", ":"), ("%2C", ",")] if prop else []:
+            text = text.replace(code, char)
+        for code, char in (("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
+            text = text.replace(code, char)
+        return text
+
+    return level, {k: plain(v, prop=True) for k, _, v in pairs}, plain(data, prop=False)
+
+
+def test_github_gets_an_annotation_at_the_line_of_the_setting() -> None:
+    lines = list(rendering.lint_annotations(found(), SETTLED))
+    assert lines[0] == (
+        "::warning file=a/shardctl.yaml,line=4,title=SC001::several epochs in one order: "
+        "train[:60%25]: the examples come in the same order in every epoch, since nothing shuffles "
+        "it%0Afix: --shuffle-seed N, or --buffer N with --buffer-seed N\n"
+    )
+    level, properties, message = as_github_reads(lines[1])
+    assert (level, properties) == ("error", {"title": "SC041"})
+    assert message.splitlines()[1] == "fix: train on train[:3200]"
+
+
+def test_github_reads_back_any_text(record_property: Recorder) -> None:
+    def check(case: tuple[str, str, str, int]) -> None:
+        text, title, file, line = case
+        written = annotation("notice", text, title=title, file=file, line=line)
+        assert written.count("\n") == 1
+        level, properties, message = as_github_reads(written)
+        assert (level, message) == ("notice", text)
+        assert properties == {"file": file, "line": str(line), "title": title}
+
+    # The runner undoes the escapes one after the other, so a text with one in it is not kept.
+    texts = st.text(st.sampled_from("ab%:,=\n\r ;[]é"), max_size=12).filter(
+        lambda text: not re.search("%(0|2|3)", text)
+    )
+    record_property(
+        "cases", count_cases(st.tuples(texts, texts, texts, st.integers(1, 99)), check, 200)
+    )
+
+
+def codes_in_markdown() -> str:
+    """Return the table of the README, which this test holds to the rules."""
+    rows = [f"| `{rule.code}` | {rule.severity} | {rule.title} |\n" for rule in RULES]
+    return "| code | severity | finding |\n|---|---|---|\n" + "".join(rows)
+
+
+def test_the_readme_lists_every_code() -> None:
+    assert codes_in_markdown() in README.read_text(), f"put this there:\n{codes_in_markdown()}"
