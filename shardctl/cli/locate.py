@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.cli import completion
-from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.options import DatasetOptions, OutputOptions, SpecArgument
 from shardctl.cli.order_options import OrderOptions
-from shardctl.cli.output import check_format, say, screen, warn, write
+from shardctl.cli.output import say, warn
 from shardctl.cli.source import chosen_dataset
 from shardctl.errors import UsageError
 
@@ -25,14 +25,7 @@ def locate(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    spec: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SPEC]",
-            help="What is read, as TFDS writes it [default: train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
+    spec: SpecArgument = None,
     position: Annotated[
         list[str] | None,
         typer.Option("--position", metavar="P", help="The example at position P, from 0."),
@@ -58,28 +51,25 @@ def locate(
     """
     from shardctl.planning.locate import locate as locate_examples
     from shardctl.planning.simulate import plan_order
-    from shardctl.rendering import documents
     from shardctl.rendering import locate as rendering
 
-    check_format(out.format, "table", "json", "yaml", "csv")
+    check_answer(out)
     given: dict[Kind, list[str] | None]
     given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
-    queries = list(_queries(given, ctx.obj or ()))
-    if not queries:
+    if not any(given.values()):
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
+    queries = list(_queries(given, ctx.obj or ()))
     planned = plan_order(chosen_dataset(source), spec, reading.settings())
     warn(planned.warnings)
     located = locate_examples(planned.order, queries)
     warn(located.warnings)
-    if out.format == "table":
-        text = rendering.locate_table(located, planned.spec, screen(out.output))
-    elif out.format == "csv":
-        text = documents.to_csv(rendering.CSV_HEADER, rendering.locate_rows(located))
-    elif out.format == "json":
-        text = documents.to_json(rendering.locate_document(located))
-    else:
-        text = documents.to_yaml(rendering.locate_document(located))
-    write(text, out.output)
+    answer(
+        out,
+        table=lambda screen: rendering.locate_table(located, planned.spec, screen),
+        document=lambda: rendering.locate_document(located),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.locate_rows(located),
+    )
     if located.num_replayed:
         say(f"note: a shuffle buffer has no random access: {located.num_replayed:,} steps replayed")
 

@@ -33,6 +33,9 @@ class Order:
     (TFDS core/reader.py, _read_files). An example is named by a code (see `ExampleCodes`): its id
     where the spec reads one split. Nothing is read, and no array is as long as the order.
 
+    TFDS caches what is small, and a cache repeats its first pass; no order changes, since of files
+    that are shuffled anew it caches one at most (TFDS core/dataset_builder.py, _should_cache_ds).
+
     With `repeat_files` the files repeat for ever and an epoch is as many examples as they hold: of
     the stream without end, `epochs` times so many are the order.
 

@@ -66,6 +66,8 @@ def test_lists_come_from_stdin_where_they_stand(
     ran = shardctl("locate", *ORDER, "--position", "-", "--id", "-")
     assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
     assert "can be read once only" in ran.stderr
+    give(monkeypatch, b"")
+    assert shardctl("locate", *ORDER, "--id", "-").stdout.endswith("\nno matches\n")
 
 
 def test_what_simulate_writes_can_be_located(

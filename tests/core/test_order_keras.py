@@ -90,6 +90,7 @@ def read_by_tfds(folder: Path, settings: ReadSettings) -> Any:
         | {"buffer_seed": 8},
     ],
 )
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")  # its length is unknown
 def test_every_epoch_of_fit(folder: Path, settings: dict[str, Any]) -> None:
     read = ReadSettings(**settings)
     found = []
