@@ -15,7 +15,7 @@ from tests.tfds_datasets import build_dataset
 
 LAYOUTS = {
     "ordered.yaml": "name: o\nordered: true\nsplits: {train: {num_examples: 90, num_shards: 9}}\n",
-    "parquet.yaml": "name: p\nfile_format: parquet\nsplits: {train: {shard_lengths: [15, 15]}}\n",
+    "parquet.yaml": "name: p\nfile_format: parquet\nsplits: {train: {shard_lengths: [15, 9]}}\n",
 }
 
 
