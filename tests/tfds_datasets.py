@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,21 @@ def build_dataset(
     *,
     template: str | None = None,
     with_files: bool = True,
+    features: Any = None,
+    example: Callable[[int], Any] | None = None,
 ) -> Path:
     """Write a dataset under the data dir `root` and return its folder.
 
-    Each example is {"id": i}, i counting from 0 through the shards of its split. Shards may be
-    empty. `template` is a file name template of TFDS; without files only the metadata is written.
+    Each example is {"id": i}, i counting from 0 through the shards of its split, or `example(i)` of
+    `features`. Shards may be empty. `template` is a file name template of TFDS; without files only
+    the metadata is written.
     """
     from tensorflow_datasets.core import dataset_info, file_adapters, naming
     from tensorflow_datasets.core import splits as splits_lib
     from tensorflow_datasets.core.utils import version as version_lib
 
     splits = {"train": [3, 0, 5]} if splits is None else splits
+    serialized = _serialized if example is None else _serializing(features, example)
     folder = Path(root, *(part for part in (name, config, version) if part))
     folder.mkdir(parents=True, exist_ok=True)
     adapter = file_adapters.ADAPTER_FOR_FORMAT[file_adapters.FileFormat(file_format)]
@@ -46,7 +50,7 @@ def build_dataset(
         )
         num_bytes = first = 0
         for index, length in enumerate(lengths):
-            examples = [(i, _serialized(i)) for i in range(first, first + length)]
+            examples = [(i, serialized(i)) for i in range(first, first + length)]
             first += length
             num_bytes += sum(len(example) for _, example in examples)
             if with_files:
@@ -69,7 +73,7 @@ def build_dataset(
             module_name="toy",
             config_name=config,
         ),
-        features=_features(),
+        features=features or _features(),
         disable_shuffling=disable_shuffling,
         split_dict=splits_lib.SplitDict(infos),
     )
@@ -81,6 +85,13 @@ def build_dataset(
 def read_ids(dataset: Any) -> list[int]:
     """Return the ids of a tf.data.Dataset of examples, in the order they come."""
     return [int(example["id"]) for example in dataset.as_numpy_iterator()]
+
+
+def _serializing(features: Any, example: Callable[[int], Any]) -> Callable[[int], bytes]:
+    from tensorflow_datasets.core import example_serializer
+
+    serializer = example_serializer.ExampleSerializer(features.get_serialized_info())
+    return lambda i: serializer.serialize_example(features.encode_example(example(i)))
 
 
 @functools.cache
