@@ -37,17 +37,19 @@ def take_for_slice(pipeline: Pipeline) -> Iterator[Found]:
     if take is None:
         return
     for read in (*pipeline.trained, *pipeline.evaluated):
-        if take >= read.num_examples:
+        several = pipeline.num_hosts > 1
+        if take >= (pipeline.dealt(read).num_examples.max if several else read.num_examples):
             continue
         num_same = _num_in_slice(pipeline, read, take)
         if num_same == take:
             continue
-        known = (
-            "" if num_same is None else f": it has {num_same:,} of the slice's {take:,} examples"
-        )
+        known = f": it has {num_same:,} of the slice's {take:,} examples"
         yield Found(
-            why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec{known}",
-            fix=_slice(read, take),
+            why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec"
+            + ("" if num_same is None or several else known),
+            fix="a slice of the spec, which is then dealt to the hosts"
+            if several
+            else _slice(read, take),
             specs=(read.spec,),
             settings=("take",),
         )
