@@ -43,10 +43,11 @@ def take_for_slice(pipeline: Pipeline) -> Iterator[Found]:
         num_same = _num_in_slice(pipeline, read, take)
         if num_same == take:
             continue
-        known = f": it has {num_same:,} of the slice's {take:,} examples"
+        known = ""
+        if num_same is not None and not several:
+            known = f": it has {num_same:,} of the slice's {take:,} examples"
         yield Found(
-            why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec"
-            + ("" if num_same is None or several else known),
+            why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec{known}",
             fix="a slice of the spec, which is then dealt to the hosts"
             if several
             else _slice(read, take),
