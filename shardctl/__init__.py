@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from shardctl.planning.hosts import hosts
     from shardctl.planning.layout import layout
     from shardctl.planning.lint import lint
+    from shardctl.planning.lint_rules.pipeline import Usage
     from shardctl.planning.locate import Query, locate
+    from shardctl.planning.pinned_order import PinnedOrder
     from shardctl.planning.plan import plan
     from shardctl.planning.quality import quality
     from shardctl.planning.resume import resume
@@ -47,10 +49,12 @@ __all__ = [
     "FileInstruction",
     "Host",
     "Order",
+    "PinnedOrder",
     "Query",
     "ReadSettings",
     "ShardctlError",
     "Split",
+    "Usage",
     "diff",
     "evaluate",
     "hosts",
@@ -75,8 +79,10 @@ _HOMES = {
     "Host": "core.hosts",
     "Order": "core.order",
     "Query": "planning.locate",
+    "PinnedOrder": "planning.pinned_order",
     "ReadSettings": "core.read_settings",
     "Split": "core.dataset",
+    "Usage": "planning.lint_rules.pipeline",
     "diff": "planning.diff",
     "evaluate": "planning.eval",
     "hosts": "planning.hosts",
