@@ -85,7 +85,9 @@ def _files_line(verification: Verification) -> str:
 
 def _sides(first: FirstDifference) -> Iterator[tuple[str, str, str]]:
     yield "expected", _id(first.expected), first.expected_tfds_id or ""
-    yield "found", _id(first.found), first.found_tfds_id or ""
+    # What the metadata does not know has no id.
+    unknown = first.found is not None and first.found == first.found_tfds_id
+    yield "found", "(none)" if unknown else _id(first.found), first.found_tfds_id or ""
 
 
 def _id(value: int | str | None) -> str:

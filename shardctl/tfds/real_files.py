@@ -55,7 +55,7 @@ def why_not_files(table: ReadTable) -> str | None:
     dataset = table.dataset
     instead = "tf.data reads index ranges of the same lengths instead"
     if first_file_here(table) is None:
-        return f"no file that {dataset.title} reads here is on this machine; {instead}"
+        return f"the files of {dataset.title} are not on this machine; {instead}"
     reason = _why_unreadable(dataset.file_format)
     return None if reason is None else f"{reason}; {instead}"
 

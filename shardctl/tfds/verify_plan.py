@@ -14,6 +14,7 @@ from shardctl.core.order import Order
 from shardctl.core.read_table import Int64s
 from shardctl.core.resume_plan import ResumePlan
 from shardctl.planning.resume_check import applied, table_of
+from shardctl.planning.resume_rest import joined
 from shardctl.planning.resume_seen import spec_codes
 from shardctl.planning.simulate import plan_order
 from shardctl.planning.verify import (
@@ -62,14 +63,15 @@ def verify_plan(
     plan = replace(plan, settings=replace(plan.settings, batch=None, drop_remainder=False))
     tensorflow()
     everything = [plan.instructions, *(host.instructions for host in plan.hosts)]
-    rows = [table_of(columns, dataset) for columns in everything if len(columns)]
-    reason = next((said for said in map(why_not_files, rows) if said is not None), None)
+    table = joined([table_of(columns, dataset) for columns in everything])
+    reason = why_not_files(table)
     read: Source = "files" if reason is None else "index ranges"
     check = _PlanCheck(dataset=dataset, plan=plan, read=read, take=take, watch=watch)
     for host in range(len(plan.hosts)) if plan.hosts else [None]:
         if check.difference is None:
             check.run(host)
-    counts = [count_files(table, watch) for table in rows]
+    counts = count_files(table, watch)
+    notes = counts.notes if reason is None else (reason, *counts.notes)
     return Verification(
         dataset=dataset,
         spec=plan.spec,
@@ -78,12 +80,10 @@ def verify_plan(
         read=read,
         windows=tuple(check.windows),
         first_difference=check.difference,
-        num_files=sum(count.num_files for count in counts),
-        files=tuple(dict.fromkeys(file for count in counts for file in count.mismatches)),
+        num_files=counts.num_files,
+        files=counts.mismatches,
         versions=versions(),
-        notes=tuple(
-            dict.fromkeys([*([reason] if reason else []), *(n for c in counts for n in c.notes)])
-        ),
+        notes=notes,
         warnings=plan.warnings,
     )
 

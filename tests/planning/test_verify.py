@@ -1,0 +1,145 @@
+"""Which positions are held against the real thing, and where two streams part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.core.dataset import Dataset, Split
+from shardctl.core.example_codes import ExampleCodes
+from shardctl.core.shard_files import ShardFiles
+from shardctl.planning.verify import (
+    BUDGETS,
+    NUM_WINDOWS,
+    FoundNames,
+    cut_at_epochs,
+    first_parting,
+    first_uncounted,
+    spread_windows,
+    taken,
+)
+from tests.strategies import Recorder, count_cases
+
+numbers = st.lists(st.integers(0, 3), max_size=8)
+pieces = st.lists(numbers, max_size=5)
+
+
+def arrays(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    return [np.array(part, np.int64) for part in parts]
+
+
+def test_an_order_that_is_short_enough_is_one_window() -> None:
+    assert spread_windows(100, 100, epoch_size=10) == [(0, 100)]
+    assert spread_windows(100, 101, epoch_size=100, reach=3) == [(0, 100)]
+    assert spread_windows(0, 10, epoch_size=1) == []
+    assert spread_windows(10, 0, epoch_size=5) == []
+
+
+def test_windows_of_a_long_order_lie_from_its_start_to_its_end(record_property: Recorder) -> None:
+    drawn = st.tuples(
+        st.integers(1, 10**12), st.integers(1, 20), st.integers(1, 10**6), st.none() | st.just(5)
+    )
+
+    def law(case: tuple[int, int, int, int | None]) -> None:
+        epoch_size, epochs, take, reach = case
+        total = epoch_size * epochs
+        found = spread_windows(total, take, epoch_size=epoch_size, reach=reach)
+        if take >= total:
+            assert found == [(0, total)]
+            return
+        assert found[0][0] == 0
+        assert len(found) <= NUM_WINDOWS
+        assert sum(stop - start for start, stop in found) <= take
+        for (_, stop), (start, _) in pairwise(found):
+            assert stop <= start
+        for start, stop in found:
+            assert 0 <= start < stop <= total
+            assert start // epoch_size == (stop - 1) // epoch_size
+        if reach is None and 1 < take <= epoch_size:
+            assert found[-1][1] == total
+            assert sum(stop - start for start, stop in found) == take
+
+    record_property("cases", count_cases(drawn, law, 300))
+
+
+def test_where_a_buffer_has_to_be_filled_again_windows_begin_within_reach() -> None:
+    found = spread_windows(10**9, 1000, epoch_size=10**9, reach=5000)
+    assert all(start <= 5000 + 1000 for start, _ in found)
+    assert len(found) == NUM_WINDOWS
+    several = spread_windows(10**9, 1000, epoch_size=10**8, reach=5000)
+    assert {start // 10**8 for start, _ in several} == set(range(10))
+
+
+def test_a_window_is_cut_where_an_epoch_ends() -> None:
+    for start, stop, size in [(0, 10, 3), (5, 6, 3), (3, 9, 3), (4, 4, 3)]:
+        cut = list(cut_at_epochs(start, stop, size))
+        assert [p for piece in cut for p in range(*piece)] == list(range(start, stop))
+        assert all(a // size == (b - 1) // size for a, b in cut)
+
+
+def test_as_many_are_taken_as_asked_for() -> None:
+    assert taken("all", "files", 10**9) == 10**9
+    assert taken(None, "files", 10**9) == BUDGETS["files"]
+    assert taken(None, "index ranges", 10**9) == BUDGETS["index ranges"]
+    assert taken(7, "files", 10**9) == 7
+    assert taken(7, "files", 5) == 5
+
+
+def test_streams_part_where_the_lists_do(record_property: Recorder) -> None:
+    def law(case: tuple[list[list[int]], list[list[int]]]) -> None:
+        left, right = ([n for part in side for n in part] for side in case)
+        found = first_parting(*(arrays(side) for side in case))
+        if left == right:
+            assert found is None
+            return
+        place = 0
+        while left[place : place + 1] == right[place : place + 1]:
+            place += 1
+        assert found is not None
+        assert found.offset == place
+        assert [found.expected] == (left[place : place + 1] or [None])
+        assert [found.found] == (right[place : place + 1] or [None])
+
+    same = pieces.map(lambda parts: (parts, [[n] for part in parts for n in part]))
+    record_property("cases", count_cases(st.tuples(pieces, pieces) | same, law, 300))
+
+
+@pytest.mark.parametrize("all_of_them", [True, False])
+def test_without_an_order_streams_part_where_something_comes_too_often(
+    all_of_them: bool, record_property: Recorder
+) -> None:
+    def law(case: tuple[list[list[int]], list[list[int]]]) -> None:
+        left, right = ([n for part in side for n in part] for side in case)
+        found = first_uncounted(*(arrays(side) for side in case), all_of_them=all_of_them)
+        too_many = [n for n in range(len(right)) if Counter(right[: n + 1]) - Counter(left)]
+        missing = sorted((Counter(left) - Counter(right)).elements())
+        if too_many:
+            assert found is not None
+            assert (found.offset, found.expected) == (too_many[0], None)
+            assert found.found == right[too_many[0]]
+        elif missing and all_of_them:
+            assert found is not None
+            assert (found.offset, found.expected) == (len(right), missing[0])
+        else:
+            assert found is None
+
+    record_property("cases", count_cases(st.tuples(pieces, pieces), law, 200))
+
+
+def test_names_that_the_metadata_does_not_know_are_kept() -> None:
+    files = ShardFiles(pattern="d-\0", num_shards=2)
+    split = Split(name="train", shard_lengths=(3, 2), files=(files,))
+    names = FoundNames(ExampleCodes(Dataset(name="d", splits=(split,)), ["train"]))
+    given = [b"d-00001__1", b"d-00001__2", b"d-00000__0", b"\xff__1", b"no"]
+    codes = names.codes_of(given).tolist()
+    assert codes[::2][:2] == [4, 0]
+    assert [names.unknown(code) for code in codes if code < 0] == [
+        "d-00001__2",
+        "\udcff__1",
+        "no",
+    ]
