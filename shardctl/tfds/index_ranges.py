@@ -18,7 +18,7 @@ from shardctl.core.subsplit import resolve_subsplit
 from shardctl.planning.resume_check import table_of
 from shardctl.planning.simulate import plan_order
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.pipeline import _behind_reader
+from shardctl.tfds.pipeline import behind_reader
 from shardctl.tfds.reading import Reading
 
 
@@ -56,7 +56,7 @@ class IndexRanges:
         read = _interleaved(rows, settings, ordered=self.dataset.ordered)
         if not by_files and not settings.repeat_files:
             read = read.apply(tf.data.experimental.assert_cardinality(table.num_examples))
-        return Reading(elements=_behind_reader(read, settings, order), codes_of=_codes)
+        return Reading(elements=behind_reader(read, settings, order), codes_of=_codes)
 
     def planned(self, plan: ResumePlan, columns: InstructionColumns | None = None) -> Reading:
         """Return what a fresh reader makes of the instructions of a plan, or of a part of them."""

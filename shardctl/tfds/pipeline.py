@@ -61,7 +61,7 @@ def pipeline(
     )
     if transform is not None:
         read = read.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
-    return _behind_reader(read, settings, order)
+    return behind_reader(read, settings, order)
 
 
 def check_global_seed(settings: ReadSettings) -> None:
@@ -145,7 +145,8 @@ def _by_list(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
     return lambda files: sorted(files, key=rank)
 
 
-def _behind_reader(read: Any, settings: ReadSettings, order: Order) -> Any:
+def behind_reader(read: Any, settings: ReadSettings, order: Order) -> Any:
+    """Return what a user makes of the reader's dataset: `shard`, `shuffle`, `repeat`, `batch`."""
     if settings.host is not None and settings.host_by == "examples":
         read = read.shard(settings.host.count, settings.host.index)
     if settings.buffer is not None:

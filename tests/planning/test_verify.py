@@ -102,8 +102,8 @@ def test_streams_part_where_the_lists_do(record_property: Recorder) -> None:
             place += 1
         assert found is not None
         assert found.offset == place
-        assert [found.expected] == (left[place : place + 1] or [None])
-        assert [found.found] == (right[place : place + 1] or [None])
+        at = [side[place] if place < len(side) else None for side in (left, right)]
+        assert [found.expected, found.found] == at
 
     same = pieces.map(lambda parts: (parts, [[n] for part in parts for n in part]))
     record_property("cases", count_cases(st.tuples(pieces, pieces) | same, law, 300))

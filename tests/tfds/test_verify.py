@@ -170,7 +170,8 @@ def test_a_reader_with_another_block_length_is_caught_where_it_parts(
     first = found.first_difference
     assert first is not None
     # Shards of 3, 0, 5, .. examples: after 0 1 2, 3 4 5 6 the first slot opens the next shard,
-    # which begins with 8. By blocks of 3 it opens none after 0 1 2, 3 4 5, since 3 fills its block: 6 7.
+    # which begins with 8. By blocks of 3 it yields nothing after 0 1 2, 3 4 5, since 3 examples
+    # fill a block: 6 7.
     assert (first.position, first.expected, first.found) == (7, 8, 7)
     assert first.expected_tfds_id == "toy-train.tfrecord-00003-of-00007__0"
     assert first.found_tfds_id == "toy-train.tfrecord-00002-of-00007__4"
