@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardctl.cli.output import say
-from shardctl.errors import UsageError
+from shardctl.errors import DatasetError, ShardctlError
 
 if TYPE_CHECKING:
     from shardctl.cli.options import DatasetOptions
@@ -35,5 +35,5 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions) -> Dataset:
     ref = plan.dataset.data_dir or plan.dataset.title
     try:
         return chosen_dataset(replace(options, dataset=[ref]))
-    except UsageError as error:
-        raise UsageError(f"{error}; say where the plan's dataset is with --dataset REF") from error
+    except ShardctlError as error:
+        raise DatasetError(f"{error}; say where the plan's dataset is with --dataset REF") from error

@@ -218,7 +218,7 @@ def test_a_long_plan_says_its_size(shardctl: Shardctl, tmp_path: Path) -> None:
     ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.json")
     assert ran.stderr == (
         "note: 59,999 file instructions: about 7 MB of json, "
-        "and 36 MB of memory in the program that reads with them\n"
+        "and 42 MB of memory in the program that reads with them\n"
     )
     assert shardctl("resume", "--consumed", 10, "-d", layout).stderr == ""
 
