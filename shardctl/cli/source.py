@@ -36,4 +36,6 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions) -> Dataset:
     try:
         return chosen_dataset(replace(options, dataset=[ref]))
     except ShardctlError as error:
-        raise DatasetError(f"{error}; say where the plan's dataset is with --dataset REF") from error
+        raise DatasetError(
+            f"{error}; say where the plan's dataset is with --dataset REF"
+        ) from error
