@@ -38,6 +38,7 @@ def verify_text(verification: Verification, screen: Screen) -> Iterator[str]:
         yield table(_DIFFERENCE, _sides(first), screen)
         if first.reason is not None:
             yield paragraph(f"TensorFlow says: {first.reason}", screen)
+    yield paragraph(_reader_line(verification), screen)
     if verification.num_files:
         yield paragraph(_files_line(verification), screen)
     if verification.files:
@@ -56,23 +57,26 @@ def verify_text(verification: Verification, screen: Screen) -> Iterator[str]:
 
 
 def _order_line(verification: Verification) -> str:
+    first, read = verification.first_difference, verification.read
+    if first is not None:
+        on_host = "" if first.host is None else f" of host {first.host}"
+        return f"differs at position {first.position:,}{on_host}, read from {first.read}"
+    windows = [window for window in verification.windows if window.read == read]
+    num_read = sum(window.stop - window.start for window in windows)
+    others = verification.num_checked - num_read
+    line = f"as predicted: {num_read:,} of {counted(verification.num_examples, 'example')}"
+    line += f", read from {read}"
+    if len(windows) > 1:
+        line += f" in {len(windows)} windows"
+    return f"{line}; and {others:,} from the start over index ranges" if others else line
+
+
+def _reader_line(verification: Verification) -> str:
     versions = verification.versions
     reader = f"TensorFlow {versions['tensorflow']}"
     if verification.read == "files":
         reader = f"TFDS {versions['tensorflow_datasets']} and {reader}"
-    first = verification.first_difference
-    if first is not None:
-        on_host = "" if first.host is None else f" of host {first.host}"
-        where = f"position {first.position:,}{on_host}"
-        return f"differs at {where}, read from {first.read} by {reader}"
-    num_read = sum(w.stop - w.start for w in verification.windows if w.read == verification.read)
-    others = verification.num_checked - num_read
-    line = f"as predicted: {num_read:,} of {counted(verification.num_examples, 'example')}"
-    windows = [window for window in verification.windows if window.read == verification.read]
-    if len(windows) > 1:
-        line += f", in {len(windows)} windows"
-    line += f", read from {verification.read} by {reader}"
-    return f"{line}; and {others:,} from the start over index ranges" if others else line
+    return f"read by {reader}"
 
 
 def _files_line(verification: Verification) -> str:

@@ -38,8 +38,8 @@ def test_an_order_that_is_read_as_predicted(shardctl: Shardctl, built: Path) -> 
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == [
         "train of toy:1.0.0: cycle 2, block 16, 2 epochs",
-        f"as predicted: 28 of 28 examples, read from files by TFDS {tfds.__version__} and "
-        f"TensorFlow {tf.__version__}",
+        "as predicted: 28 of 28 examples, read from files",
+        f"read by TFDS {tfds.__version__} and TensorFlow {tf.__version__}",
         "3 files hold what the metadata says",
     ]
 
@@ -64,7 +64,7 @@ def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
     arguments = ("verify", "-d", "toy.yaml", "--buffer", 4, "--buffer-seed", 1)
     ran = shardctl(*arguments)
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert "14 of 14 examples, read from index ranges by TensorFlow" in ran.stdout
+    assert "14 of 14 examples, read from index ranges\nread by TensorFlow" in ran.stdout
     assert "the files of toy are not on this machine" in ran.stdout
     document = json.loads(shardctl(*arguments, "--take", 6, "-f", "json").stdout)
     assert (document["read"], document["num_checked"], document["num_files"]) == (
@@ -83,8 +83,8 @@ def test_files_that_are_not_as_the_metadata_says(
     file.write_bytes(file.read_bytes()[:-3])
     ran = shardctl("verify", "-d", folder, "--cycle", 1)
     assert (ran.exit_code, ran.stderr) == (1, "")
-    _, headline, _, expected, found, says, files, _, row = ran.stdout.splitlines()
-    assert headline.startswith("differs at position 7, read from files by TFDS")
+    _, headline, _, expected, found, says, _, files, _, row = ran.stdout.splitlines()
+    assert headline == "differs at position 7, read from files"
     assert expected.split() == ["expected", "7", f"{file.name}__2"]
     assert found.split() == ["found", "(end)"]
     assert says.startswith("TensorFlow says: truncated record")
@@ -179,7 +179,7 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(built: Path, module
 
 def test_an_interrupt_ends_it() -> None:
     process = subprocess.Popen(
-        [*(sys.executable, "-m", "shardctl", "verify"), *"--epochs 99 --take -1".split()],
+        [*(sys.executable, "-m", "shardctl", "verify"), *["--epochs", "99", "--take", "-1"]],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
