@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from shardctl.errors import MissingDependencyError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def tensorflow() -> Any:
@@ -33,6 +36,15 @@ def versions() -> dict[str, str | None]:
     """Return the versions of TensorFlow and TFDS that are in use, None for what is not."""
     names = ("tensorflow", "tensorflow_datasets")
     return {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
+
+
+def as_it_stands(function: Function) -> Function:
+    """Return a function for a graph that AutoGraph leaves alone: it would rewrite it for nothing.
+
+    That takes seconds, and warnings about code whose source it cannot find.
+    """
+    converted: Function = tensorflow().autograph.experimental.do_not_convert(function)
+    return converted
 
 
 def _imported(module: str, title: str) -> Any:

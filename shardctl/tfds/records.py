@@ -11,7 +11,7 @@ import numpy as np
 
 from shardctl.core.example_codes import ExampleCodes
 from shardctl.core.read_table import Int64s, ReadTable
-from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,17 +29,19 @@ class RecordReader:
     block: int
     with_ids: bool = False
 
-    def read(self, table: ReadTable, file_seeds: Any = None) -> Any:
-        """Return the records of the rows of a table, interleaved.
+    def read(self, table: ReadTable) -> Any:
+        """Return the records of the rows of a table, interleaved."""
+        return self.interleaved(self.rows(table))
 
-        `file_seeds` is an int64[2] tensor, the kernel seeds with which the rows are shuffled.
-        """
+    def rows(self, table: ReadTable) -> Any:
+        """Return the rows of a table as a dataset of what `interleaved` opens."""
+        return tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
+
+    def interleaved(self, rows: Any) -> Any:
+        """Return the records of rows, interleaved."""
         tf = tensorflow()
-        rows = tf.data.Dataset.from_tensor_slices(self._columns(table))
-        if file_seeds is not None:
-            rows = kernel_shuffle(rows, max(len(table), 1), file_seeds)
         return rows.interleave(
-            self._of_file,
+            as_it_stands(self._of_file),
             cycle_length=self.cycle,
             block_length=self.block,
             num_parallel_calls=tf.data.AUTOTUNE,
@@ -74,11 +76,14 @@ class RecordReader:
             here = tf.convert_to_tensor(here) - skip
             mask = tf.scatter_nd(here[:, None], tf.ones_like(here, tf.bool), take[None])
             marked = tf.data.Dataset.zip((records, tf.data.Dataset.from_tensor_slices(mask)))
-            kept = marked.filter(lambda _, is_wanted: is_wanted)
-            return kept.map(lambda record, _: (record[1], code + record[0]))
+            kept = marked.filter(as_it_stands(lambda _, is_wanted: is_wanted))
+            return kept.map(as_it_stands(lambda record, _: (record[1], code + record[0])))
 
         return files.interleave(
-            of_file, cycle_length=16, block_length=16, num_parallel_calls=tf.data.AUTOTUNE
+            as_it_stands(of_file),
+            cycle_length=16,
+            block_length=16,
+            num_parallel_calls=tf.data.AUTOTUNE,
         )
 
     def decode(self, records: Any, decoders: Any = None) -> Any:
@@ -117,9 +122,11 @@ class RecordReader:
         records = self._adapter.make_tf_data(path).skip(skip).take(take)
         if not self.with_ids:
             return records
-        ids = tf.data.Dataset.counter(start=skip).map(
-            lambda index: tf.strings.join([prefix, tf.strings.as_string(index)], separator="__")
-        )
+
+        def tfds_id(index: Any) -> Any:
+            return tf.strings.join([prefix, tf.strings.as_string(index)], separator="__")
+
+        ids = tf.data.Dataset.counter(start=skip).map(as_it_stands(tfds_id))
         return tf.data.Dataset.zip((records, ids))
 
     @cached_property

@@ -20,7 +20,7 @@ from shardctl.planning.resume_check import table_of
 from shardctl.tfds.buffer_replay import replayed
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.fitted_plan import FittedPlan, PlanOrPath, fitted, further_epochs
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.imports import as_it_stands, tensorflow
 from shardctl.tfds.pipeline import Transform
 from shardctl.tfds.records import RecordReader, kernel_shuffle
 
@@ -173,11 +173,14 @@ class _GoingOn:
             if buffer_size is not None:
                 seeds[index, 1] = _numbers(order.seeds.of_buffer(epoch))
 
+        rows, num_rows = self.reader.rows(order.table), max(len(order.table), 1)
+
         def epoch_of(pairs: Any) -> Any:
-            read = self._of_host(self.reader.read(order.table, pairs[0] if shuffles else None))
+            opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
+            read = self._of_host(self.reader.interleaved(opened))
             return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
 
-        return tf.data.Dataset.from_tensor_slices(seeds).flat_map(epoch_of)
+        return tf.data.Dataset.from_tensor_slices(seeds).flat_map(as_it_stands(epoch_of))
 
     def examples(
         self, records: Any, num_examples: int, transform: Transform | None, decoders: Any
@@ -216,7 +219,7 @@ class _GoingOn:
         if len(table) > 2 * files:
             codes = _codes(table, self.reader)
             if len(codes) == table.num_examples:  # else a sum that reads an example twice
-                return self.reader.chosen(table, codes).map(lambda record, _: record)
+                return self.reader.chosen(table, codes).map(as_it_stands(lambda record, _: record))
         return self.reader.read(table)
 
     def _of_host(self, records: Any) -> Any:

@@ -37,7 +37,6 @@ from tests.strategies import NUM_FUZZ, Recorder, count_cases
 from tests.tfds.test_pipeline import as_line
 from tests.tfds_datasets import build_dataset
 
-
 NUM_STOPS = 2  # building a dataset takes longer than reading one of a hundred examples
 
 
