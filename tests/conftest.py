@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import types
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +30,14 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name in outside or (name.startswith("SHARDCTL_") and name != "SHARDCTL_FUZZ"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def no_seed_from_another_test() -> None:
+    """Undo the tf.random.set_seed of a test that ran before."""
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None:
+        tensorflow.random.set_seed(None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -70,6 +79,8 @@ def _imports_tensorflow(function: object) -> bool:
             waiting += vars(value).values()
         value = getattr(value, "__func__", getattr(value, "__wrapped__", value))
         if not isinstance(value, types.FunctionType) or id(value) in seen:
+            continue
+        if value.__globals__ is globals():  # what holds for every test
             continue
         seen.add(id(value))
         if not value.__module__.startswith("tests"):
