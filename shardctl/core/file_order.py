@@ -48,6 +48,8 @@ def _ranks(names: Sequence[str], table: ReadTable, read: set[Place]) -> dict[Pla
     rank: dict[Place, int] = {}
     for index, name in enumerate(names):
         place = _place_of(name, table, known, read)
+        if place is None:
+            continue
         if place in rank:
             base = table.dataset.splits[place[0]].filename(place[1])
             raise UsageError(f"the file order names {quoted(base)} twice; each file comes once")
@@ -66,25 +68,25 @@ def _known_files(table: ReadTable) -> Mapping[str, list[Place]]:
 
 def _place_of(
     name: str, table: ReadTable, known: Mapping[str, list[Place]], read: set[Place]
-) -> Place:
-    """Return which file a name means, of those that are read where several are called so."""
+) -> Place | None:
+    """Return which file a name means, None where several are called so and none of them is read."""
     places = known.get(name.rpartition("/")[2], [])
-    if len(places) > 1:
-        places = [place for place in places if place in read] or places[:1]
-    if len(places) > 1:
-        ends = [place for place in places if _path(table, place).endswith(f"/{name.strip('/')}")]
-        if len(ends) != 1:
-            raise UsageError(
-                f"the file order: {quoted(name)} stands for {len(places)} files in several "
-                "folders; write the end of the path, as in the tfds_id"
-            )
-        places = ends
     if not places:
         raise UsageError(
             f"the file order names {quoted(name)}, which is no file of {table.dataset.title}; "
             f"it has, for one, {choices(sorted(known), 1)}"
         )
-    return places[0]
+    if len(places) > 1:
+        ends = [place for place in places if _path(table, place).endswith(f"/{name.strip('/')}")]
+        places = ends or places
+    if len(places) > 1:
+        places = [place for place in places if place in read]
+    if len(places) > 1:
+        raise UsageError(
+            f"the file order: {quoted(name)} stands for {len(places)} files in several folders; "
+            "write the end of the path, as in the tfds_id"
+        )
+    return places[0] if places else None
 
 
 def _path(table: ReadTable, place: Place) -> str:

@@ -73,6 +73,8 @@ def test_files_of_one_name_in_two_folders_are_told_apart_by_folder() -> None:
     assert firsts(table, file_order=tuple(f"/data/{name}" for name in names)) == [5, 0, 9, 2]
     with pytest.raises(UsageError, match="'d-train-00000' stands for 2 files"):
         sorted_rows(table, file_order=("d-train-00000",))
+    # What is not read may stand there too, and be called as it likes.
+    assert firsts(table_of((both, 0, 2)), file_order=(*names, "d-train-00001")) == [0]
     # Read from one folder alone, the name is enough.
     assert firsts(table_of((both, 0, 5)), file_order=("d-train-00001", "d-train-00000")) == [2, 0]
 

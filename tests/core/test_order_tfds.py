@@ -115,10 +115,15 @@ def predicted(toy: Toy, case: Case, settings: ReadSettings) -> Order | None:
     return order if len(order.table) else None
 
 
-def shuffled_names(toy: Toy, seed: int) -> list[str]:
-    names = sorted({name for split in toy.dataset.splits for name in split.filenames})
-    random.Random(seed).shuffle(names)
-    return names
+def shuffled_paths(toy: Toy, seed: int) -> list[str]:
+    paths = [
+        f"{files.data_dir}/{name}"
+        for split in toy.dataset.splits
+        for files in split.files
+        for name in files
+    ]
+    random.Random(seed).shuffle(paths)
+    return paths
 
 
 def read_by_tfds(toy: Toy, case: Case, settings: ReadSettings, epoch_size: int) -> Any:
@@ -139,9 +144,9 @@ def read_by_tfds(toy: Toy, case: Case, settings: ReadSettings, epoch_size: int) 
     if settings.reverse:
         config.experimental_interleave_sort_fn = lambda files: files[::-1]
     if case.file_order is not None:
-        rank = {name: i for i, name in enumerate(shuffled_names(toy, case.file_order))}
+        rank = {path: i for i, path in enumerate(shuffled_paths(toy, case.file_order))}
         config.experimental_interleave_sort_fn = lambda files: sorted(
-            files, key=lambda file: rank[file.basename()]
+            files, key=lambda file: rank[str(file.filename)]
         )
     if settings.repeat_files:
         config.repeat_filenames, config.assert_cardinality = True, False
@@ -167,7 +172,7 @@ def agrees_with_tfds(toys: Toys, case: Case) -> int:
     """Compare all passes and return how many there were."""
     toy, settings = toys[case.toy], case.settings
     if case.file_order is not None:
-        settings = changed(settings, file_order=tuple(shuffled_names(toy, case.file_order)))
+        settings = changed(settings, file_order=tuple(shuffled_paths(toy, case.file_order)))
     order = predicted(toy, case, settings)
     if order is None:
         with pytest.raises((ValueError, IndexError)):
