@@ -59,7 +59,8 @@ def locate(
     if not any(given.values()):
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
     queries = list(_queries(given, ctx.obj or ()))
-    planned = plan_order(chosen_dataset(source), spec, reading.settings())
+    settings = reading.settings()
+    planned = plan_order(chosen_dataset(source), spec, settings)
     warn(planned.warnings)
     located = locate_examples(planned.order, queries)
     warn(located.warnings)

@@ -79,7 +79,11 @@ class OrderOptions:
     ] = None
     repeat_files: Annotated[
         bool | None,
-        typer.Option("--repeat-files/--no-repeat-files", help="ReadConfig.repeat_filenames."),
+        typer.Option(
+            "--repeat-files/--no-repeat-files",
+            help="ReadConfig.repeat_filenames: the files repeat for ever, of which as many "
+            "examples are followed as --epochs N hold.",
+        ),
     ] = None
     reverse: Annotated[
         bool | None, typer.Option("--reverse/--no-reverse", help="Files back to front.")
@@ -142,8 +146,26 @@ class OrderOptions:
             given["host"] = Host.parse(given["host"])
         if "file_order" in given:
             given["file_order"] = _listed_files(Path(given["file_order"]))
+        if given.get("shuffle_files") is False and "shuffle_seed" in given:
+            raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
         _give_way(arguments, given)
-        return ReadSettings(**{**arguments, **given})
+        try:
+            return ReadSettings(**{**arguments, **given})
+        except UsageError as error:
+            if config is None or not stated or not _is_fine(given):
+                raise
+            raise UsageError(f"{printable(str(config.path))}, read: {error}") from None
+
+
+def _is_fine(given: dict[str, Any]) -> bool:
+    """Return whether the options alone would be taken, so that a fault is the file's."""
+    from shardctl.core.read_settings import ReadSettings
+
+    try:
+        ReadSettings(**given)
+    except UsageError:
+        return False
+    return True
 
 
 # An option replaces the settings of the file that would contradict it.

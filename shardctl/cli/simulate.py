@@ -56,10 +56,11 @@ def simulate(
     to_file = out.output not in (None, "-")
     if out.format == "npy" and not to_file and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError("--format npy writes bytes: name a file with --output FILE")
+    settings = reading.settings()
     simulation = simulate_order(
         chosen_dataset(source),
         spec,
-        reading.settings(),
+        settings,
         skip=skip,
         take=None if take == -1 else take,
     )

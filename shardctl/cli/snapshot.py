@@ -45,7 +45,8 @@ def snapshot(
     from shardctl.rendering.snapshot import snapshot_json, snapshot_yaml
 
     check_format(out.format, "yaml", "json")
-    taken = take_snapshot(chosen_dataset(source), spec, reading.settings(), watch=watched)
+    settings = reading.settings()
+    taken = take_snapshot(chosen_dataset(source), spec, settings, watch=watched)
     warn(taken.warnings)
     render = snapshot_yaml if out.format == "yaml" else snapshot_json
     write(render(taken.snapshot), out.output)

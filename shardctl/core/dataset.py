@@ -162,6 +162,12 @@ class Dataset:
         if twice:
             raise DatasetError(f"dataset {quoted(self.name)} has split {quoted(twice[0])} twice")
 
+    @property
+    def in_several_folders(self) -> bool:
+        """Whether the files of the splits lie in several folders, or are to."""
+        folders = {part.data_dir for split in self.splits for part in split.files}
+        return len(folders) > 1 or any(len(split.files) > 1 for split in self.splits)
+
     def split(self, name: str) -> Split:
         """Return a split by name.
 

@@ -100,6 +100,7 @@ def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
             warnings.append(part.warning)
         if part.split == "all":
             ranges += [_whole(split) for split in dataset.splits]
+            warnings += _open_split_order(dataset)
         else:
             ranges.append(_resolve_part(part, dataset.split(part.split), warnings))
     warnings += _overlaps(spec, ranges)
@@ -227,6 +228,17 @@ def _shard_bounds(part: Slice, split: Split, warnings: list[str]) -> tuple[int, 
 def _clamp(bound: int, count: int) -> int:
     """Return how many of `count` shards the slice [:bound] holds."""
     return len(range(count)[:bound])
+
+
+def _open_split_order(dataset: Dataset) -> list[str]:
+    """Say that TFDS takes the splits of several folders from a set, in no fixed order."""
+    if len(dataset.splits) < 2 or not dataset.in_several_folders:
+        return []
+    names = "+".join(split.name for split in dataset.splits)
+    return [
+        "'all' of several folders: tfds.builder_from_directories orders the splits anew in each "
+        f"run; they are read here as {quoted(names)}, which is how to fix their order"
+    ]
 
 
 def _overlaps(spec: str, ranges: list[SplitRange]) -> list[str]:

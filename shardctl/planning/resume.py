@@ -100,7 +100,14 @@ def resume(
         shuffle=shuffle_state(order, place) if buffered else None,
         further_epochs=further_epochs(order, place.epoch) if place.remaining else (),
         num_further_epochs=num_further_epochs(order, place.epoch) if place.remaining else 0,
-        after_read=calls_after_read(settings, plan_mode, place.epoch, take=place.remaining),
+        after_read=calls_after_read(
+            settings,
+            plan_mode,
+            place.epoch,
+            take=place.remaining,
+            num_own=num_pending_rows,
+            num_shared=len(rest) - num_pending_rows,
+        ),
         warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
     )
 
@@ -177,12 +184,25 @@ def ids_at(order: Order, reads: FileReads, inputs: Int64s) -> tuple[int | str, .
 
 
 def calls_after_read(
-    settings: ReadSettings, mode: Mode, epoch: int, *, take: int | None = None
+    settings: ReadSettings,
+    mode: Mode,
+    epoch: int,
+    *,
+    take: int | None = None,
+    num_own: int = 0,
+    num_shared: int = 1,
 ) -> tuple[str, ...]:
-    """Return the calls behind the reader, in their order; `take` is what is left of the stream."""
+    """Return the calls behind the reader, in their order; `take` is what is left of the stream.
+
+    Of the instructions the first `num_own` hold examples of this host alone, which `ds.shard` must
+    not deal again; the `num_shared` after them hold those of all hosts.
+    """
     calls = []
-    if settings.host is not None and settings.host_by == "examples":
-        calls.append(f"shard({settings.host.count}, {settings.host.index})")
+    if settings.host is not None and settings.host_by == "examples" and num_shared:
+        call = f"shard({settings.host.count}, {settings.host.index})"
+        if num_own:
+            call += f" of all but the first {num_own} instructions, which are this host's alone"
+        calls.append(call)
     if mode == "exactly-once" and settings.buffer is not None:
         calls.append(f"shuffle({settings.buffer}, seed={settings.buffer_seed})")
     if settings.repeat_files:

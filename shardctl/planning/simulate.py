@@ -105,5 +105,15 @@ def simulate(
         order=planned.order,
         skip=skip,
         take=rest if take is None else min(take, rest),
-        warnings=planned.warnings,
+        warnings=(*planned.warnings, *_cut(planned.order, rest, take)),
+    )
+
+
+def _cut(order: Order, rest: int, take: int | None) -> tuple[str, ...]:
+    """Say where an endless reading is cut, to those who ask for more of it."""
+    if not order.settings.repeat_files or take is None or take <= rest:
+        return ()
+    return (
+        f"--repeat-files reads for ever; of it the {order.num_examples} examples of --epochs "
+        f"{order.settings.epochs} are followed here: give more --epochs to see more",
     )

@@ -117,7 +117,9 @@ def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
 def _shard_problems(
     split: Split, sizes: tuple[int | None, ...], folders: _Folders
 ) -> Iterator[FileProblem]:
-    needed = [index for index, length in enumerate(split.shard_lengths) if length]
+    # A part without a folder, a layout's or the catalog's, promises no files.
+    placed = [part.data_dir is not None for part in split.files for _ in range(len(part))]
+    needed = [i for i, length in enumerate(split.shard_lengths) if length and placed[i]]
     missing = [index for index in needed if sizes[index] is None]
     if missing and len(missing) == len(needed):
         first = split.filename(missing[0])

@@ -79,8 +79,10 @@ def _stopped(plan: ResumePlan) -> str:
     place = f"stopped: after {_examples(plan.consumed)}, in epoch {plan.epoch}"
     batch = plan.settings.batch
     if batch is not None:
-        place += f", {plan.consumed // batch:,} batches"
-        if plan.consumed % batch and plan.remaining_total:
+        whole, rest = divmod(plan.consumed, batch)
+        at_end = not plan.remaining_total
+        place += f", {_count(whole + bool(rest and at_end), 'batch', 'batches')}"
+        if rest and not at_end:
             place += f" and {plan.consumed % batch:,} examples"
     where = plan.standing
     if where is None or not plan.remaining:
@@ -155,7 +157,8 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         f"{name}={plan.read_config[name]}"
         for name in ("interleave_cycle_length", "interleave_block_length")
     )
-    behind = "".join(f".{call}" for call in plan.after_read)
+    in_a_row = all(call.endswith(")") for call in plan.after_read)
+    behind = ("" if in_a_row else ", then ").join(f".{call}" for call in plan.after_read)
     yield (
         f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
         f"these instructions, shuffle_files=False{', then ' + behind if behind else ''}"
@@ -181,5 +184,5 @@ def _examples(count: int) -> str:
     return _count(count, "example")
 
 
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def _count(count: int, noun: str, plural: str | None = None) -> str:
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
