@@ -1,0 +1,85 @@
+"""What a user would stumble over is said, or refused, in words that name it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.oracles import interleave_by_hand
+from tests.tfds_datasets import build_dataset
+
+TRAIN = [13, 0, 9, 22, 5, 17]
+
+
+def _layout(path: Path, **splits: list[int]) -> str:
+    described = {name: {"shard_lengths": lengths} for name, lengths in splits.items()}
+    path.write_text(yaml.safe_dump({"name": path.stem, "splits": described}, sort_keys=False))
+    return str(path)
+
+
+@pytest.mark.parametrize("buffer", [3, 5000])
+def test_a_buffer_on_hosts_of_examples_goes_on_with_what_the_plan_lists(
+    shardctl: Any, tmp_path: Path, buffer: int
+) -> None:
+    """The first instructions are this host's alone; of the others it keeps every third example."""
+    ref = _layout(tmp_path / "odd.yaml", train=TRAIN)
+    options = ["-d", ref, "--cycle", "2", "--block", "2", "--buffer", str(buffer)]
+    options += ["--buffer-seed", "0", "--host", "1/3", "--host-by", "examples"]
+    order = yaml.safe_load(shardctl("simulate", *options, "--take", "-1", "-f", "yaml").stdout)
+    plan = yaml.safe_load(shardctl("resume", *options, "--consumed", "10", "-f", "yaml").stdout)
+    offsets = {f"odd-train.tfrecord-{i:05d}-of-00006": sum(TRAIN[:i]) for i in range(6)}
+    reads = [
+        [offsets[i["filename"]] + i["skip"] + k for k in range(i["take"])]
+        for i in plan["file_instructions"]
+    ]
+    own, shared = (
+        reads[: plan["num_pending_instructions"]],
+        reads[plan["num_pending_instructions"] :],
+    )
+    in_turn = [shared[i][k] for i, k in interleave_by_hand([len(r) for r in shared], 2, 2)]
+    found = [example for read in own for example in read] + in_turn[1::3]
+    assert sorted(found) == sorted(order["ids"][10:])
+    assert any(call.startswith("shard(3, 1)") for call in plan["after_read"]) == bool(shared)
+
+
+def test_all_splits_of_several_folders_have_an_order_that_tfds_leaves_open(
+    shardctl: Any, tmp_path: Path
+) -> None:
+    first = build_dataset(tmp_path / "a", splits={"train": [3], "test": [2]})
+    second = build_dataset(tmp_path / "b", splits={"train": [4]})
+    several = shardctl("plan", "all", "-d", str(first), "-d", str(second))
+    assert "orders the splits anew in each run" in several.stderr
+    assert "orders the splits" not in shardctl("plan", "all", "-d", str(first)).stderr
+
+
+def test_an_endless_reading_says_where_it_is_cut(shardctl: Any) -> None:
+    cut = shardctl("simulate", "-d", "iris", "--repeat-files", "--take", "200", "-f", "ids")
+    assert len(cut.stdout.split()) == 150
+    assert "--repeat-files reads for ever" in cut.stderr
+    whole = shardctl("simulate", "-d", "iris", "--repeat-files", "--take", "150", "-f", "ids")
+    assert whole.stderr == ""
+
+
+def test_a_seed_for_files_that_are_not_shuffled_is_refused(shardctl: Any) -> None:
+    refused = shardctl("simulate", "-d", "iris", "--no-shuffle-files", "--shuffle-seed", "3")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "contradict" in refused.stderr
+
+
+@pytest.mark.parametrize("setting", ["cycle: 0", "cycel: 3", "buffer: 0"])
+def test_a_fault_in_the_file_of_settings_names_the_file_alone(shardctl: Any, setting: str) -> None:
+    Path("shardctl.yaml").write_text(f"read: {{{setting}}}\n")
+    refused = shardctl("simulate")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("error: ")
+    assert refused.stderr.count("\n") == 1
+    assert "shardctl.yaml" in refused.stderr
+
+
+def test_a_layout_beside_a_folder_promises_no_files(shardctl: Any, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "a", splits={"train": [3, 4]})
+    layout = _layout(tmp_path / "toy.yaml", train=[5])
+    assert shardctl("layout", "-d", layout, "-d", str(folder)).stderr == ""
