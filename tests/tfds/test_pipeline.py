@@ -17,7 +17,7 @@ from tests.core.test_order_tfds import (  # noqa: F401  # pytest finds the fixtu
     cases,
     predicted,
     read_by_tfds,
-    shuffled_names,
+    shuffled_paths,
     toys,
 )
 from tests.strategies import NUM_FUZZ, Recorder, count_cases
@@ -36,7 +36,7 @@ def checker(toys: Toys) -> Callable[[Case], None]:  # noqa: F811
 
         toy, settings = toys[case.toy], case.settings
         if case.file_order is not None:
-            settings = changed(settings, file_order=tuple(shuffled_names(toy, case.file_order)))
+            settings = changed(settings, file_order=tuple(shuffled_paths(toy, case.file_order)))
         order = predicted(toy, case, settings)
         if order is None:
             return
