@@ -29,7 +29,7 @@ from tests.core.test_order_tfds import (  # noqa: F401  # pytest finds the fixtu
     cases,
     predicted,
     read_by_tfds,
-    shuffled_names,
+    shuffled_paths,
     toys,
 )
 from tests.strategies import NUM_FUZZ, Recorder, count_cases
@@ -136,7 +136,7 @@ def stopped(toy: Toy, case: Case, pass_index: int) -> tuple[Order, list[str]] | 
     """Return the order of a pass and what TFDS reads in it, None where it refuses."""
     settings = case.settings
     if case.file_order is not None:
-        settings = changed(settings, file_order=tuple(shuffled_names(toy, case.file_order)))
+        settings = changed(settings, file_order=tuple(shuffled_paths(toy, case.file_order)))
     order = predicted(toy, case, changed(settings, pass_index=pass_index))
     if order is None:
         return None
