@@ -77,7 +77,7 @@ def counted(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:  # noqa: 
 
 
 def test_an_ordinary_pipeline_reads_the_rest(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    record_property("cases", counted(toys, 20))
+    record_property("cases", counted(toys, 14))
 
 
 @pytest.mark.fuzz

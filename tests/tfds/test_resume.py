@@ -114,7 +114,7 @@ def counted(
     return num_stops
 
 
-@pytest.mark.parametrize(("buffered", "num_cases"), [(False, 8), (True, 16)])
+@pytest.mark.parametrize(("buffered", "num_cases"), [(False, 8), (True, 12)])
 def test_it_goes_on_as_the_uninterrupted_pipeline(
     toys: Toys,  # noqa: F811
     buffered: bool,
