@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shardctl.cli import completion
-from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.options import DatasetOptions, OutputOptions, SpecArgument
 from shardctl.cli.order_options import OrderOptions
 from shardctl.cli.output import check_format, warn, write
 from shardctl.cli.progress import watched
@@ -28,14 +27,7 @@ def snapshot(
     source: DatasetOptions,
     reading: OrderOptions,
     out: SnapshotOutput,
-    spec: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SPEC]",
-            help="What is read, as TFDS writes it [default: train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
+    spec: SpecArgument = None,
 ) -> None:
     """Write a small file that fixes an order: commit it, and compare it with shardctl diff.
 

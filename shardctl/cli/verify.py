@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli import completion
-from shardctl.cli.options import DatasetOptions, OutputOptions
+from shardctl.cli.options import DatasetOptions, OutputOptions, SpecArgument
 from shardctl.cli.order_options import OrderOptions
 from shardctl.cli.output import check_format, screen, warn, write
 from shardctl.cli.progress import Bar
@@ -24,14 +23,7 @@ def verify(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    spec: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SPEC]",
-            help="What is read, as TFDS writes it [default: train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
+    spec: SpecArgument = None,
     take: Annotated[
         Any,
         typer.Option(
