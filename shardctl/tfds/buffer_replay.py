@@ -10,12 +10,14 @@ import numpy as np
 from shardctl.core.read_table import Int64s
 from shardctl.core.resume_plan import ShuffleState
 from shardctl.core.shuffle_buffer import ShuffleReplay
+from shardctl.errors import DatasetError
 from shardctl.tfds.imports import tensorflow
 
 # Records that pass through Python at a time: so many that a call for each piece costs little, so
 # few that they take little memory beside the buffer.
 PIECE_SIZE = 256
 _REPLAY_SIZE = 1 << 13
+_FEWER = "the files hold fewer examples than the metadata says"
 
 
 def replayed(rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop: int) -> Any:
@@ -44,11 +46,15 @@ def replayed(rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop
             for start in range(0, len(chunk), PIECE_SIZE):
                 inputs = chunk[start : start + PIECE_SIZE].tolist()
                 while num_read <= max(inputs):
-                    records = _rows(next(incoming))
+                    records = _rows(next(incoming, ()))
+                    if not records:
+                        raise DatasetError(_FEWER)
                     store.update(
                         zip(range(num_read, num_read + len(records)), records, strict=True)
                     )
                     num_read += len(records)
+                if not store.keys() >= set(inputs):
+                    raise DatasetError(_FEWER)
                 yield _piece([store.pop(position) for position in inputs], spec)
 
     signature = tf.nest.map_structure(lambda part: tf.TensorSpec([None], part.dtype), spec)
@@ -70,7 +76,7 @@ def _held_records(
 
 
 def _rows(batch: Any) -> list[Any]:
-    if isinstance(batch, tuple):
+    if isinstance(batch, tuple):  # also the empty one
         return list(zip(*(column.tolist() for column in batch), strict=True))
     records: list[Any] = batch.tolist()
     return records

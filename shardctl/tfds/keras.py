@@ -25,7 +25,7 @@ def keras_epochs(
     transform: Transform | None = None,
     decoders: Any = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (epoch, `tf.data.Dataset`) for each epoch that `fit(epochs=epochs)` has left.
+    """Return (epoch, `tf.data.Dataset`) for each epoch that `fit(epochs=epochs)` has left.
 
     `fit(initial_epoch=k)` does not go on: it begins a new pass over the dataset, and so trains on
     the order of epoch 0 again. And of a dataset whose length it knows it takes two iterators an
@@ -59,12 +59,16 @@ def keras_epochs(
     if not 0 <= initial_epoch <= epochs:
         raise UsageError(f"initial_epoch={initial_epoch}: fit has epochs 0 to {epochs}")
     dataset = dataset_of(builder)
-    for epoch in range(initial_epoch, epochs):
-        plan = plan_resume(
-            dataset,
-            spec,
-            replace(settings, loop="keras-fit", pass_index=epoch),
-            steps=steps if epoch == initial_epoch else 0,
-            mode="exact-order",
-        )
-        yield epoch, resume(builder, plan, transform=transform, decoders=decoders)
+
+    def each() -> Iterator[tuple[int, Any]]:
+        for epoch in range(initial_epoch, epochs):
+            plan = plan_resume(
+                dataset,
+                spec,
+                replace(settings, loop="keras-fit", pass_index=epoch),
+                steps=steps if epoch == initial_epoch else 0,
+                mode="exact-order",
+            )
+            yield epoch, resume(builder, plan, transform=transform, decoders=decoders)
+
+    return each()

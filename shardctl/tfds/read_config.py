@@ -58,8 +58,9 @@ def read_config(
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
-        UsageError: an option that the plan fixes, no such host or epoch, a host of `ds.shard` whose
-            buffer held examples (`shardctl.tfds.resume` reads those apart), `shuffle_files=True`.
+        UsageError: an option that the plan fixes, no such host or epoch, `shuffle_files=True`; a
+            plan in exact order through a buffer, or for a host of `ds.shard` whose buffer held
+            examples, both of which `shardctl.tfds.resume` reads.
         MissingDependencyError: TensorFlow or TFDS is not installed.
 
     >>> import shardctl.tfds
@@ -114,6 +115,12 @@ def _check_epoch(plan: ResumePlan, epoch: int) -> None:
 
 def _check_held_apart(plan: ResumePlan) -> None:
     settings = plan.settings
+    if plan.mode == "exact-order" and plan.pending:
+        raise UsageError(
+            f"the buffer of this plan held {len(plan.pending)} examples that its instructions "
+            "leave out, for the same buffer to go on; shardctl.tfds.resume does that, or plan with "
+            "mode exactly-once"
+        )
     if plan.num_pending_instructions and settings.host and settings.host_by == "examples":
         raise UsageError(
             "what this host's buffer held is its own, and the rest is shared by ds.shard: one "

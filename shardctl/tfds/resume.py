@@ -77,7 +77,7 @@ def resume_epochs(
     decoders: Any = None,
     add_tfds_id: bool = False,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (epoch, `tf.data.Dataset` of its examples), from what is left of the plan's epoch on.
+    """Return an iterator of (epoch, `tf.data.Dataset`), from the rest of the plan's epoch on.
 
     For loops that go epoch by epoch. The examples are not batched: the batches of `resume` run on
     from one epoch into the next, these are the caller's. Files that repeat (`repeat_files`) have
@@ -87,13 +87,17 @@ def resume_epochs(
     """
     going_on = _going_on(builder, plan, host, add_tfds_id=add_tfds_id)
     tf, plan = tensorflow(), going_on.here.plan
-    first = going_on.examples(going_on.rest(), going_on.here.num_examples, transform, decoders)
-    yield plan.epoch, first.prefetch(tf.data.AUTOTUNE)
-    for epoch in further_epochs(plan):
-        records = going_on.epochs(range(epoch, epoch + 1))
-        size = going_on.order.epoch_size
-        examples = going_on.examples(records, size, transform, decoders)
-        yield epoch, examples.prefetch(tf.data.AUTOTUNE)
+
+    def each() -> Iterator[tuple[int, Any]]:
+        records, size = going_on.rest(), going_on.here.num_examples
+        for epoch in range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs):
+            if epoch > plan.epoch:
+                records = going_on.epochs(range(epoch, epoch + 1))
+                size = going_on.order.epoch_size
+            examples = going_on.examples(records, size, transform, decoders)
+            yield epoch, examples.prefetch(tf.data.AUTOTUNE)
+
+    return each()
 
 
 def exact_order(

@@ -123,7 +123,7 @@ def test_a_repeat_in_each_epoch_without_a_partial_batch_is_refused(builder: Any)
     ],
 )
 def test_what_fit_cannot_go_on_from_is_refused(
-    builder: Any, settings: ReadSettings, options: dict[str, int], message: str
+    builder: Any, settings: ReadSettings, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         next(shardctl.tfds.keras_epochs(builder, "train", settings, epochs=4, **options))

@@ -188,3 +188,13 @@ def test_a_buffer_of_a_host_of_ds_shard_is_read_apart(toys: Toys) -> None:  # no
         shardctl.tfds.read_config(plan, toys["plain"].builder)
     later = resume(toys["plain"].dataset, "train", changed(settings, epochs=2), consumed=3)
     assert len(lines_read(toys["plain"], later, toys["plain"].builder, epoch=1)) == 37
+
+
+def test_a_plan_in_exact_order_through_a_buffer_is_for_resume(toys: Toys) -> None:  # noqa: F811
+    toy, settings = toys["plain"], ReadSettings(buffer=5, buffer_seed=1)
+    plan = resume(toy.dataset, "train", settings, consumed=3, mode="exact-order")
+    with pytest.raises(UsageError, match="held 4 examples that its instructions leave out"):
+        shardctl.tfds.read_config(plan, toy.builder)
+    # Before the first example nothing is held.
+    start = resume(toy.dataset, "train", settings, consumed=0, mode="exact-order")
+    assert len(lines_read(toy, start, toy.builder)) == 75

@@ -211,3 +211,20 @@ def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path
     builder = tfds.builder_from_directory(folder)
     with pytest.raises(DatasetError, match="train had 75 examples in 7 shards, now 76 in 7"):
         shardctl.tfds.resume(builder, plan)
+
+
+@pytest.mark.parametrize("cut", ["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002"])
+def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str) -> None:
+    """The first file holds what is in the buffer, the second what follows."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    settings = ReadSettings(cycle=1, buffer=40, buffer_seed=1)
+    folder = build_dataset(tmp_path / "whole", splits={"train": [30, 30]})
+    short = build_dataset(tmp_path / "short", splits={"train": [5, 5]})
+    (folder / f"toy-{cut}").write_bytes((short / f"toy-{cut}").read_bytes())
+    dataset = shardctl.tfds.exact_order(
+        tfds.builder_from_directory(folder), "train", settings, consumed=5
+    )
+    with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
+        list(dataset.as_numpy_iterator())
