@@ -228,3 +228,37 @@ def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str
     )
     with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
         list(dataset.as_numpy_iterator())
+
+
+def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {
+            "image": tfds.features.Image(shape=(2, 2, 1)),
+            "boxes": tfds.features.Sequence({"x": np.float32, "name": tfds.features.Text()}),
+        }
+    )
+
+    def example(i: int) -> dict[str, Any]:
+        boxes = [{"x": i + j / 2, "name": f"{i}.{j}"} for j in range(i % 3)]
+        return {"image": np.full((2, 2, 1), i, np.uint8), "boxes": boxes}
+
+    folder = build_dataset(tmp_path, splits={"train": [5, 9]}, features=features, example=example)
+    builder = tfds.builder_from_directory(folder)
+    settings = ReadSettings(cycle=2, block=1, buffer=4, buffer_seed=3)
+    for decoders in (
+        None,
+        {"image": tfds.decode.SkipDecoding()},
+        tfds.decode.PartialDecoding({"boxes": {"x"}}),
+    ):
+        whole = shardctl.tfds.pipeline(
+            builder, "train", settings, decoders=decoders, add_tfds_id=True
+        )
+        rest = shardctl.tfds.exact_order(
+            builder, "train", settings, consumed=6, decoders=decoders, add_tfds_id=True
+        )
+        assert rest.element_spec == whole.element_spec
+        expected = [*whole.as_numpy_iterator()][6:]
+        np.testing.assert_equal([*rest.as_numpy_iterator()], expected)
