@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from shardctl.core.resume_plan import ResumePlan
 from shardctl.core.subsplit import resolve_subsplit
 from shardctl.planning.resume_check import table_of
 from shardctl.planning.verify import FoundNames
-from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
 from shardctl.tfds.pipeline import pipeline
 from shardctl.tfds.read_config import read_config
 from shardctl.tfds.reading import Reading, said_by_tensorflow
@@ -119,14 +119,18 @@ class RealFiles:
                 self.builder,
                 self.spec,
                 settings,
-                transform=_tfds_id,
+                transform=as_it_stands(_tfds_id),
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
         return self._reading(elements, self.codes)
 
     def planned(self, plan: ResumePlan) -> Reading:
-        """Return what an ordinary TFDS pipeline reads by the instructions of a plan."""
+        """Return what an ordinary TFDS pipeline reads by the instructions of a plan.
+
+        What a shuffle buffer held is left out; the caller has a buffer of its own.
+        """
+        plan = replace(plan, mode="exact", pending=None, shuffle=None)
         with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
             read = self.builder.as_dataset(
                 split=plan.spec,
@@ -138,7 +142,9 @@ class RealFiles:
         splits = [piece.split.name for piece in resolve_subsplit(plan.spec, self.dataset).ranges]
         codes = ExampleCodes(self.dataset, splits, table)
         tf = tensorflow()
-        return self._reading(read.map(_tfds_id, num_parallel_calls=tf.data.AUTOTUNE), codes)
+        return self._reading(
+            read.map(as_it_stands(_tfds_id), num_parallel_calls=tf.data.AUTOTUNE), codes
+        )
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
         """Return what `shardctl.tfds.resume` goes on with, to the end of all epochs."""
@@ -147,7 +153,7 @@ class RealFiles:
                 self.builder,
                 plan,
                 host=host,
-                transform=_tfds_id,
+                transform=as_it_stands(_tfds_id),
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
