@@ -15,6 +15,7 @@ from tests.tfds_datasets import build_dataset
 
 LAYOUTS = {
     "ordered.yaml": "name: o\nordered: true\nsplits: {train: {num_examples: 90, num_shards: 9}}\n",
+    "short.yaml": "name: s\nfile_format: parquet\nsplits: {train: {shard_lengths: [214]}}\n",
     "parquet.yaml": "name: p\nfile_format: parquet\nsplits: {train: {shard_lengths: [15, 9]}}\n",
 }
 

@@ -55,4 +55,5 @@ RULES: tuple[Rule, ...] = (
     subsplits.gap,
     parts.take_for_slice,
     parts.dropped_in_evaluation,
+    formats.short_parquet,
 )

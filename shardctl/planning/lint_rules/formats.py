@@ -1,4 +1,4 @@
-"""SC026 to SC029: datasets and files that cannot be read this way."""
+"""SC026 to SC029 and SC061: datasets and files that cannot be read this way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from shardctl.planning.lint_rules.pipeline import Pipeline
 from shardctl.planning.lint_rules.rule import Found, Story, rule
 
 _RANDOM_ACCESS = ("array_record", "parquet")  # TFDS core/file_adapters.py, with_random_access
+_PARQUET_BATCH = 100  # TFDS core/file_adapters.py, ParquetFileAdapter._BATCH_SIZE
 
 
 @rule(
@@ -168,3 +169,55 @@ def unread_settings(pipeline: Pipeline) -> Iterator[Found]:
             fix="leave them out, or read with as_dataset",
             settings=names,
         )
+
+
+@rule(
+    "SC061",
+    "short-parquet",
+    "warning",
+    "Parquet files that TFDS writes too short",
+    story=Story(
+        happens="TFDS 4.9.10 writes Parquet in batches of 100 and, before each batch but the "
+        "first, passes over examples that are never written. A file meant for 214 examples holds "
+        "114, while dataset_info.json says 214: as_dataset fails when it has read what is there, "
+        "and ids and positions point at examples that do not exist.",
+        source="TFDS core/file_adapters.py, _batched: itertools.islice(iterator, i, i + n) on an "
+        "iterator that has moved on already.",
+        fix="Count with `shardctl verify`; write tfrecord or array_record files, or so many shards "
+        "that none has over 100 examples. Ignore it where another program wrote the files.",
+        example="shardctl lint -d short.yaml",
+    ),
+    for_data_source=True,
+)
+def short_parquet(pipeline: Pipeline) -> Iterator[Found]:
+    """Find Parquet shards of more examples than TFDS's writer keeps."""
+    if pipeline.dataset.file_format != "parquet":
+        return
+    pieces = [piece for read in pipeline.reads for piece in read.resolved.ranges]
+    for split in {piece.split.name: piece.split for piece in pieces}.values():
+        longest = max(split.shard_lengths, default=0)
+        num_rows = num_rows_written(longest)
+        if num_rows != longest:
+            yield Found(
+                why=f"{split.name}: as TFDS writes it, a file of {longest:,} examples holds "
+                f"{num_rows:,} rows",
+                fix="count the files with `shardctl verify`; write another format, or more shards",
+                settings=("specs", "eval"),
+            )
+
+
+def num_rows_written(length: int) -> int:
+    """Return how many of a shard's examples TFDS 4.9.10 writes to its Parquet file.
+
+    Batch k passes over 100 k examples and takes up to 100.
+
+    >>> num_rows_written(100), num_rows_written(214)
+    (100, 114)
+    """
+    num_rows = batch = 0
+    while length > 0:
+        taken = max(0, min(_PARQUET_BATCH, length - _PARQUET_BATCH * batch))
+        num_rows += taken
+        length -= _PARQUET_BATCH * (batch + 1)
+        batch += 1
+    return num_rows

@@ -331,4 +331,10 @@ CASES: tuple[tuple[str, Case, Case], ...] = (
         case("train[:90%]", "train[90%:]", batch=100, drop_remainder=True),
     ),
     ("SC051", case("test", batch=64, drop_remainder=True), case("test", batch=64)),
+    (
+        "SC061",
+        case(layout={"file_format": "parquet", "train": (9, 101)}),
+        case(layout={"file_format": "parquet", "train": (9, 100)}),
+    ),
+    ("SC061", case(**PARQUET | {"layout": {"file_format": "parquet", "train": (214,)}}), case()),
 )

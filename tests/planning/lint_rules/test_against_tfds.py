@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset import Dataset, Split
 from shardctl.core.read_settings import ReadSettings
 from shardctl.planning.lint import lint
+from shardctl.planning.lint_rules.formats import num_rows_written
 from shardctl.planning.lint_rules.pipeline import Usage
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.core.tfds_splits import Layout, tfds_reads, tfds_splits
@@ -193,6 +194,17 @@ def test_a_format_is_refused_just_where_the_rule_says_so(
         refused = True
     usage = Usage(as_data_source=as_data_source)
     assert bool(found(folders[file_format], "SC027", usage=usage)) == refused
+
+
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 199, 214, 300, 301, 450, 700, 1201])
+def test_parquet_files_hold_the_rows_that_tfds_writes(tmp_path: Path, length: int) -> None:
+    from pyarrow import parquet
+    from tensorflow_datasets.core import file_adapters
+
+    adapter = file_adapters.ADAPTER_FOR_FORMAT[file_adapters.FileFormat.PARQUET]
+    path = tmp_path / "toy-train.parquet-00000-of-00001"
+    adapter.write_examples(path, ((index, b"x") for index in range(length)))
+    assert num_rows_written(length) == parquet.ParquetFile(path).metadata.num_rows
 
 
 bounds = st.integers(0, TOTAL)
