@@ -11,6 +11,8 @@ from shardctl.tfds.pipeline import pipeline
 from shardctl.tfds.position import Position
 from shardctl.tfds.read_config import read_config
 from shardctl.tfds.resume import exact_order, resume, resume_epochs
+from shardctl.tfds.verify import verify
+from shardctl.tfds.verify_plan import verify_plan
 
 __all__ = [
     "Host",
@@ -23,4 +25,6 @@ __all__ = [
     "read_config",
     "resume",
     "resume_epochs",
+    "verify",
+    "verify_plan",
 ]
