@@ -12,6 +12,7 @@ from shardctl.cli.order_options import OrderOptions
 from shardctl.cli.output import check_format, say, screen, warn, write
 from shardctl.cli.source import chosen_dataset, dataset_of_plan
 from shardctl.cli.values import whole_number
+from shardctl.core.quoting import choices, quoted
 from shardctl.errors import (
     UnpredictableOrderError,
     UsageError,
@@ -173,6 +174,7 @@ def _from_settings(
             "say how far the pipeline got, in one way: --consumed N, --steps S with --batch B, or "
             "--seen FILE"
         )
+    _check_mode(given["mode"], goes_on_in_order=seen is None and hosts is None)
     dataset = chosen_dataset(source)
     if seen is not None:
         if hosts is not None:
@@ -183,8 +185,6 @@ def _from_settings(
         raise UsageError("--hosts N stopped and --to-hosts M go on: give both, or neither")
     try:
         if hosts is not None:
-            if given["mode"] == "exact-order":
-                raise UsageError("--mode exact-order: other hosts have another order")
             plan = resume_on_hosts(
                 dataset,
                 spec,
@@ -260,3 +260,19 @@ def _say_size(plan: "ResumePlan", chosen: str) -> None:
         f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {chosen}, "
         f"and {in_memory:,.0f} MB of memory in the program that reads with them"
     )
+
+
+def _check_mode(mode: str | None, *, goes_on_in_order: bool) -> None:
+    """Refuse a mode that there is not, and an order where none is left to go on in."""
+    from typing import get_args
+
+    from shardctl.planning.resume import BufferMode
+
+    if mode is None:
+        return
+    if mode not in get_args(BufferMode):
+        raise UsageError(f"--mode {quoted(mode)}: choose from {choices(get_args(BufferMode))}")
+    if mode == "exact-order" and not goes_on_in_order:
+        raise UsageError(
+            "--mode exact-order: a log and other numbers of hosts have no order to go on in"
+        )

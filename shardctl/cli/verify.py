@@ -51,6 +51,8 @@ def verify(
     from shardctl.rendering import verify as rendering
 
     check_format(out.format, "table", "json", "yaml", "csv")
+    if take == 0:
+        raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
     wanted: Take = "all" if take == -1 else take
     if plan is None:
         found = _order(source, reading, spec, wanted)

@@ -23,6 +23,7 @@ from shardctl.errors import UsageError
 
 CHUNK_SIZE = 1 << 20
 _NONE = np.empty(0, np.int64)
+_MAX_MATCHES = 1 << 27  # positions that one answer holds, a gigabyte of them
 
 
 class Order:
@@ -147,6 +148,11 @@ class Order:
         Ordered by query, then by position; an example that is never handed out has none.
         """
         query, rows, offsets = self._lookup.rows_of(np.asarray(codes, np.int64))
+        if self._num_streams * len(rows) > _MAX_MATCHES:
+            raise UsageError(
+                f"{len(rows)} examples in {self._num_streams} epochs have more than {_MAX_MATCHES} "
+                "positions; ask for fewer --epochs"
+            )
         found_query, found_position = [_NONE], [_NONE]
         if self._epochs_are_alike:
             which, position = self._positions_in_stream(0, rows, offsets)

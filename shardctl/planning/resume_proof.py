@@ -6,7 +6,7 @@ read to the end, and held against what the uninterrupted pipeline hands out, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,7 +94,8 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
     else:
         counts.add(order.chunks(plan.consumed, stop))
     counts.remove(_reading(order, plan))
-    moved = num_apart(order.chunks(plan.consumed, stop), _reading(order, plan))
+    reading = _cut(_reading(order, plan), plan.remaining)
+    moved = num_apart(order.chunks(plan.consumed, stop), reading)
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),
@@ -102,6 +103,15 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
         moved=moved,
         exact=False,
     )
+
+
+def _cut(chunks: Iterable[Int64s], size: int) -> Iterator[Int64s]:
+    """Yield the first `size` codes of some chunks."""
+    for chunk in chunks:
+        yield chunk[:size]
+        size -= len(chunk)
+        if size <= 0:
+            return
 
 
 def _prove_dealt(dataset: Dataset, plan: ResumePlan, settings: ReadSettings) -> Proof:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from operator import index
 from typing import Any
 
 from shardctl.core.quoting import choices
@@ -77,6 +78,7 @@ class Position:
         Raises:
             UsageError: a number below 0, or past the end of the order.
         """
+        num_examples = index(num_examples)
         consumed = self._consumed + num_examples
         if num_examples < 0 or consumed > self._num_examples:
             raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,38 @@ def test_a_layout_beside_a_folder_promises_no_files(shardctl: Any, tmp_path: Pat
     folder = build_dataset(tmp_path / "a", splits={"train": [3, 4]})
     layout = _layout(tmp_path / "toy.yaml", train=[5])
     assert shardctl("layout", "-d", layout, "-d", str(folder)).stderr == ""
+
+
+def test_a_plan_of_an_endless_reading_through_a_buffer_is_proved_and_verified(
+    shardctl: Any, tmp_path: Path
+) -> None:
+    ref = _layout(tmp_path / "one.yaml", train=[10])
+    made = shardctl(
+        *("resume", "-d", ref, "--repeat-files", "--buffer", "5", "--buffer-seed", "3"),
+        *("--consumed", "2", "--prove", "-f", "json"),
+    )
+    assert made.exit_code == 0
+    proof = json.loads(made.stdout)["proof"]
+    assert (proof["compared"], proof["lost"], proof["repeated"]) == (8, 0, 0)
+    assert proof["moved"] <= 8
+    (tmp_path / "plan.json").write_text(made.stdout)
+    verified = shardctl("verify", "--plan", tmp_path / "plan.json", "-d", ref)
+    assert (verified.exit_code, verified.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("mode", ["bogus", "exact-order"])
+def test_a_log_goes_on_in_no_order(shardctl: Any, mode: str) -> None:
+    Path("seen").write_text("")
+    refused = shardctl("resume", "-d", "iris", "--seen", "seen", "--mode", mode)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--mode" in refused.stderr
+
+
+def test_nothing_to_compare_is_no_proof(shardctl: Any) -> None:
+    assert shardctl("verify", "-d", "iris", "--take", "0").exit_code == 2
+
+
+def test_more_positions_than_memory_holds_are_refused(shardctl: Any) -> None:
+    refused = shardctl("locate", "-d", "iris", "--epochs", 6 * 10**16, "--id", "3")
+    assert refused.exit_code == 2
+    assert "--epochs" in refused.stderr
