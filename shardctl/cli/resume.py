@@ -273,6 +273,4 @@ def _check_mode(mode: str | None, *, goes_on_in_order: bool) -> None:
     if mode not in get_args(BufferMode):
         raise UsageError(f"--mode {quoted(mode)}: choose from {choices(get_args(BufferMode))}")
     if mode == "exact-order" and not goes_on_in_order:
-        raise UsageError(
-            "--mode exact-order: a log and other numbers of hosts have no order to go on in"
-        )
+        raise UsageError("--mode exact-order: other hosts have another order, and a log has none")

@@ -9,6 +9,7 @@ from typing import Any
 from shardctl.core.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.resume import resume as plan_resume
+from shardctl.planning.simulate import plan_order
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.pipeline import Transform
 from shardctl.tfds.resume import resume
@@ -36,7 +37,8 @@ def keras_epochs(
             model.fit(dataset, initial_epoch=epoch, epochs=epoch + 1)
 
     The uninterrupted run is `model.fit(pipeline(builder, spec, settings), epochs=epochs)`, without
-    steps_per_epoch. The first dataset leaves out `steps` batches of its epoch. Settings with
+    steps_per_epoch. The first dataset leaves out `steps` batches of its epoch; after the last step
+    it is the next epoch's. Settings with
     `epochs` above 1 repeat the dataset within each epoch of `fit`. `transform` should make the
     pairs (x, y) that Keras trains on; TFDS's `as_supervised` is such a one.
 
@@ -59,13 +61,21 @@ def keras_epochs(
     if not 0 <= initial_epoch <= epochs:
         raise UsageError(f"initial_epoch={initial_epoch}: fit has epochs 0 to {epochs}")
     dataset = dataset_of(builder)
+    fit_settings = replace(settings, loop="keras-fit")
+    num_steps = -(-plan_order(dataset, spec, fit_settings).order.num_examples // settings.batch)
+    if not 0 <= steps <= num_steps or (steps and initial_epoch == epochs):
+        raise UsageError(
+            f"steps={steps} of epoch {initial_epoch}: fit has {epochs} epochs of {num_steps} steps"
+        )
+    if num_steps and steps == num_steps:  # the end of an epoch is the start of the next
+        initial_epoch, steps = initial_epoch + 1, 0
 
     def each() -> Iterator[tuple[int, Any]]:
         for epoch in range(initial_epoch, epochs):
             plan = plan_resume(
                 dataset,
                 spec,
-                replace(settings, loop="keras-fit", pass_index=epoch),
+                replace(fit_settings, pass_index=epoch),
                 steps=steps if epoch == initial_epoch else 0,
                 mode="exact-order",
             )

@@ -106,6 +106,15 @@ def test_fit_alone_begins_again_with_the_order_of_epoch_0(builder: Any) -> None:
     assert again.epochs[2] == first.epochs[0] != first.epochs[2]
 
 
+def test_the_end_of_an_epoch_is_the_start_of_the_next(builder: Any) -> None:
+    settings = {"builder": builder, "spec": "train", "settings": FILES, "epochs": 3}
+    ended = shardctl.tfds.keras_epochs(**settings, initial_epoch=1, steps=4)
+    begun = shardctl.tfds.keras_epochs(**settings, initial_epoch=2)
+    assert [epoch for epoch, _ in ended] == [epoch for epoch, _ in begun] == [2]
+    last = shardctl.tfds.keras_epochs(**settings, initial_epoch=2, steps=4)
+    assert list(last) == []
+
+
 def test_a_repeat_in_each_epoch_without_a_partial_batch_is_refused(builder: Any) -> None:
     settings = changed(FILES, epochs=2, batch=4)
     later = shardctl.tfds.keras_epochs(builder, "train", settings, epochs=3, initial_epoch=1)
@@ -119,7 +128,7 @@ def test_a_repeat_in_each_epoch_without_a_partial_batch_is_refused(builder: Any)
         (ReadSettings(), {}, "fit trains on batches"),
         (changed(FILES, pass_index=1), {}, "every epoch of fit is a pass"),
         (FILES, {"initial_epoch": 5}, "fit has epochs 0 to 4"),
-        (FILES, {"steps": 5}, "the order has 4 batches of 5"),
+        (FILES, {"steps": 5}, "fit has 4 epochs of 4 steps"),
     ],
 )
 def test_what_fit_cannot_go_on_from_is_refused(
