@@ -35,10 +35,10 @@ class Position:
         UsageError: a bad spec, `consumed` past the end of the order, or a global seed in
             TensorFlow that the settings do not have and that changes the order.
 
-    >>> position = Position(builder, "train", settings)  # doctest: +SKIP
-    >>> for batch in position.count(position.dataset()):  # doctest: +SKIP
-    ...     train_step(batch)
-    ...     position.save("position.json")
+        position = Position(builder, "train", settings)
+        for batch in position.count(position.dataset()):
+            train_step(batch)
+            position.save("position.json")
     """
 
     def __init__(

@@ -63,9 +63,8 @@ def read_config(
             examples, both of which `shardctl.tfds.resume` reads.
         MissingDependencyError: TensorFlow or TFDS is not installed.
 
-    >>> import shardctl.tfds
-    >>> config = shardctl.tfds.read_config("plan.yaml", builder)  # doctest: +SKIP
-    >>> ds = builder.as_dataset("train", read_config=config)  # doctest: +SKIP
+        config = shardctl.tfds.read_config("plan.yaml", builder)
+        dataset = builder.as_dataset(split="train", read_config=config)
     """
     _check_options(options)
     plan = loaded(plan)
