@@ -20,4 +20,4 @@ class RuleSet:
         return f"{self.version} (TensorFlow {self.tensorflow}, TFDS {self.tensorflow_datasets})"
 
 
-RULES = RuleSet(version=1, tensorflow="2.21", tensorflow_datasets="4.9.10")
+ORDER_RULES = RuleSet(version=1, tensorflow="2.21", tensorflow_datasets="4.9.10")

@@ -15,7 +15,7 @@ from shardctl.core.snapshot.cells import SplitIds, cell_digests
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
-from shardctl.core.tfds_rules import RULES
+from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.simulate import plan_order
 
 # Takes the chunks of an order and their number of ids, and yields them: to show how far it is.
@@ -97,7 +97,7 @@ def snapshot(
         spec=live.spec,
         pipeline=shortened(settings_in_force(order.settings, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
-        rules=RULES,
+        rules=ORDER_RULES,
         tree=live.tree(0, order.num_examples, watch),
     )
     return TakenSnapshot(snapshot=pinned, live=live)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shardctl.core.settings.document import settings_in_force
 from shardctl.files.documents import FORMAT_VERSION, Document, head
-from shardctl.planning.lint.context import Pipeline
+from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import Rule, Severity
 from shardctl.rendering.text.annotations import annotation
@@ -23,7 +23,7 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "notice")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settled:
+class SettingOrigins:
     """Where settings were set: lines, from 1, of a file, by the settings' names.
 
     `file` is None where there is none; what the command line set has no line.
@@ -40,11 +40,11 @@ class Settled:
         return None, None
 
 
-def lint_text(lint: Lint, settled: Settled, screen: Screen) -> Iterator[str]:
+def lint_text(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
     """Yield what was looked at, then each finding: what it is, why it bites, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
-        file, line = settled.place(finding)
+        file, line = origins.place(finding)
         place = "" if file is None else f" ({file}:{line})"
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
@@ -58,11 +58,11 @@ def lint_text(lint: Lint, settled: Settled, screen: Screen) -> Iterator[str]:
 
 
 def _title(lint: Lint) -> str:
-    pipeline = lint.pipeline
+    context = lint.context
     specs = ", ".join(
-        f"{read.spec} (evaluation)" if read.evaluates else read.spec for read in pipeline.reads
+        f"{read.spec} (evaluation)" if read.evaluates else read.spec for read in context.reads
     )
-    looked_at = f"{specs} in {pipeline.dataset.title}"
+    looked_at = f"{specs} in {context.dataset.title}"
     if not lint.findings:
         return f"{looked_at}: nothing found by {counted(len(lint.rules), 'rule')}"
     counts = Counter(finding.severity for finding in lint.findings)
@@ -76,28 +76,28 @@ def _indented(text: str, screen: Screen) -> Iterator[str]:
         yield f"  {line}\n"
 
 
-def lint_document(lint: Lint, settled: Settled) -> Document:
+def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
     """Return what was looked at, the rules that looked, and what they found."""
-    pipeline = lint.pipeline
+    context = lint.context
     return {
-        **head("lint", pipeline.dataset),
+        **head("lint", context.dataset),
         "specs": [
             {"spec": read.spec, "evaluates": read.evaluates, "num_examples": read.num_examples}
-            for read in pipeline.reads
+            for read in context.reads
         ],
-        "pipeline": settings_in_force(pipeline.settings, ordered=pipeline.dataset.ordered),
-        "usage": _usage(pipeline),
+        "pipeline": settings_in_force(context.settings, ordered=context.dataset.ordered),
+        "usage": _usage(context),
         "rules": [rule.code for rule in lint.rules],
-        "findings": [_finding_record(finding, settled) for finding in lint.findings],
+        "findings": [_finding_record(finding, origins) for finding in lint.findings],
     }
 
 
-def _usage(pipeline: Pipeline) -> Document:
-    usage = pipeline.usage
+def _usage(context: LintContext) -> Document:
+    usage = context.usage
     return {
-        "hosts": pipeline.num_hosts,
+        "hosts": context.num_hosts,
         "take": usage.take,
-        "as_data_source": pipeline.reads_data_source,
+        "as_data_source": context.reads_data_source,
         "assert_cardinality": usage.assert_cardinality,
         "autocache": usage.try_autocache,
         "seeds": list(usage.seeds),
@@ -105,8 +105,8 @@ def _usage(pipeline: Pipeline) -> Document:
     }
 
 
-def _finding_record(finding: Finding, settled: Settled) -> Document:
-    file, line = settled.place(finding)
+def _finding_record(finding: Finding, origins: SettingOrigins) -> Document:
+    file, line = origins.place(finding)
     return {
         "code": finding.rule.code,
         "name": finding.rule.name,
@@ -121,18 +121,18 @@ def _finding_record(finding: Finding, settled: Settled) -> Document:
     }
 
 
-def lint_rows(lint: Lint, settled: Settled) -> Iterator[Sequence[object]]:
+def lint_rows(lint: Lint, origins: SettingOrigins) -> Iterator[Sequence[object]]:
     """Yield a CSV row a finding; several specs are one cell, with blanks between."""
     for finding in lint.findings:
-        record = _finding_record(finding, settled)
+        record = _finding_record(finding, origins)
         record["specs"] = " ".join(finding.specs)
         yield [record[name] for name in CSV_HEADER]
 
 
-def lint_annotations(lint: Lint, settled: Settled) -> Iterator[str]:
+def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
     """Yield an annotation for GitHub a finding, at the line of the setting behind it."""
     for finding in lint.findings:
-        file, line = settled.place(finding)
+        file, line = origins.place(finding)
         text = f"{finding.rule.title}: {finding.why}\nfix: {finding.fix}"
         yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)
 

@@ -84,7 +84,7 @@ def _stopped(plan: ResumePlan) -> str:
         place += f", {_count(whole + bool(rest and at_end), 'batch', 'batches')}"
         if rest and not at_end:
             place += f" and {plan.consumed % batch:,} examples"
-    where = plan.standing
+    where = plan.reader_state
     if where is None or not plan.remaining:
         return place
     files = "file" if where.open_files == 1 else "files"

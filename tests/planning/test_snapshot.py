@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.tfds_rules import RULES
+from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.diff.pinned_settings import settings_to_fall_back_on
 from shardctl.planning.snapshot import snapshot
@@ -59,7 +59,7 @@ def test_everything_that_fixes_the_order_is_pinned(record_property: Recorder) ->
 
 
 def test_the_rules_in_force_are_pinned() -> None:
-    assert snapshot(dataset_of({"train": (3,)})).snapshot.rules == RULES
+    assert snapshot(dataset_of({"train": (3,)})).snapshot.rules == ORDER_RULES
 
 
 def test_an_order_that_is_left_open_is_not_pinned() -> None:

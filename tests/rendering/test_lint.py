@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.lint.lint import Lint
-from shardctl.planning.lint.rules import RULES
+from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.screen import PLAIN, Screen
 from tests.planning.lint.rules.cases import CASES, case
 from tests.strategies import Recorder, count_cases
 
-SETTLED = rendering.Settled(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})
+SETTLED = rendering.SettingOrigins(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -48,15 +48,15 @@ def test_people_read_what_it_is_why_it_bites_and_what_helps() -> None:
 
 def test_nothing_found_says_how_many_rules_looked() -> None:
     text = "".join(rendering.lint_text(case().lint(), SETTLED, PLAIN))
-    assert text == f"train in toy: nothing found by {len(RULES)} rules\n"
+    assert text == f"train in toy: nothing found by {len(LINT_RULES)} rules\n"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_every_finding_and_every_story_fits_the_screen(width: int) -> None:
     screen = Screen(width=width)
     texts = ["".join(rendering.lint_text(fires.lint(), SETTLED, screen)) for _, fires, _ in CASES]
-    texts += ["".join(rendering.story_text(rule, screen)) for rule in RULES]
-    texts.append("".join(rendering.rules_table(RULES, screen)))
+    texts += ["".join(rendering.story_text(rule, screen)) for rule in LINT_RULES]
+    texts.append("".join(rendering.rules_table(LINT_RULES, screen)))
     for text in texts:
         assert max(map(len, text.splitlines())) <= width
         assert text.endswith("\n")
@@ -64,8 +64,8 @@ def test_every_finding_and_every_story_fits_the_screen(width: int) -> None:
 
 
 def test_the_list_of_rules_fits_a_terminal_in_one_line_each() -> None:
-    lines = "".join(rendering.rules_table(RULES, Screen(width=80))).splitlines()
-    assert len(lines) == len(RULES) + 1
+    lines = "".join(rendering.rules_table(LINT_RULES, Screen(width=80))).splitlines()
+    assert len(lines) == len(LINT_RULES) + 1
 
 
 def test_json_and_yaml_say_the_same() -> None:
@@ -73,7 +73,7 @@ def test_json_and_yaml_say_the_same() -> None:
     assert json.loads("".join(to_json(document))) == yaml.safe_load("".join(to_yaml(document)))
     assert list(document)[:3] == ["format_version", "kind", "dataset"]
     assert (document["format_version"], document["kind"]) == (1, "lint")
-    assert document["rules"] == [rule.code for rule in RULES]
+    assert document["rules"] == [rule.code for rule in LINT_RULES]
     assert [(f["code"], f["file"], f["line"]) for f in document["findings"]] == [
         ("SC001", "a/shardctl.yaml", 4),
         ("SC041", None, None),
@@ -90,11 +90,11 @@ def test_csv_has_a_row_a_finding() -> None:
 
 
 def test_stories_are_in_the_document_of_the_rules() -> None:
-    document = rendering.rules_document(RULES)
+    document = rendering.rules_document(LINT_RULES)
     assert list(document["rules"][0]) == [
         "code", "name", "severity", "title", "happens", "source", "fix", "example",
     ]  # fmt: skip
-    assert len(document["rules"]) == len(RULES)
+    assert len(document["rules"]) == len(LINT_RULES)
 
 
 def as_github_reads(line: str) -> tuple[str, dict[str, str], str]:
@@ -146,7 +146,7 @@ def test_github_reads_back_any_text(record_property: Recorder) -> None:
 
 def codes_in_markdown() -> str:
     """Return the table of the README, which this test holds to the rules."""
-    rows = [f"| `{rule.code}` | {rule.severity} | {rule.title} |\n" for rule in RULES]
+    rows = [f"| `{rule.code}` | {rule.severity} | {rule.title} |\n" for rule in LINT_RULES]
     return "| code | severity | finding |\n|---|---|---|\n" + "".join(rows)
 
 

@@ -19,7 +19,7 @@ from shardctl.cli.output import check_format, screen, write
 if TYPE_CHECKING:
     from shardctl.planning.lint.rule import Rule
     from shardctl.readers.config_file import Config
-    from shardctl.rendering.lint import Settled
+    from shardctl.rendering.lint import SettingOrigins
 
 
 def lint(
@@ -53,7 +53,7 @@ def lint(
     from shardctl.files import documents
     from shardctl.planning.lint.lint import explained
     from shardctl.planning.lint.lint import lint as lint_pipeline
-    from shardctl.planning.lint.rules import RULES
+    from shardctl.planning.lint.rules import LINT_RULES
     from shardctl.readers.config_file import find_config
     from shardctl.rendering import lint as rendering
 
@@ -62,7 +62,7 @@ def lint(
         _write_rules((explained(explain),), out, story=True)
         return
     if list_rules:
-        _write_rules(RULES, out, story=False)
+        _write_rules(LINT_RULES, out, story=False)
         return
     config = find_config(Path.cwd())
     arguments = using.arguments(config)
@@ -78,15 +78,15 @@ def lint(
         select=arguments.get("select", ()),
         ignore=arguments.get("ignore", ()),
     )
-    settled = _settled(config, reading, using, specs, for_people=out.format == "table")
+    origins = _origins(config, reading, using, specs, for_people=out.format == "table")
     if out.format == "table":
-        text = rendering.lint_text(found, settled, screen(out.output))
+        text = rendering.lint_text(found, origins, screen(out.output))
     elif out.format == "csv":
-        text = documents.to_csv(rendering.CSV_HEADER, rendering.lint_rows(found, settled))
+        text = documents.to_csv(rendering.CSV_HEADER, rendering.lint_rows(found, origins))
     elif out.format == "github":
-        text = rendering.lint_annotations(found, settled)
+        text = rendering.lint_annotations(found, origins)
     else:
-        document = rendering.lint_document(found, settled)
+        document = rendering.lint_document(found, origins)
         text = documents.to_json(document) if out.format == "json" else documents.to_yaml(document)
     write(text, out.output)
     if found.findings:
@@ -99,29 +99,29 @@ def _machine(reading: OrderOptions, config: "Config | None") -> dict[str, Any]:
     return {"cpus": os.cpu_count() or 1} if "auto" in (reading.cycle, stated) else {}
 
 
-def _settled(
+def _origins(
     config: "Config | None",
     reading: OrderOptions,
     using: LintOptions,
     specs: list[str] | None,
     *,
     for_people: bool,
-) -> "Settled":
+) -> "SettingOrigins":
     """Return where the settings of shardctl.yaml stand that nothing here replaces.
 
     People open a file from here, annotations name it from the root of its repository.
     """
     from shardctl.readers.config_lines import setting_lines
-    from shardctl.rendering.lint import Settled
+    from shardctl.rendering.lint import SettingOrigins
 
     if config is None:
-        return Settled(lines={})
+        return SettingOrigins(lines={})
     given = {field.name for field in fields(reading) if getattr(reading, field.name) is not None}
     given |= {"pass"} if reading.pass_index is not None else set()
     given |= using.arguments(None).keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
     lines = setting_lines(config.path)
-    return Settled(
+    return SettingOrigins(
         file=os.path.relpath(config.path) if for_people else path_from_repository(config.path),
         lines={name: line for name, line in lines.items() if name not in given},
     )

@@ -84,14 +84,14 @@ def _queries(given: "dict[Kind, list[str] | None]", arguments: Sequence[str]) ->
     values = {kind: iter(given[kind] or ()) for kind in _KINDS}
     flags: dict[str, Kind] = {f"--{kind}": kind for kind in _KINDS}
     names = (argument.partition("=")[0] for argument in arguments)
-    standing = [flags[name] for name in names if name in flags]
-    for kind in (*standing, *_KINDS):  # called from Python there are no arguments to order by
+    in_order = [flags[name] for name in names if name in flags]
+    for kind in (*in_order, *_KINDS):  # called from Python there are no arguments to order by
         for value in values[kind]:
             if value == "-":
                 yield from (Query(kind=kind, value=line) for line in _stdin_lines())
             else:
                 yield Query(kind=kind, value=value)
-            if kind in standing:
+            if kind in in_order:
                 break
 
 

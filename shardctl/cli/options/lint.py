@@ -26,9 +26,9 @@ def _codes(flag: str, text: str) -> Any:
 
 
 def _known_codes(incomplete: str) -> list[str]:
-    from shardctl.planning.lint.rules import RULES
+    from shardctl.planning.lint.rules import LINT_RULES
 
-    return [rule.code for rule in RULES if rule.code.startswith(incomplete.upper())]
+    return [rule.code for rule in LINT_RULES if rule.code.startswith(incomplete.upper())]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from shardctl.core.instructions.reads import ReadTable
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
-Place = tuple[int, int]  # index of the split, index of the shard in it
+ShardKey = tuple[int, int]  # index of the split, index of the shard in it
 
 
 def sorted_rows(
@@ -43,9 +43,9 @@ def sorted_rows(
     return table.select(np.argsort(np.array(keys, np.int64), kind="stable"))
 
 
-def _ranks(names: Sequence[str], table: ReadTable, read: set[Place]) -> dict[Place, int]:
+def _ranks(names: Sequence[str], table: ReadTable, read: set[ShardKey]) -> dict[ShardKey, int]:
     known = _known_files(table)
-    rank: dict[Place, int] = {}
+    rank: dict[ShardKey, int] = {}
     for index, name in enumerate(names):
         place = _place_of(name, table, known, read)
         if place is None:
@@ -57,9 +57,9 @@ def _ranks(names: Sequence[str], table: ReadTable, read: set[Place]) -> dict[Pla
     return rank
 
 
-def _known_files(table: ReadTable) -> Mapping[str, list[Place]]:
+def _known_files(table: ReadTable) -> Mapping[str, list[ShardKey]]:
     """Return the places of all files of the dataset by base name."""
-    known: dict[str, list[Place]] = defaultdict(list)
+    known: dict[str, list[ShardKey]] = defaultdict(list)
     for split_index, split in enumerate(table.dataset.splits):
         for shard, name in enumerate(split.filenames):
             known[name].append((split_index, shard))
@@ -67,8 +67,8 @@ def _known_files(table: ReadTable) -> Mapping[str, list[Place]]:
 
 
 def _place_of(
-    name: str, table: ReadTable, known: Mapping[str, list[Place]], read: set[Place]
-) -> Place | None:
+    name: str, table: ReadTable, known: Mapping[str, list[ShardKey]], read: set[ShardKey]
+) -> ShardKey | None:
     """Return which file a name means, None where several are called so and none of them is read."""
     places = known.get(name.rpartition("/")[2], [])
     if not places:
@@ -89,6 +89,6 @@ def _place_of(
     return places[0] if places else None
 
 
-def _path(table: ReadTable, place: Place) -> str:
+def _path(table: ReadTable, place: ShardKey) -> str:
     data_dir, name = table.dataset.splits[place[0]].location(place[1])
     return f"{data_dir}/{name}"

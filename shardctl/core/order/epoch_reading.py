@@ -16,7 +16,7 @@ MAX_OPENED = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileReads:
+class EpochReading:
     """The examples in the order the reader yields them, before any shuffle buffer.
 
     `opened` (int64[k]) is the row of the read table that each opened file instruction stands for;

@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.numbers import INT64_MAX
-from shardctl.core.order.epoch_reading import FileReads, repetitions_to_list
+from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_table
@@ -198,7 +198,7 @@ class Order:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
         return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
 
-    def reads(self, epoch: int, *, stop: int | None = None) -> FileReads:
+    def reads(self, epoch: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
         With repeated files epoch 0 stands for all; the list of files, which has no end, is built
@@ -268,7 +268,7 @@ class Order:
             positions = self.replay(epoch).outputs_of(positions)
         return which, positions
 
-    def _build_reads(self, epoch: int, limit: int | None) -> FileReads:
+    def _build_reads(self, epoch: int, limit: int | None) -> EpochReading:
         host, stride, phase = self.settings.host, 1, 0
         if host is not None and self.settings.host_by == "examples":
             stride, phase = host.count, host.index
@@ -279,7 +279,7 @@ class Order:
                 self.table.take, (limit + 1) * stride, cycle_length=self._cycle
             )
             rows = np.concatenate([self._opening(repetition) for repetition in range(count)])
-        return FileReads(
+        return EpochReading(
             opened=rows,
             interleave=Interleave(
                 self.table.take[rows], cycle_length=self._cycle, block_length=self.settings.block

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.order.epoch_reading import FileReads
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.shuffle.buffer import DEFAULT_CHUNK_SIZE, ShuffleReplay
 
 # An element stays longer than k buffers in a buffer with probability exp(-k): with 4, one in 55 is
@@ -16,7 +16,7 @@ _REACH = 4
 
 
 def shuffled_codes(
-    reads: FileReads, replay: ShuffleReplay, start: int, stop: int
+    reads: EpochReading, replay: ShuffleReplay, start: int, stop: int
 ) -> Iterator[Int64s]:
     """Yield the codes that come out at [start, stop), in memory for the buffer and a chunk."""
     if start >= stop:
@@ -31,7 +31,7 @@ def shuffled_codes(
 class _Window:
     """The codes of the newest inputs, `reach` of them at least; older ones are looked up."""
 
-    def __init__(self, reads: FileReads, *, reach: int, start: int, room: int) -> None:
+    def __init__(self, reads: EpochReading, *, reach: int, start: int, room: int) -> None:
         self._reads = reads
         self._reach = reach
         self._first = self._stop = max(0, start - reach)

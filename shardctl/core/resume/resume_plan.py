@@ -63,7 +63,7 @@ class PlannedDataset:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class ReaderState:
     """Where the reader of the files stands: `block_offset` examples of the block are read.
 
     `next_file` is how many of the `num_files` file instructions have been opened.
@@ -151,7 +151,7 @@ class ResumePlan:
     instructions: InstructionColumns
     num_pending_instructions: int = 0
     pending: tuple[int | str, ...] | None = None
-    standing: Standing | None = None
+    reader_state: ReaderState | None = None
     shuffle: ShuffleState | None = None
     further_epochs: tuple[FurtherEpoch, ...] = ()
     num_further_epochs: int = 0

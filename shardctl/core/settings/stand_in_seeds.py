@@ -8,10 +8,10 @@ from typing import Any
 from shardctl.core.settings.read_settings import ReadSettings
 
 
-def with_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:
+def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:
     """Return settings whose order is fixed, and what was made up to fix it.
 
-    >>> settings, assumed = with_seeds(ReadSettings(shuffle_files=True, buffer=10))
+    >>> settings, assumed = with_stand_in_seeds(ReadSettings(shuffle_files=True, buffer=10))
     >>> assumed
     {'shuffle_seed': 1, 'buffer_seed': 2}
     """

@@ -69,7 +69,7 @@ class ShuffleReplay:
             raise UsageError(f"chunks of {chunk_size}: at least 1 is needed")
         return self._chunks(start, stop, chunk_size)
 
-    def consumed(self, emitted: int) -> int:
+    def num_read(self, emitted: int) -> int:
         """Return how many inputs are read once `emitted` are handed out.
 
         The place of the last one is refilled only at the next pull.
@@ -85,7 +85,7 @@ class ShuffleReplay:
         >>> ShuffleReplay(num_elements=8, buffer_size=3, seeds=seeds).pending(4).tolist()
         [1, 5]
         """
-        num_pending = self.consumed(emitted) - emitted
+        num_pending = self.num_read(emitted) - emitted
         if num_pending <= 0:
             return np.empty(0, np.int64)
         return np.sort(self._at(emitted).contents()[:num_pending]).astype(np.int64)

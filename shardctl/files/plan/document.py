@@ -64,12 +64,12 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
         document["pending"] = list(plan.pending)
     if plan.shuffle is not None:
         document["shuffle"] = _shuffle(plan.shuffle)
-    if plan.standing is not None:
+    if plan.reader_state is not None:
         document["reader"] = {
-            "open_files": plan.standing.open_files,
-            "block_offset": plan.standing.block_offset,
-            "next_file": plan.standing.next_file,
-            "num_files": plan.standing.num_files,
+            "open_files": plan.reader_state.open_files,
+            "block_offset": plan.reader_state.block_offset,
+            "next_file": plan.reader_state.next_file,
+            "num_files": plan.reader_state.num_files,
         }
     document["num_further_epochs"] = plan.num_further_epochs
     document["further_epochs"] = [_further_epoch(epoch) for epoch in plan.further_epochs]

@@ -13,10 +13,10 @@ from shardctl.core.resume.resume_plan import (
     FurtherEpoch,
     HostShare,
     PlannedDataset,
+    ReaderState,
     ResumePlan,
     ShuffleState,
     SplitSize,
-    Standing,
 )
 from shardctl.core.settings.document import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
@@ -126,7 +126,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
             document["num_pending_instructions"], "num_pending_instructions"
         ),
         pending=None if pending is None else _pending(pending),
-        standing=_standing(document.get("reader")),
+        reader_state=_reader_state(document.get("reader")),
         shuffle=_shuffle(document.get("shuffle")),
         further_epochs=tuple(
             _further_epoch(item) for item in items(document["further_epochs"], "further_epochs")
@@ -214,11 +214,11 @@ def _counts(value: object, names: Sequence[str], what: str) -> dict[str, int]:
     return {name: fields.count(mapping.get(name), f"{name} of {what}") for name in names}
 
 
-def _standing(value: object) -> Standing | None:
+def _reader_state(value: object) -> ReaderState | None:
     if value is None:
         return None
     names = ("open_files", "block_offset", "next_file", "num_files")
-    return Standing(**_counts(value, names, "reader"))
+    return ReaderState(**_counts(value, names, "reader"))
 
 
 def _shuffle(value: object) -> ShuffleState | None:

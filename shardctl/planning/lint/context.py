@@ -84,7 +84,7 @@ def num_file_instructions(ranges: tuple[SplitRange, ...]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pipeline:
+class LintContext:
     """A dataset, the specs a project reads of it, and how."""
 
     dataset: Dataset

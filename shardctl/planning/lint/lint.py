@@ -10,9 +10,9 @@ from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
-from shardctl.planning.lint.context import Pipeline, Read, Usage
+from shardctl.planning.lint.context import LintContext, Read, Usage
 from shardctl.planning.lint.rule import Rule, Severity
-from shardctl.planning.lint.rules import RULES
+from shardctl.planning.lint.rules import LINT_RULES
 
 # Splits that nobody trains on, by how their names begin.
 _EVALUATION = ("test", "val", "dev", "eval")
@@ -37,7 +37,7 @@ class Finding:
 class Lint:
     """What was looked at, by which rules, and what they found, in the order of their codes."""
 
-    pipeline: Pipeline
+    context: LintContext
     rules: tuple[Rule, ...]
     findings: tuple[Finding, ...]
 
@@ -83,9 +83,9 @@ def lint(
         Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
     ]
     reads += [Read(resolved=resolved, evaluates=True) for resolved in _resolved(evaluated, dataset)]
-    pipeline = Pipeline(dataset=dataset, reads=tuple(reads), settings=settings, usage=usage)
+    context = LintContext(dataset=dataset, reads=tuple(reads), settings=settings, usage=usage)
     rules = chosen_rules(select, ignore)
-    return Lint(pipeline=pipeline, rules=rules, findings=tuple(_findings(rules, pipeline)))
+    return Lint(context=context, rules=rules, findings=tuple(_findings(rules, context)))
 
 
 def _default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
@@ -102,11 +102,11 @@ def _is_evaluation(resolved: Resolved) -> bool:
     return all(piece.split.name.lower().startswith(_EVALUATION) for piece in resolved.ranges)
 
 
-def _findings(rules: Sequence[Rule], pipeline: Pipeline) -> Iterator[Finding]:
+def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
     for rule in rules:
-        if pipeline.reads_data_source and not rule.for_data_source:
+        if context.reads_data_source and not rule.for_data_source:
             continue
-        for found in rule.check(pipeline):
+        for found in rule.check(context):
             yield Finding(
                 rule=rule,
                 severity=found.severity or rule.severity,
@@ -128,10 +128,12 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
     """
     for option, prefixes in (("--select", select), ("--ignore", ignore)):
         for prefix in prefixes:
-            if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in RULES):
+            if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
                 raise UsageError(f"{option} {quoted(prefix)}: {_no_such_code()}")
     return tuple(
-        rule for rule in RULES if _fit(rule, select, default=0) > _fit(rule, ignore, default=-1)
+        rule
+        for rule in LINT_RULES
+        if _fit(rule, select, default=0) > _fit(rule, ignore, default=-1)
     )
 
 
@@ -150,11 +152,12 @@ def explained(code: str) -> Rule:
     Raises:
         UsageError: no rule has that code.
     """
-    for rule in RULES:
+    for rule in LINT_RULES:
         if code.upper() == rule.code or code == rule.name:
             return rule
     raise UsageError(f"--explain {quoted(code)}: {_no_such_code()}")
 
 
 def _no_such_code() -> str:
-    return f"no finding has this code; there are: {choices((r.code for r in RULES), len(RULES))}"
+    codes = choices((rule.code for rule in LINT_RULES), len(LINT_RULES))
+    return f"no finding has this code; there are: {codes}"

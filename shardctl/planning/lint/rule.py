@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from shardctl.planning.lint.context import Pipeline
+from shardctl.planning.lint.context import LintContext
 
 Severity = Literal["error", "warning", "notice"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Violation:
     """Something a rule found: why it bites and what helps, each a line.
 
     `specs` are the specs it is about, none where it is about settings alone; `settings` the names
@@ -26,7 +26,7 @@ class Found:
     severity: Severity | None = None
 
 
-Check = Callable[[Pipeline], Iterable[Found]]
+Check = Callable[[LintContext], Iterable[Violation]]
 
 
 @dataclass(frozen=True, kw_only=True)

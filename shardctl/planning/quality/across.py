@@ -24,7 +24,7 @@ from shardctl.planning.quality.sample import (
     sample_epoch,
 )
 from shardctl.planning.quality.score import Metric
-from shardctl.planning.quality.storage_order import StorageRanks
+from shardctl.planning.quality.storage_order import StorageOrder
 from shardctl.planning.quality.what_if import Question
 
 _MAX_HOSTS = 8
@@ -175,8 +175,8 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
     codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
-    storages = [StorageRanks([order.table], order.codes.bases) for order in orders]
-    together = StorageRanks([order.table for order in orders], orders[0].codes.bases)
+    storages = [StorageOrder([order.table], order.codes.bases) for order in orders]
+    together = StorageOrder([order.table for order in orders], orders[0].codes.bases)
     pairs = list(combinations(range(count), 2))
     places = [_own_places(storage, drawn) for storage, drawn in zip(storages, codes, strict=True)]
     return AcrossHosts(
@@ -189,13 +189,13 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     )
 
 
-def _own_places(storage: StorageRanks, codes: Int64s) -> Floats:
+def _own_places(storage: StorageOrder, codes: Int64s) -> Floats:
     n = storage.num_ranks
     places = (storage.of(codes)[0] - (n - 1) / 2) / math.sqrt(max(1, n * n - 1) / 12)
     return np.asarray(places, np.float64)
 
 
-def _joint_coverage(together: StorageRanks, codes: Int64s) -> Metric:
+def _joint_coverage(together: StorageOrder, codes: Int64s) -> Metric:
     ranks, shards = together.of(codes)
     sample = OrderSample(
         starts=np.zeros(len(ranks), np.int64),
@@ -209,6 +209,6 @@ def _joint_coverage(together: StorageRanks, codes: Int64s) -> Metric:
     return batch_coverage(sample, min(codes.shape[1], together.num_ranks))
 
 
-def _shared(storages: Sequence[StorageRanks], together: StorageRanks) -> float:
+def _shared(storages: Sequence[StorageOrder], together: StorageOrder) -> float:
     read = sum(storage.num_ranks for storage in storages)
     return (read - together.num_ranks) / together.num_ranks

@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.stand_in_seeds import with_seeds
+from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
 from shardctl.errors import UsageError
 from shardctl.planning.quality.across import (
     AcrossEpochs,
@@ -112,7 +112,7 @@ def quality(
     0.1 {}
     0.9 {'buffer_seed': 2}
     """
-    settings, assumed = with_seeds(ReadSettings() if settings is None else settings)
+    settings, assumed = with_stand_in_seeds(ReadSettings() if settings is None else settings)
     resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
     order = Order(dataset, resolved.ranges, settings)
     num_examples = epoch_length(order)

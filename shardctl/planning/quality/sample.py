@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.order import Order
 from shardctl.planning.quality.buffer_distribution import drawn_stretches
-from shardctl.planning.quality.storage_order import StorageRanks
+from shardctl.planning.quality.storage_order import StorageOrder
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ def sample_epoch(
     epoch (stratified sampling); the parts are equal. An epoch is always sampled in the same places.
     """
     num_positions = epoch_length(order)
-    storage = StorageRanks([order.table], order.codes.bases)
+    storage = StorageOrder([order.table], order.codes.bases)
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
     if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
@@ -156,7 +156,7 @@ def epoch_length(order: Order) -> int:
     return min(order.epoch_size, order.num_examples)
 
 
-def _whole(order: Order, epoch: int, num_positions: int, storage: StorageRanks) -> OrderSample:
+def _whole(order: Order, epoch: int, num_positions: int, storage: StorageOrder) -> OrderSample:
     begin = epoch * order.epoch_size
     codes = order.read(begin, min(begin + num_positions, order.num_examples))
     ranks, shards = storage.of(codes)

@@ -10,7 +10,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import ReadTable
 
 
-class StorageRanks:
+class StorageOrder:
     """Ranks of example codes in the order of storage, among all that the tables read.
 
     `bases` is the code of the first example of each split (see `ExampleCodes`). An example that is
@@ -23,7 +23,7 @@ class StorageRanks:
     >>> data = Dataset(name="d", splits=(split,))
     >>> table = read_table(data, [SplitRange(split=split, start=6, stop=10),
     ...                           SplitRange(split=split, start=2, stop=8)])
-    >>> ranks = StorageRanks([table], np.zeros(1, np.int64))
+    >>> ranks = StorageOrder([table], np.zeros(1, np.int64))
     >>> ranks.num_ranks, ranks.shard_sizes.tolist()
     (8, [2, 4, 2])
     >>> [array.tolist() for array in ranks.of(np.array([2, 6, 9]))]

@@ -1,4 +1,4 @@
-"""Streams of examples held against each other: place by place, and by number."""
+"""Streams of examples held against each other: place by point, and by number."""
 
 from __future__ import annotations
 

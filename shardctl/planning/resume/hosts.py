@@ -17,12 +17,12 @@ from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, setting
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.resume.rest import (
-    Place,
+    ResumePoint,
     inputs_read,
     joined,
     pending_inputs,
-    place_of,
     rest_of_reading,
+    resume_point,
     rows_at,
     runs_of,
 )
@@ -42,7 +42,7 @@ class _OldHost:
     """One of the hosts that stopped, and where."""
 
     order: Order
-    place: Place
+    point: ResumePoint
 
 
 def resume_on_hosts(
@@ -76,7 +76,7 @@ def resume_on_hosts(
     planned = old_orders(dataset, spec, settings, hosts)
     counts = _counts([p.order for p in planned], consumed, steps)
     old = [
-        _OldHost(order=one.order, place=place_of(one.order, count))
+        _OldHost(order=one.order, point=resume_point(one.order, count))
         for one, count in zip(planned, counts, strict=True)
     ]
     epochs = _epochs(old)
@@ -84,7 +84,7 @@ def resume_on_hosts(
     by_examples = settings.host_by == "examples"
     tables = [runs_of(_left_by_examples(old, e) if by_examples else _left(old, e)) for e in epochs]
     left = joined(tables)
-    going_on = any(host.place.remaining for host in old)
+    going_on = any(host.point.remaining for host in old)
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
     return ResumePlan(
@@ -142,8 +142,8 @@ def _counts(
 
 def _epochs(old: Sequence[_OldHost]) -> range:
     """Return the epochs that hosts stand in; a host that has no examples stands nowhere."""
-    standing = [host.place.epoch for host in old if host.order.epoch_size]
-    return range(min(standing), max(standing) + 1) if standing else range(1)
+    epochs_begun = [host.point.epoch for host in old if host.order.epoch_size]
+    return range(min(epochs_begun), max(epochs_begun) + 1) if epochs_begun else range(1)
 
 
 def _left(old: Sequence[_OldHost], epoch: int) -> ReadTable:
@@ -180,24 +180,24 @@ def _left_by_examples(old: Sequence[_OldHost], epoch: int) -> ReadTable:
 
 def _num_read(host: _OldHost, epoch: int) -> int:
     """Return how many examples of an epoch a host has got from the reader."""
-    if host.place.epoch > epoch or not host.place.remaining:
+    if host.point.epoch > epoch or not host.point.remaining:
         return host.order.epoch_size
-    if host.place.epoch < epoch:
+    if host.point.epoch < epoch:
         return 0
-    return inputs_read(host.order, host.place)
+    return inputs_read(host.order, host.point)
 
 
 def _pending(host: _OldHost, epoch: int) -> Int64s:
     """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
-    if host.place.epoch != epoch or not host.place.remaining:
+    if host.point.epoch != epoch or not host.point.remaining:
         return np.empty(0, np.int64)
-    return pending_inputs(host.order, host.place)
+    return pending_inputs(host.order, host.point)
 
 
 def _pending_ids(old: Sequence[_OldHost]) -> tuple[int | str, ...]:
     ids: list[int | str] = []
     for host in old:
-        epoch = host.place.epoch
+        epoch = host.point.epoch
         ids += ids_at(host.order, host.order.reads(epoch), _pending(host, epoch))
     return tuple(ids)
 

@@ -17,7 +17,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.order.epoch_reading import FileReads
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
@@ -33,7 +33,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What came out: of `compared` examples so many lost, repeated, and in another place.
+    """What came out: of `compared` examples so many lost, repeated, and in another point.
 
     `moved` is None where there is no order to compare with: other hosts, or a log.
     """
@@ -168,7 +168,7 @@ def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) ->
     )
 
 
-def _reads(columns: InstructionColumns, order: Order, plan: ResumePlan | None) -> FileReads:
+def _reads(columns: InstructionColumns, order: Order, plan: ResumePlan | None) -> EpochReading:
     """Return the reading of instructions; with a plan, as the host of it reads them."""
     table = table_of(columns, order.dataset)
     stride, phase = 1, 0
@@ -176,7 +176,7 @@ def _reads(columns: InstructionColumns, order: Order, plan: ResumePlan | None) -
     if plan is not None and host is not None and plan.settings.host_by == "examples":
         stride, phase = host.count, host.index
     cycle, block = (16, 16) if plan is None else (plan.cycle_length, plan.settings.block)
-    return FileReads(
+    return EpochReading(
         opened=np.arange(len(table)),
         interleave=Interleave(table.take, cycle_length=cycle, block_length=block),
         first_codes=table.first + order.codes.bases[table.split],
@@ -185,7 +185,7 @@ def _reads(columns: InstructionColumns, order: Order, plan: ResumePlan | None) -
     )
 
 
-def _chunks(reads: FileReads, stop: int) -> Iterator[Int64s]:
+def _chunks(reads: EpochReading, stop: int) -> Iterator[Int64s]:
     size = max(1, _PIECE // reads.stride)
     for start in range(0, stop, size):
         yield reads.codes(start, min(start + size, stop))

@@ -8,13 +8,13 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import ReadTable
-from shardctl.core.order.epoch_reading import FileReads
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import ShuffleState, Standing
+from shardctl.core.resume.resume_plan import ReaderState, ShuffleState
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ResumePoint:
     """A place in an order: `emitted` examples into a stream, which is an epoch.
 
     With repeated files all epochs are one stream, and `epoch` is the one the place falls in.
@@ -27,28 +27,32 @@ class Place:
     remaining: int
 
 
-def place_of(order: Order, consumed: int) -> Place:
+def resume_point(order: Order, consumed: int) -> ResumePoint:
     """Return the place after `consumed` examples; the end of an epoch is the start of the next."""
     size, epochs = order.epoch_size, order.settings.epochs
     if consumed == order.num_examples:
         # Also where a last batch is dropped: the order ends here.
         epoch = min(consumed // size, epochs - 1) if size else epochs - 1
         stream = 0 if order.settings.repeat_files else epoch
-        return Place(epoch=epoch, stream=stream, emitted=consumed - stream * size, remaining=0)
+        return ResumePoint(
+            epoch=epoch, stream=stream, emitted=consumed - stream * size, remaining=0
+        )
     epoch, emitted = divmod(consumed, size)
     if order.settings.repeat_files:
-        return Place(epoch=epoch, stream=0, emitted=consumed, remaining=size * epochs - consumed)
-    return Place(epoch=epoch, stream=epoch, emitted=emitted, remaining=size - emitted)
+        return ResumePoint(
+            epoch=epoch, stream=0, emitted=consumed, remaining=size * epochs - consumed
+        )
+    return ResumePoint(epoch=epoch, stream=epoch, emitted=emitted, remaining=size - emitted)
 
 
-def inputs_read(order: Order, place: Place) -> int:
+def inputs_read(order: Order, point: ResumePoint) -> int:
     """Return how many examples this host has got from the reader, those in a buffer among them."""
     if order.num_buffered is None:
-        return place.emitted
-    return order.replay(place.stream).consumed(place.emitted)
+        return point.emitted
+    return order.replay(point.stream).num_read(point.emitted)
 
 
-def rest_of_reading(table: ReadTable, reads: FileReads, num_read: int) -> ReadTable:
+def rest_of_reading(table: ReadTable, reads: EpochReading, num_read: int) -> ReadTable:
     """Return the rows whose fresh interleave goes on after `num_read` examples of this reading.
 
     A host of `ds.shard(n, i)` has read i examples beyond its last whole turn of n; the list begins
@@ -65,7 +69,7 @@ def rest_of_reading(table: ReadTable, reads: FileReads, num_read: int) -> ReadTa
     return table.select(reads.opened[shard]).trimmed(skip, take)
 
 
-def _read_at_end(reads: FileReads, lengths: Int64s) -> Int64s:
+def _read_at_end(reads: EpochReading, lengths: Int64s) -> Int64s:
     """Return how much of each opened file (int64[k]) is read at the cut of an endless reading.
 
     A file that is cut there ends a block or is the last one read, so its slot is asked for more
@@ -80,12 +84,12 @@ def _read_at_end(reads: FileReads, lengths: Int64s) -> Int64s:
     return num_read
 
 
-def standing(order: Order, stream: int, num_read: int) -> Standing:
+def reader_state(order: Order, stream: int, num_read: int) -> ReaderState:
     """Return what stands open after `num_read` examples of this host."""
     reads = order.reads(stream)
     position = min(num_read * reads.stride, reads.interleave.num_examples)
     state = reads.interleave.state(position)
-    return Standing(
+    return ReaderState(
         open_files=sum(shard is not None for shard, _ in state.slots),
         block_offset=state.block_offset,
         next_file=state.next_shard,
@@ -93,26 +97,26 @@ def standing(order: Order, stream: int, num_read: int) -> Standing:
     )
 
 
-def pending_inputs(order: Order, place: Place) -> Int64s:
+def pending_inputs(order: Order, point: ResumePoint) -> Int64s:
     """Return the inputs of the buffer (int64[p], ascending) that are read but not handed out."""
     if order.num_buffered is None:
         return np.empty(0, np.int64)
-    return order.replay(place.stream).pending(place.emitted)
+    return order.replay(point.stream).pending(point.emitted)
 
 
-def shuffle_state(order: Order, place: Place) -> ShuffleState:
+def shuffle_state(order: Order, point: ResumePoint) -> ShuffleState:
     """Return where the buffer stands."""
-    replay = order.replay(place.stream)
+    replay = order.replay(point.stream)
     return ShuffleState(
         buffer_size=replay.buffer_size,
         seeds=replay.seeds,
         num_elements=replay.num_elements,
-        num_read=replay.consumed(place.emitted),
-        emitted=place.emitted,
+        num_read=replay.num_read(point.emitted),
+        emitted=point.emitted,
     )
 
 
-def rows_at(table: ReadTable, reads: FileReads, positions: Int64s) -> ReadTable:
+def rows_at(table: ReadTable, reads: EpochReading, positions: Int64s) -> ReadTable:
     """Return the examples at positions (int64[q]) of a reading as runs in the order of the files.
 
     >>> import numpy as np

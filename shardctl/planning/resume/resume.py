@@ -9,7 +9,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.order.epoch_reading import FileReads
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
@@ -26,11 +26,11 @@ from shardctl.planning.resume.rest import (
     inputs_read,
     joined,
     pending_inputs,
-    place_of,
+    reader_state,
     rest_of_reading,
+    resume_point,
     rows_at,
     shuffle_state,
-    standing,
 )
 from shardctl.planning.simulate import plan_order
 
@@ -72,11 +72,11 @@ def resume(
     planned = plan_order(dataset, spec, settings)
     order = planned.order
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
-    place = place_of(order, consumed)
-    num_read = inputs_read(order, place)
-    reads = order.reads(place.stream)
-    rest = rest_of_reading(order.table, reads, num_read if place.remaining else _END)
-    pending = pending_inputs(order, place) if place.remaining else np.empty(0, np.int64)
+    point = resume_point(order, consumed)
+    num_read = inputs_read(order, point)
+    reads = order.reads(point.stream)
+    rest = rest_of_reading(order.table, reads, num_read if point.remaining else _END)
+    pending = pending_inputs(order, point) if point.remaining else np.empty(0, np.int64)
     num_pending_rows = 0
     if len(pending) and mode == "exactly-once":
         held = rows_at(order.table, reads, pending)
@@ -90,21 +90,21 @@ def resume(
         mode=plan_mode,
         settings=settings_as_planned(settings, ordered=dataset.ordered),
         consumed=consumed,
-        epoch=place.epoch,
-        remaining=place.remaining,
+        epoch=point.epoch,
+        remaining=point.remaining,
         remaining_total=order.num_examples - consumed,
         instructions=InstructionColumns.of_table(rest),
         num_pending_instructions=num_pending_rows,
         pending=ids_at(order, reads, pending) if buffered else None,
-        standing=standing(order, place.stream, num_read),
-        shuffle=shuffle_state(order, place) if buffered else None,
-        further_epochs=further_epochs(order, place.epoch) if place.remaining else (),
-        num_further_epochs=num_further_epochs(order, place.epoch) if place.remaining else 0,
+        reader_state=reader_state(order, point.stream, num_read),
+        shuffle=shuffle_state(order, point) if buffered else None,
+        further_epochs=further_epochs(order, point.epoch) if point.remaining else (),
+        num_further_epochs=num_further_epochs(order, point.epoch) if point.remaining else 0,
         after_read=calls_after_read(
             settings,
             plan_mode,
-            place.epoch,
-            take=place.remaining,
+            point.epoch,
+            take=point.remaining,
             num_own=num_pending_rows,
             num_shared=len(rest) - num_pending_rows,
         ),
@@ -178,7 +178,7 @@ def num_further_epochs(order: Order, epoch: int) -> int:
     return 0 if order.settings.repeat_files else order.settings.epochs - 1 - epoch
 
 
-def ids_at(order: Order, reads: FileReads, inputs: Int64s) -> tuple[int | str, ...]:
+def ids_at(order: Order, reads: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:
     """Return the ids at positions (int64[q]) of a reading of the files."""
     return tuple(order.codes.ids(reads.codes_at(inputs)) if len(inputs) else [])
 

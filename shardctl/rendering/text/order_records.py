@@ -16,7 +16,7 @@ def match_record(match: Match) -> dict[str, Any]:
 
 
 def pipeline_record(order: Order) -> dict[str, Any]:
-    """Return every setting in force."""
+    """Return every setting in in_force."""
     return settings_in_force(order.settings, ordered=order.dataset.ordered)
 
 
@@ -25,33 +25,35 @@ def pipeline_line(spec: str, order: Order) -> str:
     return f"{spec} of {order.dataset.title}: {settings_words(pipeline_record(order))}"
 
 
-def settings_words(force: Mapping[str, Any]) -> str:
-    """Return the settings in force that shape an order, as words."""
-    words = [f"cycle {force['cycle']}", f"block {force['block']}"]
-    if force["reverse"]:
+def settings_words(in_force: Mapping[str, Any]) -> str:
+    """Return the settings in in_force that shape an order, as words."""
+    words = [f"cycle {in_force['cycle']}", f"block {in_force['block']}"]
+    if in_force["reverse"]:
         words.append("files reversed")
-    elif force["file_order"]:
+    elif in_force["file_order"]:
         words.append("files in a given order")
-    if force["shuffle_files"]:
-        again = "" if force["reshuffle"] else ", the same each epoch"
-        seed = force["shuffle_seed"]
+    if in_force["shuffle_files"]:
+        again = "" if in_force["reshuffle"] else ", the same each epoch"
+        seed = in_force["shuffle_seed"]
         words.append(f"files shuffled{'' if seed is None else f' with seed {seed}'}{again}")
-    if force["repeat_files"]:
+    if in_force["repeat_files"]:
         words.append("files repeated")
-    if force["host"]:
-        words.append(f"host {force['host']} by {force['host_by']}")
-    if force["buffer"]:
-        seed = force["buffer_seed"]
-        size = "the whole epoch" if force["buffer"] == -2 else f"{force['buffer']:,}"
+    if in_force["host"]:
+        words.append(f"host {in_force['host']} by {in_force['host_by']}")
+    if in_force["buffer"]:
+        seed = in_force["buffer_seed"]
+        size = "the whole epoch" if in_force["buffer"] == -2 else f"{in_force['buffer']:,}"
         words.append(f"shuffle buffer {size}{'' if seed is None else f' with seed {seed}'}")
-    if force["global_seed"] is not None:
-        words.append(f"global seed {force['global_seed']}")
-    if force["epochs"] > 1:
-        words.append(f"{force['epochs']} epochs")
-    if force["batch"]:
-        words.append(f"batches of {force['batch']}{', last dropped' * force['drop_remainder']}")
-    if force["pass"]:
-        words.append(f"pass {force['pass']}")
-    if force["loop"] != "python":
+    if in_force["global_seed"] is not None:
+        words.append(f"global seed {in_force['global_seed']}")
+    if in_force["epochs"] > 1:
+        words.append(f"{in_force['epochs']} epochs")
+    if in_force["batch"]:
+        words.append(
+            f"batches of {in_force['batch']}{', last dropped' * in_force['drop_remainder']}"
+        )
+    if in_force["pass"]:
+        words.append(f"pass {in_force['pass']}")
+    if in_force["loop"] != "python":
         words.append("Keras fit")
     return ", ".join(words)

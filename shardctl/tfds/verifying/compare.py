@@ -35,7 +35,7 @@ class Progress:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ReadDifference:
     """Where a pass parts from what is expected, and what TensorFlow said if it gave up there."""
 
     parting: Parting
@@ -47,7 +47,7 @@ def parting_of(
     opened: Callable[[int], Pass],
     expected: Callable[[], Iterable[Int64s]],
     compare: Comparison = first_parting,
-) -> Found | None:
+) -> ReadDifference | None:
     """Return where a pass parts from what is expected, None where it does not.
 
     `opened` begins a pass that takes so many examples at a time. Where TensorFlow gives up, a whole
@@ -65,10 +65,12 @@ def parting_of(
         return None
     # TensorFlow may have given up beyond the place where they part.
     reason = read.reason if parting.found is None else None
-    return Found(parting=parting, reason=reason, unknown=read.unknown)
+    return ReadDifference(parting=parting, reason=reason, unknown=read.unknown)
 
 
-def difference(found: Found | None, codes: ExampleCodes, window: Window) -> FirstDifference | None:
+def difference(
+    found: ReadDifference | None, codes: ExampleCodes, window: Window
+) -> FirstDifference | None:
     """Return a parting of streams that begin with a window in the words of the order."""
     if found is None:
         return None

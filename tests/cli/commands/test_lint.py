@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.planning.lint.rules import RULES
+from shardctl.planning.lint.rules import LINT_RULES
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import build_dataset
 
@@ -24,7 +24,7 @@ def codes(stdout: str) -> list[str]:
     return [finding["code"] for finding in json.loads(stdout)["findings"]]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.code for rule in RULES])
+@pytest.mark.parametrize("rule", LINT_RULES, ids=[rule.code for rule in LINT_RULES])
 def test_the_example_of_a_story_shows_its_finding(shardctl: Shardctl, rule: object) -> None:
     for name, text in LAYOUTS.items():
         Path(name).write_text(text)
@@ -38,7 +38,9 @@ def test_the_example_of_a_story_shows_its_finding(shardctl: Shardctl, rule: obje
 def test_sound_settings_exit_with_0(shardctl: Shardctl) -> None:
     ran = shardctl("lint", "-d", "imagenet2012")
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert ran.stdout == (f"train in imagenet2012:5.1.0: nothing found by {len(RULES)} rules\n")
+    assert ran.stdout == (
+        f"train in imagenet2012:5.1.0: nothing found by {len(LINT_RULES)} rules\n"
+    )
     assert shardctl("lint", "-d", "imagenet2012", "-f", "github").stdout == ""
 
 
@@ -150,8 +152,8 @@ def test_list_needs_no_dataset(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text("dataset: nowhere\n")
     ran = shardctl("lint", "--list")
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert [line.split()[0] for line in ran.stdout.splitlines()[1:]] == [r.code for r in RULES]
-    assert shardctl("lint", "--list", "-f", "csv").stdout.count("\n") == len(RULES) + 1
+    assert [line.split()[0] for line in ran.stdout.splitlines()[1:]] == [r.code for r in LINT_RULES]
+    assert shardctl("lint", "--list", "-f", "csv").stdout.count("\n") == len(LINT_RULES) + 1
 
 
 @pytest.mark.parametrize(

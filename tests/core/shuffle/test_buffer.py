@@ -60,7 +60,7 @@ def _agrees_with_tensorflow(replay: ShuffleReplay, op_seed: int, cut: float) -> 
     assert replay.inputs_at(range(start, len(expected))).tolist() == expected[start:]
     outputs = np.argsort(np.array(expected, np.int64))[start:]
     assert replay.outputs_of(range(start, len(expected))).tolist() == outputs.tolist()
-    read = set(range(replay.consumed(start)))
+    read = set(range(replay.num_read(start)))
     assert replay.pending(start).tolist() == sorted(read - set(expected[:start]))
 
 
@@ -138,7 +138,7 @@ def test_input_is_read_as_far_as_tensorflow_reads_it(buffer_size: int) -> None:
     )
     emitted: set[int] = set()
     for num_emitted in range(21):
-        assert replay.consumed(num_emitted) == num_read
+        assert replay.num_read(num_emitted) == num_read
         assert replay.pending(num_emitted).tolist() == sorted(set(range(num_read)) - emitted)
         if num_emitted < 20:
             emitted.add(int(next(elements)))
@@ -184,7 +184,7 @@ def test_far_into_a_long_input_nothing_is_lost_or_doubled(
     stop = start + data.draw(st.integers(1, 500))
     outputs = np.concatenate(list(replay.chunks(start, stop))).tolist()
     left = replay.pending(stop).tolist()
-    newly_read = range(replay.consumed(start), replay.consumed(stop))
+    newly_read = range(replay.num_read(start), replay.num_read(stop))
     assert sorted(outputs + left) == sorted([*replay.pending(start).tolist(), *newly_read])
     assert replay.outputs_of(outputs).tolist() == list(range(start, stop))
 
@@ -228,7 +228,7 @@ def test_a_buffer_that_tensorflow_refuses_is_refused(buffer_size: int) -> None:
         lambda replay: replay.chunks(0, 11),
         lambda replay: replay.chunks(6, 5),
         lambda replay: replay.chunks(chunk_size=0),
-        lambda replay: replay.consumed(11),
+        lambda replay: replay.num_read(11),
         lambda replay: replay.pending(-1),
         lambda replay: replay.inputs_at([3, 10]),
         lambda replay: replay.outputs_of([-1, 3]),

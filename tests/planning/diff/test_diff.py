@@ -11,7 +11,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot import pinned_layout
-from shardctl.core.tfds_rules import RULES
+from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.diff.diff import diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.snapshot import snapshot
@@ -151,7 +151,7 @@ def test_new_rules_are_a_cause_and_the_old_order_is_not_made_up() -> None:
     newer = replace(
         other,
         pipeline=pinned().snapshot.pipeline,
-        rules=replace(RULES, version=RULES.version + 1, tensorflow="9.9"),
+        rules=replace(ORDER_RULES, version=ORDER_RULES.version + 1, tensorflow="9.9"),
     )
     found = diff(PinnedOrder(snapshot=newer, label="new.yaml"), pinned())
     assert [cause.kind for cause in found.causes] == ["rules"]

@@ -14,13 +14,13 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.documents import to_json
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, chosen_rules, explained, lint
-from shardctl.planning.lint.rules import RULES
+from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
 from shardctl.rendering.text.screen import PLAIN
 from tests.planning.lint.rules.cases import CASES, Case, case, dataset
 from tests.strategies import NUM_FUZZ, Recorder, count_cases, datasets
 
-CODES = [rule.code for rule in RULES]
+CODES = [rule.code for rule in LINT_RULES]
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_codes_are_stable_numbers_in_groups_of_ten() -> None:
     assert sorted(CODES) == CODES
     assert len(set(CODES)) == len(CODES)
     assert all(re.fullmatch(r"SC0[0-6][1-9]", code) for code in CODES)
-    names = [rule.name for rule in RULES]
+    names = [rule.name for rule in LINT_RULES]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=CODES)
+@pytest.mark.parametrize("rule", LINT_RULES, ids=CODES)
 def test_a_story_is_whole_sentences_and_an_example(rule: Any) -> None:
     story = rule.story
     for text in (*story.happens.split("\n\n"), story.source, story.fix):
@@ -80,7 +80,7 @@ def test_sound_settings_are_clean(clean: Case) -> None:
 
 def test_the_default_is_train_and_what_is_evaluated() -> None:
     def reads(found: Lint) -> list[tuple[str, bool]]:
-        return [(read.spec, read.evaluates) for read in found.pipeline.reads]
+        return [(read.spec, read.evaluates) for read in found.context.reads]
 
     assert reads(lint(dataset())) == [("train", False)]
     assert reads(lint(dataset(), None, ["test"])) == [("train", False), ("test", True)]
@@ -90,7 +90,7 @@ def test_the_default_is_train_and_what_is_evaluated() -> None:
 
 def test_hosts_are_named_once_or_alike() -> None:
     settings = ReadSettings(host=Host(index=1, count=8))
-    assert lint(dataset(), settings=settings, usage=Usage(num_hosts=8)).pipeline.num_hosts == 8
+    assert lint(dataset(), settings=settings, usage=Usage(num_hosts=8)).context.num_hosts == 8
     with pytest.raises(UsageError, match=r"--host 1/8 and --hosts 4: two numbers of hosts"):
         lint(dataset(), settings=settings, usage=Usage(num_hosts=4))
 
@@ -206,11 +206,11 @@ def report_or_error(case: tuple[Any, ...]) -> str | None:
             assert text.isprintable()
             assert text
             assert "None" not in text
-        assert set(finding.specs) <= {read.spec for read in report.pipeline.reads}
-    settled = rendering.Settled(lines={})
-    assert "".join(rendering.lint_text(report, settled, PLAIN))
-    assert "".join(to_json(rendering.lint_document(report, settled)))
-    annotations = list(rendering.lint_annotations(report, settled))
+        assert set(finding.specs) <= {read.spec for read in report.context.reads}
+    origins = rendering.SettingOrigins(lines={})
+    assert "".join(rendering.lint_text(report, origins, PLAIN))
+    assert "".join(to_json(rendering.lint_document(report, origins)))
+    annotations = list(rendering.lint_annotations(report, origins))
     assert len(annotations) == len(report.findings)
     assert all(line.count("\n") == 1 for line in annotations)
     return None

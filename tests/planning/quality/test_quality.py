@@ -14,7 +14,7 @@ from shardctl.core.hosts.host import Host, HostBy
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.stand_in_seeds import with_seeds
+from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.quality import across as quality_across
 from shardctl.planning.quality import quality as planning
@@ -65,7 +65,7 @@ def test_every_small_pipeline_has_a_score(record_property: Recorder) -> None:
         dataset = Dataset(name="d", splits=(Split(name="train", shard_lengths=tuple(lengths)),))
         settings = ReadSettings(**given)  # type: ignore[arg-type]
         try:
-            size = _order(dataset, with_seeds(settings)[0], spec).epoch_size
+            size = _order(dataset, with_stand_in_seeds(settings)[0], spec).epoch_size
         except ShardctlError:
             return
         if size < 2:

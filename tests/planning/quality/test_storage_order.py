@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.reads import read_table
-from shardctl.planning.quality.storage_order import StorageRanks
+from shardctl.planning.quality.storage_order import StorageOrder
 from tests.strategies import Recorder, count_cases, shard_lengths
 
 
@@ -32,7 +32,7 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read(record_property: R
         ids = sorted({i for start, stop in bounds for i in range(start, stop)})
         shard_of = [shard for shard, length in enumerate(lengths) for _ in range(length)]
         read = sorted({shard_of[i] for i in ids})
-        storage = StorageRanks(tables, np.zeros(1, np.int64))
+        storage = StorageOrder(tables, np.zeros(1, np.int64))
         assert storage.num_ranks == len(ids)
         assert storage.num_read == sum(stop - start for start, stop in bounds)
         assert storage.shard_sizes.tolist() == [

@@ -16,7 +16,7 @@ from shardctl.planning.lint.rules import (
     subsplits,
 )
 
-RULES: tuple[Rule, ...] = (
+LINT_RULES: tuple[Rule, ...] = (
     shuffling.one_order,
     shuffling.small_buffer,
     shuffling.files_only,

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from shardctl.core.instructions.file_instruction import SplitRange
-from shardctl.planning.lint.context import Pipeline
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 _RANDOM_ACCESS = ("array_record", "parquet")  # TFDS core/file_adapters.py, with_random_access
 _PARQUET_BATCH = 100  # TFDS core/file_adapters.py, ParquetFileAdapter._BATCH_SIZE
@@ -28,17 +28,17 @@ _PARQUET_BATCH = 100  # TFDS core/file_adapters.py, ParquetFileAdapter._BATCH_SI
         example="shardctl lint --shuffle-seed 1 -d ordered.yaml",
     ),
 )
-def ordered_shuffle(pipeline: Pipeline) -> Iterator[Found]:
+def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find what TFDS's guard of ordered datasets refuses."""
-    settings = pipeline.settings
-    if not pipeline.dataset.ordered:
+    settings = context.settings
+    if not context.dataset.ordered:
         return
     names = ["shuffle_files", "shuffle_seed"] if settings.shuffles_files else []
     names += ["cycle"] if settings.cycle not in (None, 1) else []
     if names:
         said = [] if not settings.shuffles_files else ["shuffled files"]
         said += [f"cycle {settings.cycle}"] if "cycle" in names else []
-        yield Found(
+        yield Violation(
             why=f"the dataset is ordered (disable_shuffling=True), and TFDS refuses "
             f"{' and '.join(said)}",
             fix="leave them out, or ReadConfig(enable_ordering_guard=False) and --ignore SC026",
@@ -63,17 +63,17 @@ def ordered_shuffle(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def format_refused(pipeline: Pipeline) -> Iterator[Found]:
+def format_refused(context: LintContext) -> Iterator[Violation]:
     """Find a way of reading that the file format does not allow."""
-    form = pipeline.dataset.file_format
-    if pipeline.reads_data_source and form not in _RANDOM_ACCESS:
-        yield Found(
+    form = context.dataset.file_format
+    if context.reads_data_source and form not in _RANDOM_ACCESS:
+        yield Violation(
             why=f"as_data_source does not read {form} files: it raises NotImplementedError",
             fix="as_dataset, or prepare the dataset as array_record",
             settings=("as_data_source",),
         )
-    if not pipeline.reads_data_source and form == "array_record":
-        yield Found(
+    if not context.reads_data_source and form == "array_record":
+        yield Violation(
             why="as_dataset does not read array_record files: it raises NotImplementedError",
             fix="as_data_source, said with --as-data-source",
             settings=("as_data_source",),
@@ -97,16 +97,16 @@ def format_refused(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def parquet_part(pipeline: Pipeline) -> Iterator[Found]:
+def parquet_part(context: LintContext) -> Iterator[Violation]:
     """Find a subsplit that begins or ends inside a Parquet shard."""
-    if not pipeline.reads_data_source or pipeline.dataset.file_format != "parquet":
+    if not context.reads_data_source or context.dataset.file_format != "parquet":
         return
-    for read in pipeline.reads:
-        ranges = pipeline.ranges_of_host(read)
+    for read in context.reads:
+        ranges = context.ranges_of_host(read)
         num_asked = sum(piece.num_examples for piece in ranges)
         num_read = sum(map(num_in_whole_shards, ranges))
         if num_read != num_asked:
-            yield Found(
+            yield Violation(
                 why=f"{read.spec}: as_data_source hands out {num_read:,} examples in place of "
                 f"{num_asked:,}, every Parquet shard it touches whole",
                 fix="slice by shards, as in [:3shard], or read array_record files",
@@ -146,10 +146,10 @@ def num_in_whole_shards(piece: SplitRange) -> int:
     ),
     for_data_source=True,
 )
-def unread_settings(pipeline: Pipeline) -> Iterator[Found]:
+def unread_settings(context: LintContext) -> Iterator[Violation]:
     """Find settings of tf.data where it is not used."""
-    settings = pipeline.settings
-    if not pipeline.reads_data_source:
+    settings = context.settings
+    if not context.reads_data_source:
         return
     given = {
         "shuffle_files": settings.shuffles_files,
@@ -164,7 +164,7 @@ def unread_settings(pipeline: Pipeline) -> Iterator[Found]:
     names = tuple(name for name, is_given in given.items() if is_given)
     if names:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
-        yield Found(
+        yield Violation(
             why=f"as_data_source reads none of {options}: a sampler decides the order",
             fix="leave them out, or read with as_dataset",
             settings=names,
@@ -189,16 +189,16 @@ def unread_settings(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def short_parquet(pipeline: Pipeline) -> Iterator[Found]:
+def short_parquet(context: LintContext) -> Iterator[Violation]:
     """Find Parquet shards of more examples than TFDS's writer keeps."""
-    if pipeline.dataset.file_format != "parquet":
+    if context.dataset.file_format != "parquet":
         return
-    pieces = [piece for read in pipeline.reads for piece in read.resolved.ranges]
+    pieces = [piece for read in context.reads for piece in read.resolved.ranges]
     for split in {piece.split.name: piece.split for piece in pieces}.values():
         longest = max(split.shard_lengths, default=0)
         num_rows = num_rows_written(longest)
         if num_rows != longest:
-            yield Found(
+            yield Violation(
                 why=f"{split.name}: as TFDS writes it, a file of {longest:,} examples holds "
                 f"{num_rows:,} rows",
                 fix="count the files with `shardctl verify`; write another format, or more shards",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.planning.lint.context import Pipeline
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 
 @rule(
@@ -25,14 +25,14 @@ from shardctl.planning.lint.rule import Found, Story, rule
         example="shardctl lint --hosts 8 --host-by files --shuffle-seed 1 -d imagenet2012",
     ),
 )
-def same_permutation(pipeline: Pipeline) -> Iterator[Found]:
+def same_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts that shuffle their files alike."""
-    if pipeline.num_hosts == 1 or pipeline.reads_by_examples:
+    if context.num_hosts == 1 or context.reads_by_examples:
         return
-    for read in pipeline.trained:
-        if pipeline.dealt(read).same_permutation and pipeline.files_of_host(read) > 1:
-            yield Found(
-                why=f"{read.spec}: all {pipeline.num_hosts:,} hosts open their files in the same "
+    for read in context.trained:
+        if context.dealt(read).same_permutation and context.files_of_host(read) > 1:
+            yield Violation(
+                why=f"{read.spec}: all {context.num_hosts:,} hosts open their files in the same "
                 "permutation of places",
                 fix="a seed for each host, as in seed + host",
                 specs=(read.spec,),
@@ -55,18 +55,18 @@ def same_permutation(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --hosts 4 --host-by examples --shuffle-files -d imagenet2012",
     ),
 )
-def unshared_order(pipeline: Pipeline) -> Iterator[Found]:
+def unshared_order(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` over orders that differ between hosts."""
-    settings = pipeline.settings
-    if not pipeline.reads_by_examples:
+    settings = context.settings
+    if not context.reads_by_examples:
         return
     unseeded = settings.shuffles_files and settings.shuffle_seed is None
     if (
         settings.deterministic is False
-        or pipeline.races
+        or context.races
         or (unseeded and settings.global_seed is None)
     ):
-        yield Found(
+        yield Violation(
             why="each host reads in an order of its own, so ds.shard gives some examples to "
             "several hosts and others to none",
             fix="one --shuffle-seed for all hosts, or --host-by even",
@@ -89,16 +89,16 @@ def unshared_order(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def idle_hosts(pipeline: Pipeline) -> Iterator[Found]:
+def idle_hosts(context: LintContext) -> Iterator[Violation]:
     """Find fewer examples than hosts."""
-    num_hosts = pipeline.num_hosts
-    for read in (*pipeline.trained, *pipeline.evaluated):
-        if read.num_files < num_hosts and pipeline.reads_by_files:
+    num_hosts = context.num_hosts
+    for read in (*context.trained, *context.evaluated):
+        if read.num_files < num_hosts and context.reads_by_files:
             continue  # SC031 says so
-        if num_hosts > 1 and pipeline.dealt(read).idle_hosts:
-            idle = pipeline.dealt(read).idle_hosts
+        if num_hosts > 1 and context.dealt(read).idle_hosts:
+            idle = context.dealt(read).idle_hosts
             who = "1 host gets" if idle == 1 else f"{idle:,} hosts get"
-            yield Found(
+            yield Violation(
                 why=f"{read.spec}: {who} none of its {read.num_examples:,} examples",
                 fix="fewer hosts",
                 specs=(read.spec,),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.planning.lint.context import Pipeline, Read
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext, Read
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 # From here on reading everything on every host is more than a detail.
 MANY_HOSTS = 8
@@ -27,15 +27,15 @@ MUCH_TO_READ = 1024**3  # bytes that are read for nothing in an epoch
         example="shardctl lint --hosts 4 -d mnist",
     ),
 )
-def few_shards(pipeline: Pipeline) -> Iterator[Found]:
+def few_shards(context: LintContext) -> Iterator[Violation]:
     """Find fewer file instructions than hosts."""
-    num_hosts = pipeline.num_hosts
-    for read in _dealt_in_files(pipeline):
+    num_hosts = context.num_hosts
+    for read in _dealt_in_files(context):
         if read.num_files >= num_hosts:
             continue
         files = _files(read.num_files)
-        if pipeline.reads_by_files:
-            yield Found(
+        if context.reads_by_files:
+            yield Violation(
                 why=f"{read.spec}: TFDS refuses to deal {files} to {num_hosts:,} hosts",
                 fix=f"--host-by even, or {num_hosts:,} shards or a multiple of that",
                 specs=(read.spec,),
@@ -43,8 +43,8 @@ def few_shards(pipeline: Pipeline) -> Iterator[Found]:
                 severity="error",
             )
             continue
-        times = pipeline.dealt(read).read_amplification or 1
-        yield Found(
+        times = context.dealt(read).read_amplification or 1
+        yield Violation(
             why=f"{read.spec}: {num_hosts:,} hosts share {files} and read the data "
             f"{times:,.1f} times in all",
             fix=f"{num_hosts:,} shards, or a multiple of that",
@@ -71,32 +71,32 @@ def few_shards(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --hosts 7 --host-by files -d imagenet2012",
     ),
 )
-def odd_shards(pipeline: Pipeline) -> Iterator[Found]:
+def odd_shards(context: LintContext) -> Iterator[Violation]:
     """Find a number of file instructions that leaves a remainder among the hosts."""
-    num_hosts = pipeline.num_hosts
-    for read in _dealt_in_files(pipeline):
+    num_hosts = context.num_hosts
+    for read in _dealt_in_files(context):
         count, rest = read.num_files, read.num_files % num_hosts
         if count < num_hosts or not rest:
             continue
-        if pipeline.reads_by_files:
-            load = pipeline.dealt(read).num_examples
+        if context.reads_by_files:
+            load = context.dealt(read).num_examples
             what = f"hosts read {load.min:,} to {load.max:,} examples"
         else:
-            times = pipeline.dealt(read).read_amplification or 1
+            times = context.dealt(read).read_amplification or 1
             what = f"some are read by two hosts, {times:,.2f} times the data in all"
-        yield Found(
+        yield Violation(
             why=f"{read.spec}: {_files(count)} do not divide among {num_hosts:,} hosts, and {what}",
             fix=f"{count - rest:,} or {count - rest + num_hosts:,} shards",
             specs=(read.spec,),
             settings=("hosts", "host"),
-            severity="warning" if pipeline.reads_by_files else "notice",
+            severity="warning" if context.reads_by_files else "notice",
         )
 
 
-def _dealt_in_files(pipeline: Pipeline) -> tuple[Read, ...]:
-    if pipeline.num_hosts == 1 or pipeline.reads_by_examples:
+def _dealt_in_files(context: LintContext) -> tuple[Read, ...]:
+    if context.num_hosts == 1 or context.reads_by_examples:
         return ()
-    return (*pipeline.trained, *pipeline.evaluated)
+    return (*context.trained, *context.evaluated)
 
 
 def _files(count: int) -> str:
@@ -121,17 +121,17 @@ def _files(count: int) -> str:
         example="shardctl lint --hosts 64 --host-by examples -d imagenet2012",
     ),
 )
-def example_sharding(pipeline: Pipeline) -> Iterator[Found]:
+def example_sharding(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` where it reads a lot for nothing."""
-    if not pipeline.reads_by_examples:
+    if not context.reads_by_examples:
         return
-    num_hosts = pipeline.num_hosts
-    for read in (*pipeline.trained, *pipeline.evaluated):
-        dealt = pipeline.dealt(read)
+    num_hosts = context.num_hosts
+    for read in (*context.trained, *context.evaluated):
+        dealt = context.dealt(read)
         total = 0 if dealt.num_bytes is None else dealt.num_bytes.total
         if num_hosts < MANY_HOSTS and total - total // num_hosts < MUCH_TO_READ:
             continue
-        yield Found(
+        yield Violation(
             why=f"{read.spec}: each of {num_hosts:,} hosts reads and decodes every example, "
             f"{num_hosts:,} times the data in all",
             fix="--host-by even, or --host-by files",
@@ -158,13 +158,13 @@ def example_sharding(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def uneven_hosts(pipeline: Pipeline) -> Iterator[Found]:
+def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     """Find hosts that end before others do."""
-    settings, usage = pipeline.settings, pipeline.usage
-    if pipeline.num_hosts == 1 or settings.repeat_files:
+    settings, usage = context.settings, context.usage
+    if context.num_hosts == 1 or settings.repeat_files:
         return
-    for read in (*pipeline.trained, *pipeline.evaluated):
-        dealt = pipeline.dealt(read)
+    for read in (*context.trained, *context.evaluated):
+        dealt = context.dealt(read)
         examples, batches = dealt.num_examples, dealt.num_batches
         if dealt.refusal is not None or not dealt.is_uneven:
             continue
@@ -184,7 +184,7 @@ def uneven_hosts(pipeline: Pipeline) -> Iterator[Found]:
             fix = f"{drop}take({batches.min}) on the batches"
             if read.evaluates:
                 fix = "pad, as `shardctl eval --pad` counts it"
-        yield Found(
+        yield Violation(
             why=f"{read.spec}: {why}",
             fix=fix,
             specs=(read.spec,),

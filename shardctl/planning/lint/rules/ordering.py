@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.settings.read_settings import WHOLE_DATASET
-from shardctl.planning.lint.context import Pipeline
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 
 @rule(
@@ -27,10 +27,10 @@ from shardctl.planning.lint.rule import Found, Story, rule
         example="shardctl lint --no-deterministic --shuffle-seed 1 -d imagenet2012",
     ),
 )
-def not_deterministic(pipeline: Pipeline) -> Iterator[Found]:
+def not_deterministic(context: LintContext) -> Iterator[Violation]:
     """Find `options.deterministic = False`."""
-    if pipeline.settings.deterministic is False:
-        yield Found(
+    if context.settings.deterministic is False:
+        yield Violation(
             why="examples come as their decoding ends, in another order each run, whatever the "
             "seeds",
             fix="leave out --no-deterministic",
@@ -53,10 +53,10 @@ def not_deterministic(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --shuffle-files --global-seed 1 -d imagenet2012",
     ),
 )
-def racy_interleave(pipeline: Pipeline) -> Iterator[Found]:
+def racy_interleave(context: LintContext) -> Iterator[Violation]:
     """Find a file shuffle that only the global seed fixes."""
-    if pipeline.races and pipeline.settings.global_seed is not None:
-        yield Found(
+    if context.races and context.settings.global_seed is not None:
+        yield Violation(
             why="without a shuffle seed TFDS interleaves files as they are ready: the global seed "
             "fixes the files' order, not the examples'",
             fix="--shuffle-seed N, or --deterministic",
@@ -80,10 +80,10 @@ def racy_interleave(pipeline: Pipeline) -> Iterator[Found]:
         "-d imagenet2012",
     ),
 )
-def buffer_never_fills(pipeline: Pipeline) -> Iterator[Found]:
+def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     """Find a buffer for the whole of what has no end."""
-    if pipeline.settings.repeat_files and pipeline.settings.buffer == WHOLE_DATASET:
-        yield Found(
+    if context.settings.repeat_files and context.settings.buffer == WHOLE_DATASET:
+        yield Violation(
             why="the buffer waits for the end of files that repeat for ever, and memory runs out",
             fix="--buffer N with a number, or --epochs N in place of --repeat-files",
             settings=("buffer", "repeat_files"),

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError
-from shardctl.planning.lint.context import Pipeline, Read
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext, Read
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 _COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
 _STEP = 1 << 16
@@ -31,22 +31,22 @@ _STEP = 1 << 16
         example="shardctl lint --take 25 -d imagenet2012",
     ),
 )
-def take_for_slice(pipeline: Pipeline) -> Iterator[Found]:
+def take_for_slice(context: LintContext) -> Iterator[Violation]:
     """Find a `take` that reads other examples than the slice would."""
-    take = pipeline.usage.take
+    take = context.usage.take
     if take is None:
         return
-    for read in (*pipeline.trained, *pipeline.evaluated):
-        several = pipeline.num_hosts > 1
-        if take >= (pipeline.dealt(read).num_examples.max if several else read.num_examples):
+    for read in (*context.trained, *context.evaluated):
+        several = context.num_hosts > 1
+        if take >= (context.dealt(read).num_examples.max if several else read.num_examples):
             continue
-        num_same = _num_in_slice(pipeline, read, take)
+        num_same = _num_in_slice(context, read, take)
         if num_same == take:
             continue
         known = ""
         if num_same is not None and not several:
             known = f": it has {num_same:,} of the slice's {take:,} examples"
-        yield Found(
+        yield Violation(
             why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec{known}",
             fix="a slice of the spec, which is then dealt to the hosts"
             if several
@@ -64,15 +64,15 @@ def _slice(read: Read, take: int) -> str:
     return f"read {first.split.name}[{start}:{first.start + take}] in place of take({take})"
 
 
-def _num_in_slice(pipeline: Pipeline, read: Read, take: int) -> int | None:
+def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
     """Return how many of the first `take` the slice has too, None where nobody can say."""
     import numpy as np
 
     from shardctl.core.order.order import Order
 
-    host = pipeline.host if pipeline.num_hosts > 1 else None
+    host = context.host if context.num_hosts > 1 else None
     settings = replace(
-        pipeline.settings,
+        context.settings,
         host=host,
         epochs=1,
         repeat_files=False,
@@ -83,7 +83,7 @@ def _num_in_slice(pipeline: Pipeline, read: Read, take: int) -> int | None:
     in_storage_order = ReadSettings(cycle=1, host=host)
     try:
         order, stored = (
-            Order(pipeline.dataset, read.resolved.ranges, each)
+            Order(context.dataset, read.resolved.ranges, each)
             for each in (settings, in_storage_order)
         )
     except ShardctlError:  # an order that is left open, or that other rules are about
@@ -118,17 +118,17 @@ def _num_in_slice(pipeline: Pipeline, read: Read, take: int) -> int | None:
         example="shardctl lint test --batch 512 --drop-remainder -d mnist",
     ),
 )
-def dropped_in_evaluation(pipeline: Pipeline) -> Iterator[Found]:
+def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
     """Find evaluation examples that fill no batch."""
-    settings = pipeline.settings
+    settings = context.settings
     if not settings.drop_remainder or settings.batch is None:
         return
-    for read in pipeline.evaluated:
-        columns = pipeline.dealt(read).columns
+    for read in context.evaluated:
+        columns = context.dealt(read).columns
         lost = 0 if columns is None else int((columns.num_examples % settings.batch).sum())
         if lost:
-            hosts = f" on {pipeline.num_hosts:,} hosts" if pipeline.num_hosts > 1 else ""
-            yield Found(
+            hosts = f" on {context.num_hosts:,} hosts" if context.num_hosts > 1 else ""
+            yield Violation(
                 why=f"{read.spec}: {lost:,} of {read.num_examples:,} examples fill no batch of "
                 f"{settings.batch:,}{hosts} and are never evaluated",
                 fix="pad the last batch and mask it, as `shardctl eval --pad` counts it",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import ShufflePasses, file_shuffle_passes
 from shardctl.errors import UnpredictableOrderError
-from shardctl.planning.lint.context import Pipeline, Read
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext, Read
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 
 @rule(
@@ -31,14 +31,14 @@ from shardctl.planning.lint.rule import Found, Story, rule
         example="shardctl lint --loop keras-fit --shuffle-seed 1 -d imagenet2012",
     ),
 )
-def keras_pairs(pipeline: Pipeline) -> Iterator[Found]:
+def keras_pairs(context: LintContext) -> Iterator[Violation]:
     """Find Keras epochs over a shuffle that reshuffles."""
-    settings = pipeline.settings
-    buffer = pipeline.buffers and settings.buffer_reshuffle is not False
-    if settings.loop != "keras-fit" or settings.repeat_files or pipeline.reads_by_files:
+    settings = context.settings
+    buffer = context.buffers and settings.buffer_reshuffle is not False
+    if settings.loop != "keras-fit" or settings.repeat_files or context.reads_by_files:
         return  # an iterator an epoch where the length is unknown or has no end
-    if buffer or (pipeline.reshuffles_files and settings.buffer is None):
-        yield Found(
+    if buffer or (context.reshuffles_files and settings.buffer is None):
+        yield Violation(
             why="Keras makes two iterators an epoch, so epochs take every second order: those of "
             "a Python loop differ, and initial_epoch begins anew",
             fix="steps_per_epoch, --loop python, or --ignore SC014 where it is known",
@@ -65,14 +65,14 @@ def keras_pairs(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --shuffle-seed 1 --epochs 3 --pass 1 -d imagenet2012",
     ),
 )
-def extra_iterator(pipeline: Pipeline) -> Iterator[Found]:
+def extra_iterator(context: LintContext) -> Iterator[Violation]:
     """Find a later pass after a repeat that makes an iterator more."""
-    settings = pipeline.settings
+    settings = context.settings
     if not settings.pass_index or settings.epochs < 2 or settings.repeat_files:
         return
-    if settings.loop == "python" and settings.buffer is None and pipeline.reshuffles_files:
+    if settings.loop == "python" and settings.buffer is None and context.reshuffles_files:
         iterators = _file_passes(settings, partial=False).iterators_per_pass()
-        yield Found(
+        yield Violation(
             why=f"a pass of {settings.epochs:,} epochs makes {iterators:,} iterators of the file "
             f"shuffle: pass {settings.pass_index:,} begins {settings.pass_index:,} later",
             fix="iterate the dataset once an epoch, or count so when you compare",
@@ -109,24 +109,24 @@ def _file_passes(settings: ReadSettings, *, partial: bool) -> ShufflePasses:
         example="shardctl lint --repeat-files --shuffle-seed 1 --pass 1 -d imagenet2012",
     ),
 )
-def racy_pass(pipeline: Pipeline) -> Iterator[Found]:
+def racy_pass(context: LintContext) -> Iterator[Violation]:
     """Find later passes that no seed fixes."""
-    settings = pipeline.settings
+    settings = context.settings
     if settings.repeat_files:
-        if settings.pass_index and pipeline.reshuffles_files:
-            yield Found(
+        if settings.pass_index and context.reshuffles_files:
+            yield Violation(
                 why="where the endless pass before was cut leaves the order of the files to timing",
                 fix="build the dataset anew, which is pass 0",
                 settings=("pass", "repeat_files"),
             )
         return
-    if settings.loop != "keras-fit" or pipeline.reads_by_files or not pipeline.reshuffles_files:
+    if settings.loop != "keras-fit" or context.reads_by_files or not context.reshuffles_files:
         return
-    for read in pipeline.trained:
+    for read in context.trained:
         try:
-            _file_passes(settings, partial=_ends_in_part(pipeline, read)).iterators_per_pass()
+            _file_passes(settings, partial=_ends_in_part(context, read)).iterators_per_pass()
         except UnpredictableOrderError:
-            yield Found(
+            yield Violation(
                 why=f"{read.spec}: each Keras epoch repeats the dataset {settings.epochs:,} times, "
                 "and from the second on timing decides the order of the files",
                 fix="fit(epochs=k) in place of ds.repeat(k)",
@@ -135,11 +135,11 @@ def racy_pass(pipeline: Pipeline) -> Iterator[Found]:
             )
 
 
-def _ends_in_part(pipeline: Pipeline, read: Read) -> bool:
-    settings, host = pipeline.settings, pipeline.host
+def _ends_in_part(context: LintContext, read: Read) -> bool:
+    settings, host = context.settings, context.host
     if settings.batch is None or settings.drop_remainder:
         return False
-    total = sum(piece.num_examples for piece in pipeline.ranges_of_host(read))
-    if pipeline.reads_by_examples:
+    total = sum(piece.num_examples for piece in context.ranges_of_host(read))
+    if context.reads_by_examples:
         total = len(range(host.index, total, host.count))
     return total * settings.epochs % settings.batch > 0

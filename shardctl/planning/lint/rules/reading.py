@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.planning.lint.context import Pipeline, Read
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext, Read
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 # TFDS core/dataset_builder.py, _should_cache_ds.
 AUTOCACHE_BYTES = 250 * 1024**2
@@ -31,12 +31,12 @@ OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a l
         example="shardctl lint --cycle auto --cpus 8 -d imagenet2012",
     ),
 )
-def cycle_none(pipeline: Pipeline) -> Iterator[Found]:
+def cycle_none(context: LintContext) -> Iterator[Violation]:
     """Find `interleave_cycle_length=None`."""
-    settings = pipeline.settings
+    settings = context.settings
     if settings.cycle == "auto":
         cycle = settings.cycle_length(ordered=False)
-        yield Found(
+        yield Violation(
             why=f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
             "another machine reads in another order",
             fix="--cycle 16, or another number",
@@ -60,20 +60,20 @@ def cycle_none(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --repeat-files --shuffle-seed 1 -d imagenet2012",
     ),
 )
-def repeat_assertion(pipeline: Pipeline) -> Iterator[Found]:
+def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     """Find files that repeat under an assertion of how many examples there are."""
-    usage = pipeline.usage
-    if not (pipeline.settings.repeat_files and usage.assert_cardinality):
+    usage = context.usage
+    if not (context.settings.repeat_files and usage.assert_cardinality):
         return
-    if pipeline.settings.host is not None and pipeline.settings.host_by == "files":
+    if context.settings.host is not None and context.settings.host_by == "files":
         return
-    if pipeline.reads_by_files:
+    if context.reads_by_files:
         return
-    for read in (*pipeline.trained, *pipeline.evaluated):
-        num_examples = sum(piece.num_examples for piece in pipeline.ranges_of_host(read))
+    for read in (*context.trained, *context.evaluated):
+        num_examples = sum(piece.num_examples for piece in context.ranges_of_host(read))
         if not num_examples or (usage.take is not None and usage.take <= num_examples):
             continue
-        yield Found(
+        yield Violation(
             why=f"{read.spec}: reading fails after the first epoch, since TFDS asserts that there "
             f"are no more than {num_examples:,} examples",
             fix="ReadConfig(assert_cardinality=False), said with --no-assert-cardinality",
@@ -99,17 +99,17 @@ def repeat_assertion(pipeline: Pipeline) -> Iterator[Found]:
         "--no-assert-cardinality -d mnist",
     ),
 )
-def repeat_autocache(pipeline: Pipeline) -> Iterator[Found]:
+def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     """Find a cache over a stream without end."""
-    if not (pipeline.settings.repeat_files and pipeline.usage.try_autocache):
+    if not (context.settings.repeat_files and context.usage.try_autocache):
         return
-    sizes = [split.num_bytes for split in pipeline.dataset.splits]
+    sizes = [split.num_bytes for split in context.dataset.splits]
     num_bytes = sum(size for size in sizes if size is not None)
     if None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:
         return
-    for read in (*pipeline.trained, *pipeline.evaluated):
-        if not pipeline.reshuffles_files or _shards_asked_for(pipeline, read) == 1:
-            yield Found(
+    for read in (*context.trained, *context.evaluated):
+        if not context.reshuffles_files or _shards_asked_for(context, read) == 1:
+            yield Violation(
                 why=f"{read.spec}: TFDS caches this small dataset, and the cache of a stream "
                 "without end grows for ever",
                 fix="ReadConfig(try_autocache=False), said with --no-autocache",
@@ -118,9 +118,9 @@ def repeat_autocache(pipeline: Pipeline) -> Iterator[Found]:
             )
 
 
-def _shards_asked_for(pipeline: Pipeline, read: Read) -> int:
+def _shards_asked_for(context: LintContext, read: Read) -> int:
     # An InputContext deals the files later, so that it does not count here.
-    return read.num_files if pipeline.reads_by_files else pipeline.files_of_host(read)
+    return read.num_files if context.reads_by_files else context.files_of_host(read)
 
 
 @rule(
@@ -140,19 +140,19 @@ def _shards_asked_for(pipeline: Pipeline, read: Read) -> int:
         example="shardctl lint --cycle 512 --open-files 1024 -d imagenet2012",
     ),
 )
-def open_files(pipeline: Pipeline) -> Iterator[Found]:
+def open_files(context: LintContext) -> Iterator[Violation]:
     """Find an interleave that opens more files than a process may."""
-    limit, settings = pipeline.usage.max_open_files, pipeline.settings
+    limit, settings = context.usage.max_open_files, context.settings
     if limit is None:
         return
-    cycle = settings.cycle_length(ordered=pipeline.dataset.ordered)
-    for read in (*pipeline.trained, *pipeline.evaluated):
+    cycle = settings.cycle_length(ordered=context.dataset.ordered)
+    for read in (*context.trained, *context.evaluated):
         num_open = FILES_OPEN_PER_CYCLE * cycle
         if not settings.repeat_files:
-            num_open = min(num_open, pipeline.files_of_host(read))
+            num_open = min(num_open, context.files_of_host(read))
         if num_open + OTHER_OPEN_FILES > limit:
             fitting = max((limit - OTHER_OPEN_FILES) // FILES_OPEN_PER_CYCLE, 1)
-            yield Found(
+            yield Violation(
                 why=f"{read.spec}: cycle {cycle:,} and its read-ahead hold {num_open:,} files "
                 f"open, and a process may open {limit:,}",
                 fix=f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}",
@@ -176,16 +176,16 @@ def open_files(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --cycle 64 -d mnist",
     ),
 )
-def idle_cycle(pipeline: Pipeline) -> Iterator[Found]:
+def idle_cycle(context: LintContext) -> Iterator[Violation]:
     """Find a cycle, asked for, that there are too few files for."""
-    settings = pipeline.settings
+    settings = context.settings
     if not isinstance(settings.cycle, int) or settings.repeat_files:
         return
-    for read in pipeline.trained:
-        num_files = pipeline.files_of_host(read)
+    for read in context.trained:
+        num_files = context.files_of_host(read)
         if 0 < num_files < settings.cycle:
             files = "1 file" if num_files == 1 else f"{num_files:,} files"
-            yield Found(
+            yield Violation(
                 why=f"{read.spec}: a cycle of {settings.cycle:,} mixes {files}, as many as a host "
                 "reads",
                 fix=f"--cycle {num_files}, more shards, or --buffer N",

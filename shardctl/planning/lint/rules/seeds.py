@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.planning.lint.context import Pipeline
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 
 @rule(
@@ -27,18 +27,18 @@ from shardctl.planning.lint.rule import Found, Story, rule
         example="shardctl lint --shuffle-seed 1 --global-seed 42 -d imagenet2012",
     ),
 )
-def global_seed(pipeline: Pipeline) -> Iterator[Found]:
+def global_seed(context: LintContext) -> Iterator[Violation]:
     """Find a global seed beside a shuffle seed."""
-    settings = pipeline.settings
+    settings = context.settings
     if settings.global_seed is None:
         return
     seeded = {
         "--shuffle-seed": settings.shuffle_seed if settings.shuffles_files else None,
-        "--buffer-seed": settings.buffer_seed if pipeline.buffers else None,
+        "--buffer-seed": settings.buffer_seed if context.buffers else None,
     }
     options = [option for option, seed in seeded.items() if seed is not None]
     if options:
-        yield Found(
+        yield Violation(
             why=f"the order hangs on --global-seed as well as on {' and '.join(options)}: another "
             "tf.random.set_seed gives another order",
             fix="build the dataset before tf.random.set_seed, or fix that seed too",
@@ -64,13 +64,13 @@ def global_seed(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def equal_seeds(pipeline: Pipeline) -> Iterator[Found]:
+def equal_seeds(context: LintContext) -> Iterator[Violation]:
     """Find seeds that are one to TensorFlow."""
-    settings = pipeline.settings
-    for group in _alike(pipeline.usage.seeds, settings.global_seed):
+    settings = context.settings
+    for group in _alike(context.usage.seeds, settings.global_seed):
         several = len(set(group)) > 1
         listed = ", ".join(map(str, group))
-        yield Found(
+        yield Violation(
             why=f"seeds {listed} are one seed modulo 2147483647: their runs have one order"
             if several
             else f"seed {group[0]} is there {len(group)} times: these runs have one order",
@@ -82,7 +82,7 @@ def equal_seeds(pipeline: Pipeline) -> Iterator[Found]:
         return
     pair = [seed for seed in both if seed is not None]
     if list(_alike(pair, settings.global_seed)):
-        yield Found(
+        yield Violation(
             why=f"--shuffle-seed {pair[0]} and --buffer-seed {pair[1]} are one seed modulo "
             "2147483647: both shuffles draw the same numbers",
             fix="seeds from 0 to 2147483646, all different",
@@ -117,18 +117,18 @@ def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]
         example="shardctl lint --buffer 50000 --global-seed 42 -d imagenet2012",
     ),
 )
-def drawn_seed(pipeline: Pipeline) -> Iterator[Found]:
+def drawn_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle whose seed hangs on what was built before it."""
-    settings = pipeline.settings
+    settings = context.settings
     if settings.global_seed is None:
         return
     unseeded = []
     if settings.shuffles_files and settings.shuffle_seed is None:
         unseeded.append("--shuffle-seed")
-    if pipeline.buffers and settings.buffer_seed is None:
+    if context.buffers and settings.buffer_seed is None:
         unseeded.append("--buffer-seed")
     if unseeded:
-        yield Found(
+        yield Violation(
             why="a seed is drawn from the global one: every random op built before the shuffle "
             "changes the order",
             fix=" and ".join(f"{option} N" for option in unseeded),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.planning.lint.context import Pipeline
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
 
@@ -31,24 +31,24 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
         example="shardctl lint --epochs 90 -d imagenet2012",
     ),
 )
-def one_order(pipeline: Pipeline) -> Iterator[Found]:
+def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
-    settings = pipeline.settings
-    if not pipeline.several_epochs or settings.deterministic is False:
+    settings = context.settings
+    if not context.several_epochs or settings.deterministic is False:
         return
     # The random numbers of a buffer go on over files that repeat, which are one endless epoch.
     fixed = settings.buffer_reshuffle is False and not settings.repeat_files
-    if pipeline.buffers and not fixed:
+    if context.buffers and not fixed:
         return
-    for read in pipeline.trained:
-        if pipeline.reshuffles_files and pipeline.files_of_host(read) > 1:
+    for read in context.trained:
+        if context.reshuffles_files and context.files_of_host(read) > 1:
             continue
         names: tuple[str, ...] = ("epochs", "repeat_files", "pass")
         fix = "--buffer N with --buffer-seed N"
-        if pipeline.buffers:
+        if context.buffers:
             cause = "its buffer is shuffled the same way each time"
             fix, names = "leave out --no-buffer-reshuffle", ("buffer_reshuffle",)
-        elif pipeline.files_of_host(read) == 1:
+        elif context.files_of_host(read) == 1:
             cause = "it lies in one file" if settings.shuffles_files else "nothing shuffles it"
         elif settings.shuffles_files:
             cause = "its files are shuffled the same way each time"
@@ -56,7 +56,7 @@ def one_order(pipeline: Pipeline) -> Iterator[Found]:
         else:
             cause, fix = "nothing shuffles it", f"--shuffle-seed N, or {fix}"
         what = "files come" if settings.repeat_files else "examples come"
-        yield Found(
+        yield Violation(
             why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
             fix=fix,
             specs=(read.spec,),
@@ -84,17 +84,17 @@ def one_order(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --buffer 1000 --buffer-seed 1 -d imagenet2012",
     ),
 )
-def small_buffer(pipeline: Pipeline) -> Iterator[Found]:
+def small_buffer(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds a small part of the files read at a time."""
-    if not pipeline.buffers:
+    if not context.buffers:
         return
-    for read in pipeline.trained:
-        size, cycle = pipeline.buffer_size(read), pipeline.cycle_of_host(read)
+    for read in context.trained:
+        size, cycle = context.buffer_size(read), context.cycle_of_host(read)
         shard = read.num_examples / read.num_files
         if size is None or size * FAR_SMALLER >= shard * cycle:
             continue
         files = "1 file" if cycle == 1 else f"{cycle:,} files"
-        yield Found(
+        yield Violation(
             why=f"{read.spec}: the buffer holds {size:,} of the {round(shard * cycle):,} examples "
             f"in the {files} read at a time",
             fix=f"--buffer {round(shard * cycle)}, or what memory allows; "
@@ -119,14 +119,14 @@ def small_buffer(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --epochs 90 --shuffle-seed 1 -d imagenet2012",
     ),
 )
-def files_only(pipeline: Pipeline) -> Iterator[Found]:
+def files_only(context: LintContext) -> Iterator[Violation]:
     """Find several epochs whose files are shuffled and whose examples are not."""
-    settings = pipeline.settings
-    if not (pipeline.several_epochs and pipeline.reshuffles_files) or pipeline.buffers:
+    settings = context.settings
+    if not (context.several_epochs and context.reshuffles_files) or context.buffers:
         return
-    for read in pipeline.trained:
-        if pipeline.files_of_host(read) > 1:
-            yield Found(
+    for read in context.trained:
+        if context.files_of_host(read) > 1:
+            yield Violation(
                 why=f"{read.spec}: only files are shuffled, so the {settings.block:,} examples of "
                 "a block stay neighbours in every epoch"
                 if settings.block > 1
@@ -152,18 +152,18 @@ def files_only(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --shuffle-seed 1 -d mnist",
     ),
 )
-def one_file_shuffle(pipeline: Pipeline) -> Iterator[Found]:
+def one_file_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a file shuffle that has one file to shuffle."""
-    if not pipeline.settings.shuffles_files:
+    if not context.settings.shuffles_files:
         return
-    for read in pipeline.trained:
-        if pipeline.files_of_host(read) == 1:
+    for read in context.trained:
+        if context.files_of_host(read) == 1:
             where = (
                 "a host's part lies"
-                if pipeline.num_hosts > 1 and read.num_files > 1
+                if context.num_hosts > 1 and read.num_files > 1
                 else ("it lies")
             )
-            yield Found(
+            yield Violation(
                 why=f"{read.spec}: shuffling files changes nothing, since {where} in one file",
                 fix="--buffer N with --buffer-seed N",
                 specs=(read.spec,),
@@ -185,10 +185,10 @@ def one_file_shuffle(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --buffer 1 --buffer-seed 1 -d imagenet2012",
     ),
 )
-def buffer_of_one(pipeline: Pipeline) -> Iterator[Found]:
+def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds one example."""
-    if pipeline.settings.buffer == 1:
-        yield Found(
+    if context.settings.buffer == 1:
+        yield Violation(
             why="ds.shuffle(1) leaves every example where it is",
             fix="a larger --buffer, or none",
             settings=("buffer",),
@@ -211,20 +211,20 @@ def buffer_of_one(pipeline: Pipeline) -> Iterator[Found]:
         example="shardctl lint --shuffle-files -d imagenet2012",
     ),
 )
-def no_seed(pipeline: Pipeline) -> Iterator[Found]:
+def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle that is seeded by the machine."""
-    settings = pipeline.settings
+    settings = context.settings
     if settings.global_seed is not None:
         return
     if settings.shuffles_files and settings.shuffle_seed is None:
-        yield Found(
+        yield Violation(
             why="files are shuffled in another order in each run, which cannot be repeated or "
             "resumed",
             fix="--shuffle-seed N",
             settings=("shuffle_files",),
         )
-    if pipeline.buffers and settings.buffer_seed is None:
-        yield Found(
+    if context.buffers and settings.buffer_seed is None:
+        yield Violation(
             why="the buffer shuffles in another order in each run, which cannot be repeated or "
             "resumed",
             fix="--buffer-seed N",

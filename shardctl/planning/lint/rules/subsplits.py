@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.planning.lint.context import Pipeline, Read
+from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.id_sets import (
     IdSets,
     as_spec,
@@ -15,7 +15,7 @@ from shardctl.planning.lint.id_sets import (
     num_ids,
     without,
 )
-from shardctl.planning.lint.rule import Found, Story, rule
+from shardctl.planning.lint.rule import Story, Violation, rule
 
 _SMALL_GAP = 100  # a gap of at most a hundredth of a split is a slip, a larger one a choice
 _MOST_PLUSES = 2  # a longer spec helps nobody
@@ -40,13 +40,13 @@ _SPECS = ("specs", "eval")
     ),
     for_data_source=True,
 )
-def leak(pipeline: Pipeline) -> Iterator[Found]:
+def leak(context: LintContext) -> Iterator[Violation]:
     """Find examples in a spec for training and in one for evaluation."""
-    for trained, evaluated in itertools.product(pipeline.trained, pipeline.evaluated):
+    for trained, evaluated in itertools.product(context.trained, context.evaluated):
         shared = in_both(id_sets(trained.resolved.ranges), id_sets(evaluated.resolved.ranges))
         if shared:
-            rest = _rest(pipeline, trained, evaluated)
-            yield Found(
+            rest = _rest(context, trained, evaluated)
+            yield Violation(
                 why=f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
                 fix="specs that share nothing, as [:60%] and [60%:]"
                 if rest is None
@@ -71,16 +71,16 @@ def leak(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def overlap(pipeline: Pipeline) -> Iterator[Found]:
+def overlap(context: LintContext) -> Iterator[Violation]:
     """Find examples in two specs of the same use."""
     pairs = itertools.chain(
-        itertools.combinations(pipeline.trained, 2), itertools.combinations(pipeline.evaluated, 2)
+        itertools.combinations(context.trained, 2), itertools.combinations(context.evaluated, 2)
     )
     for one, other in pairs:
         shared = in_both(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
         if shared:
-            rest = _rest(pipeline, one, other)
-            yield Found(
+            rest = _rest(context, one, other)
+            yield Violation(
                 why=f"{one.spec} and {other.spec} share {_some(shared)}",
                 fix="specs that share nothing, as [:60%] and [60%:]"
                 if rest is None
@@ -100,10 +100,10 @@ def _some(shared: IdSets) -> str:
     return f"{count:,} example{'' if count == 1 else 's'} ({ids} of {name}{rest})"
 
 
-def _rest(pipeline: Pipeline, one: Read, other: Read) -> str | None:
+def _rest(context: LintContext, one: Read, other: Read) -> str | None:
     """Return a spec of what the one reads and the other does not, None where it is long."""
     rest = without(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
-    spec = as_spec(rest, pipeline.dataset)
+    spec = as_spec(rest, context.dataset)
     return spec if spec and spec.count("+") <= _MOST_PLUSES else None
 
 
@@ -121,13 +121,13 @@ def _rest(pipeline: Pipeline, one: Read, other: Read) -> str | None:
     ),
     for_data_source=True,
 )
-def repeated_part(pipeline: Pipeline) -> Iterator[Found]:
+def repeated_part(context: LintContext) -> Iterator[Violation]:
     """Find a sum whose parts overlap."""
-    for read in pipeline.reads:
+    for read in context.reads:
         num_repeated = read.num_examples - num_ids(id_sets(read.resolved.ranges))
         if num_repeated:
             count = "1 example" if num_repeated == 1 else f"{num_repeated:,} examples"
-            yield Found(
+            yield Violation(
                 why=f"{read.spec}: {count} more are read than there are, since its parts overlap",
                 fix="parts that share nothing",
                 specs=(read.spec,),
@@ -152,11 +152,11 @@ def repeated_part(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def surprising_spec(pipeline: Pipeline) -> Iterator[Found]:
+def surprising_spec(context: LintContext) -> Iterator[Violation]:
     """Find bounds that TFDS reads in its own way, and specs that select nothing."""
-    for read in pipeline.reads:
+    for read in context.reads:
         if not read.num_examples:
-            yield Found(
+            yield Violation(
                 why=f"{read.spec} selects no examples, and TFDS refuses to read it",
                 fix="a spec with examples",
                 specs=(read.spec,),
@@ -166,9 +166,9 @@ def surprising_spec(pipeline: Pipeline) -> Iterator[Found]:
             continue
         for part in read.spec.split("+"):
             # By itself a part cannot overlap, which is another rule's.
-            alone = resolve_subsplit(part.strip(), pipeline.dataset)
+            alone = resolve_subsplit(part.strip(), context.dataset)
             for warning in alone.warnings:
-                yield Found(
+                yield Violation(
                     why=warning,
                     fix="write what is meant; `shardctl plan` shows what is read",
                     specs=(read.spec,),
@@ -191,22 +191,22 @@ def surprising_spec(pipeline: Pipeline) -> Iterator[Found]:
     ),
     for_data_source=True,
 )
-def gap(pipeline: Pipeline) -> Iterator[Found]:
+def gap(context: LintContext) -> Iterator[Violation]:
     """Find small gaps between the specs of a split."""
-    if len(pipeline.reads) < 2:
+    if len(context.reads) < 2:
         return
-    together = id_sets(piece for read in pipeline.reads for piece in read.resolved.ranges)
+    together = id_sets(piece for read in context.reads for piece in read.resolved.ranges)
     for name, stretches in together.items():
-        most = max(1, pipeline.dataset.split(name).num_examples // _SMALL_GAP)
+        most = max(1, context.dataset.split(name).num_examples // _SMALL_GAP)
         for (_, start), (stop, _) in itertools.pairwise(stretches):
             if stop - start <= most:
                 ids = f"id {start} is" if stop - start == 1 else f"ids {start} to {stop - 1} are"
-                yield Found(
+                yield Violation(
                     why=f"{ids} between two specs of {name} and in neither",
                     fix=f"let one end at {name}[:{stop}], where the other begins",
                     specs=tuple(
                         read.spec
-                        for read in pipeline.reads
+                        for read in context.reads
                         if any(
                             piece.split.name == name
                             and (piece.stop == start or piece.start == stop)

@@ -338,10 +338,10 @@ def agrees_about_specs(splits: Any, trained: list[str], evaluated: list[str]) ->
         splits=tuple(Split(name=name, shard_lengths=lengths) for name, lengths in TOY.items()),
     )
     report = lint(dataset, trained, evaluated, select=["SC041", "SC042", "SC043", "SC045"])
-    uses = {(read.spec, read.evaluates) for read in report.pipeline.reads}
+    uses = {(read.spec, read.evaluates) for read in report.context.reads}
     examples = {spec: read_by_tfds(splits, spec) for spec, _ in uses}
     shared = {"SC041": set(), "SC042": set()}  # type: ignore[var-annotated]
-    ordered = [(read.spec, read.evaluates) for read in report.pipeline.reads]
+    ordered = [(read.spec, read.evaluates) for read in report.context.reads]
     for place, (one, one_use) in enumerate(ordered):
         for other, other_use in ordered[place + 1 :]:
             both = set(examples[one]) & set(examples[other])
