@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.screen import Screen
 
 
@@ -188,7 +189,7 @@ def _on_stdout() -> Iterator[None]:
 
 def warn(messages: Iterable[str]) -> None:
     """Say each thing that surprises, once, on stderr."""
-    for message in dict.fromkeys(messages):
+    for message in dict.fromkeys(map(as_options, messages)):
         say(f"warning: {message}")
 
 
@@ -204,4 +205,4 @@ def say(line: str) -> None:
 
 def fail(error: ShardctlError | str) -> None:
     """Write the one line that every failure gets."""
-    say(f"error: {' '.join(str(error).split())}")
+    say(f"error: {' '.join(as_options(error).split())}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shardctl.core.resume.resume_plan import PlannedDataset, SplitSize
-from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -118,7 +118,6 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
 def _record(document: Any) -> PositionRecord:
     """Return the record of a document that its digest has shown to be as it was written."""
     dataset = document["dataset"]
-    pipeline = settings_from_document(document["pipeline"], "pipeline")
     return PositionRecord(
         dataset=PlannedDataset(
             **dataset,
@@ -126,7 +125,7 @@ def _record(document: Any) -> PositionRecord:
             splits=tuple(SplitSize(**split) for split in document["splits"]),
         ),
         spec=document["spec"],
-        settings=ReadSettings(**pipeline),
+        settings=settings_of_document(document["pipeline"], "pipeline"),
         consumed=document["consumed"],
     )
 

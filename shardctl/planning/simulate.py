@@ -9,6 +9,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 
@@ -54,22 +55,26 @@ def plan_order(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Pl
 def _assumptions(settings: ReadSettings) -> Iterator[str]:
     drawn = []
     if settings.shuffles_files and settings.shuffle_seed is None:
-        drawn.append("--shuffle-files")
+        drawn.append(Argument("shuffle_files", True))
     if settings.buffer is not None and settings.buffer_seed is None:
-        drawn.append("--buffer")
+        drawn.append(Argument("buffer"))
     if drawn:
         seeds = "its seed" if len(drawn) == 1 else "their seeds"
-        yield (
-            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
-            "--global-seed: this is the order if nothing else that draws a seed is built between "
-            "tf.random.set_seed and the dataset; a seed of its own fixes it"
+        yield phrase(
+            "{} {} {} from {global_seed}: this is the order if nothing else that draws a seed is "
+            "built between tf.random.set_seed and the dataset; a seed of its own fixes it",
+            listed(drawn),
+            "takes" if len(drawn) == 1 else "take",
+            seeds,
         )
 
 
 def _why_nothing(order: Order) -> str:
     settings = order.settings
     if order.epoch_size:
-        return f"--drop-remainder leaves nothing: {order.epoch_size} examples fill no batch"
+        return phrase(
+            "{drop_remainder=True} leaves nothing: {} examples fill no batch", order.epoch_size
+        )
     return f"host {settings.host} by {settings.host_by} reads no examples"
 
 
@@ -96,9 +101,11 @@ def simulate(
     planned = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
     total = planned.order.num_examples
     if not 0 <= skip <= total:
-        raise UsageError(f"--skip {skip}: the order has {total} examples")
+        raise UsageError(phrase("{skip=}: the order has {} examples", total, skip=skip))
     if take is not None and take < 0:
-        raise UsageError(f"--take {take}: a number of examples is needed, or -1 for all")
+        raise UsageError(
+            phrase("{take=}: a number of examples is needed, or None for all", take=take)
+        )
     rest = total - skip
     return Simulation(
         spec=planned.spec,
@@ -114,6 +121,10 @@ def _cut(order: Order, rest: int, take: int | None) -> tuple[str, ...]:
     if not order.settings.repeat_files or take is None or take <= rest:
         return ()
     return (
-        f"--repeat-files reads for ever; of it the {order.num_examples} examples of --epochs "
-        f"{order.settings.epochs} are followed here: give more --epochs to see more",
+        phrase(
+            "{repeat_files=True} reads for ever; of it the {} examples of {epochs=} are followed "
+            "here: give more {epochs} to see more",
+            order.num_examples,
+            epochs=order.settings.epochs,
+        ),
     )

@@ -12,6 +12,7 @@ from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import Rule, Severity
 from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, paragraph, table
@@ -49,8 +50,8 @@ def lint_text(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[s
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
         yield paragraph(headline, screen, style="bold")
-        yield from _indented(f"why: {finding.why}", screen)
-        yield from _indented(f"fix: {finding.fix}", screen)
+        yield from _indented(f"why: {as_options(finding.why)}", screen)
+        yield from _indented(f"fix: {as_options(finding.fix)}", screen)
     if lint.findings:
         code = lint.findings[0].rule.code
         yield "\n"
@@ -113,8 +114,8 @@ def _finding_record(finding: Finding, origins: SettingOrigins) -> Document:
         "severity": finding.severity,
         "title": finding.rule.title,
         "specs": list(finding.specs),
-        "why": finding.why,
-        "fix": finding.fix,
+        "why": as_options(finding.why),
+        "fix": as_options(finding.fix),
         "settings": list(finding.settings),
         "file": file,
         "line": line,
@@ -133,7 +134,8 @@ def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
     """Yield an annotation for GitHub a finding, at the line of the setting behind it."""
     for finding in lint.findings:
         file, line = origins.place(finding)
-        text = f"{finding.rule.title}: {finding.why}\nfix: {finding.fix}"
+        why, fix = as_options(finding.why), as_options(finding.fix)
+        text = f"{finding.rule.title}: {why}\nfix: {fix}"
         yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)
 
 
@@ -149,10 +151,14 @@ def rules_document(rules: Sequence[Rule]) -> Document:
         "format_version": FORMAT_VERSION,
         "kind": "lint",
         "rules": [
-            {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **vars(rule.story)}
+            {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **_story_record(rule)}
             for rule, row in zip(rules, rules_rows(rules), strict=True)
         ],
     }
+
+
+def _story_record(rule: Rule) -> Document:
+    return {name: as_options(text) for name, text in vars(rule.story).items()}
 
 
 def rules_rows(rules: Sequence[Rule]) -> Iterator[Sequence[str]]:
@@ -166,7 +172,7 @@ def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     yield paragraph(
         f"{rule.code} {rule.name} ({rule.severity}): {rule.title}", screen, style="bold"
     )
-    for text in rule.story.happens.split("\n\n"):
+    for text in as_options(rule.story.happens).split("\n\n"):
         yield "\n"
         yield paragraph(text, screen)
     for heading, text in (
@@ -176,4 +182,4 @@ def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     ):
         yield "\n"
         yield paragraph(f"{heading}:", screen, style="bold")
-        yield from _indented(text, screen)
+        yield from _indented(as_options(text), screen)

@@ -88,9 +88,9 @@ def test_a_stretch_is_that_slice_of_the_order(skip: int, take: int | None) -> No
 @pytest.mark.parametrize(
     ("skip", "take", "message"),
     [
-        (11, 1, "--skip 11: the order has 10 examples"),
-        (-1, 1, "--skip -1"),
-        (0, -2, "--take -2: a number of examples is needed, or -1 for all"),
+        (11, 1, "skip=11: the order has 10 examples"),
+        (-1, 1, "skip=-1"),
+        (0, -2, "take=-2: a number of examples is needed, or None for all"),
     ],
 )
 def test_a_stretch_outside_the_order_is_refused(skip: int, take: int, message: str) -> None:
@@ -99,7 +99,7 @@ def test_a_stretch_outside_the_order_is_refused(skip: int, take: int, message: s
 
 
 def test_an_open_order_is_refused() -> None:
-    with pytest.raises(UnpredictableOrderError, match="give --shuffle-seed N"):
+    with pytest.raises(UnpredictableOrderError, match="give shuffle_seed=N"):
         simulate(TOY, settings=ReadSettings(shuffle_files=True))
 
 
@@ -117,11 +117,11 @@ def test_a_spec_is_train_or_the_only_split_where_none_is_given() -> None:
         ("train[3:3]", {}, "selects no examples"),
         ("train", {"host": Host(index=10, count=11)}, "host 10/11 by even reads no examples"),
         ("train[:2]", {"batch": 3, "drop_remainder": True}, "2 examples fill no batch"),
-        ("train", {"buffer": 3, "global_seed": 1}, "--buffer takes its seed from --global-seed"),
+        ("train", {"buffer": 3, "global_seed": 1}, "buffer takes its seed from global_seed"),
         (
             "train",
             {"buffer": 3, "global_seed": 1, "shuffle_files": True, "deterministic": True},
-            "--shuffle-files and --buffer take their seeds from --global-seed",
+            "shuffle_files=True and buffer take their seeds from global_seed",
         ),
     ],
 )

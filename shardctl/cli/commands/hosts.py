@@ -102,7 +102,7 @@ def hosts(
     check_answer(out)
     if num_hosts is None:
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
-    if reading.host is not None:
+    if "host" in reading.given:
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
     settings = reading.settings()
     plan = compare_hosts(with_disk_bytes(chosen_dataset(source)), spec, num_hosts, settings)

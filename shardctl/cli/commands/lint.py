@@ -3,7 +3,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_o
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, OutputOptions
 from shardctl.cli.output import check_format, screen, write
+from shardctl.core.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
     from shardctl.planning.lint.rule import Rule
@@ -96,7 +96,7 @@ def lint(
 def _machine(reading: OrderOptions, config: "Config | None") -> dict[str, Any]:
     """Return this machine's CPUs for a cycle of "auto", which is a finding on any machine."""
     stated = None if config is None else config.read.get("cycle")
-    return {"cpus": os.cpu_count() or 1} if "auto" in (reading.cycle, stated) else {}
+    return {"cpus": os.cpu_count() or 1} if "auto" in (reading.given.get("cycle"), stated) else {}
 
 
 def _origins(
@@ -116,8 +116,7 @@ def _origins(
 
     if config is None:
         return SettingOrigins(lines={})
-    given = {field.name for field in fields(reading) if getattr(reading, field.name) is not None}
-    given |= {"pass"} if reading.pass_index is not None else set()
+    given = {SETTING_BY_FIELD[name].name for name in reading.given}
     given |= using.arguments(None).keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
     lines = setting_lines(config.path)

@@ -1,7 +1,6 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl resume`: the file instructions from which a pipeline goes on where it stopped."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +11,10 @@ from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
 from shardctl.cli.output import check_format, say, screen, warn, write
+from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
-from shardctl.errors import (
-    UnpredictableOrderError,
-    UsageError,
-)
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
@@ -209,7 +207,7 @@ def _from_settings(
         )
     except UnpredictableOrderError as error:
         raise UnpredictableOrderError(
-            f"{error}; or plan from what was logged, with --seen FILE"
+            phrase("{}; or plan from what was logged, with {seen=CODES}", error)
         ) from error
     return dataset, plan, None
 
@@ -225,14 +223,11 @@ def _from_file(
     from shardctl.files.plan.reader import read_plan
     from shardctl.planning.resume.check import applied
 
-    own = {field.name: getattr(reading, field.name) for field in fields(reading)}
-    others = {name: value for name, value in given.items() if name != "seen"}
-    for name, value in {**own, **others, "SPEC": spec}.items():
-        if value is not None:
-            option = (
-                name if name == "SPEC" else f"--{name.removesuffix('_index').replace('_', '-')}"
-            )
-            raise UsageError(f"{option} with --plan: the plan file holds the whole pipeline")
+    others = [name for name, value in given.items() if name != "seen" and value is not None]
+    options = [option_name(name) for name in (*reading.given, *others)]
+    options += ["SPEC"] if spec is not None else []
+    if options:
+        raise UsageError(f"{options[0]} with --plan: the plan file holds the whole pipeline")
     plan = read_plan(path)
     dataset = dataset_of_plan(plan, source)
     applied_plan = applied(plan, dataset)

@@ -2,7 +2,7 @@
 """`shardctl verify`: the predicted order beside the one that TensorFlow reads."""
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +14,7 @@ from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgum
 from shardctl.cli.output import check_format, screen, warn, write
 from shardctl.cli.progress import Bar
 from shardctl.errors import UsageError
+from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
     from shardctl.planning.verify import Take, Verification
@@ -93,14 +94,9 @@ def _plan(
     from shardctl.planning.resume.check import applied
     from shardctl.tfds.verifying.quiet import quiet_tensorflow
 
-    given = {field.name: getattr(reading, field.name) for field in fields(reading)}
-    for name, value in {**given, "SPEC": spec}.items():
-        if value is not None:
-            option = name.removesuffix("_index").replace("_", "-")
-            raise UsageError(
-                f"{option if name == 'SPEC' else f'--{option}'} with --plan: the plan file holds "
-                "the whole pipeline"
-            )
+    given = [*map(option_name, reading.given), *(["SPEC"] if spec is not None else [])]
+    if given:
+        raise UsageError(f"{given[0]} with --plan: the plan file holds the whole pipeline")
     made = read_plan(path)
     dataset = dataset_of_plan(made, source)
     made = applied(made, dataset)

@@ -2,126 +2,68 @@
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from shardctl.cli.options.numbers import whole_number
-from shardctl.core.text import printable, quoted
-from shardctl.errors import UsageError
+from shardctl.core.phrase import named_arguments
+from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
+from shardctl.core.settings.table import SETTINGS, Setting
+from shardctl.core.text import quoted
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.readers.config_file import Config
+
+Error = TypeVar("Error", bound=ShardctlError)
 
 
-def _number(flag: str, text: str, minimum: int | None = None, metavar: str = "N") -> Any:
-    return typer.Option(
-        flag, metavar=metavar, parser=whole_number(flag, minimum=minimum), help=text
-    )
+def _annotation(setting: Setting) -> Any:
+    """Return what Typer makes the option of a setting from."""
+    kind, text = setting.kind, as_options(setting.help)
+    if isinstance(kind, Switch):
+        both = f"{setting.option}/--no-{setting.option.removeprefix('--')}"
+        return Annotated[bool | None, typer.Option(both, help=text)]
+    if isinstance(kind, WholeNumber):
+        parser = _parser(setting.option, kind)
+        return Annotated[
+            Any, typer.Option(setting.option, metavar=setting.metavar, parser=parser, help=text)
+        ]
+    return Annotated[str | None, typer.Option(setting.option, metavar=setting.metavar, help=text)]
 
 
-def _cycle(text: str) -> int | str:
-    return "auto" if text == "auto" else whole_number("--cycle", minimum=1)(text)
+def _parser(option: str, kind: WholeNumber) -> Any:
+    # The sizes of a buffer have a gap, which its own rule explains.
+    number = whole_number(option, minimum=None if isinstance(kind, BufferSize) else kind.least)
+    return lambda text: text if text in kind.words else number(text)
 
 
-@dataclass(frozen=True, kw_only=True)
 class OrderOptions:
-    """The settings of TFDS's reader and of the pipeline behind it; None where not given."""
+    """The settings of TFDS's reader and of the pipeline behind it, by the fields of `ReadSettings`.
 
-    cycle: Annotated[
-        Any,
-        typer.Option(
-            "--cycle",
-            metavar="N|auto",
-            parser=_cycle,
-            help="ReadConfig.interleave_cycle_length [default: 16, or 1 for an ordered dataset].",
-        ),
-    ] = None
-    block: Annotated[
-        Any, _number("--block", "ReadConfig.interleave_block_length [default: 16].", 1)
-    ] = None
-    cpus: Annotated[Any, _number("--cpus", "CPUs of the machine, for --cycle auto.", 1)] = None
-    shuffle_files: Annotated[
-        bool | None,
-        typer.Option("--shuffle-files/--no-shuffle-files", help="Shuffle the files."),
-    ] = None
-    shuffle_seed: Annotated[
-        Any, _number("--shuffle-seed", "ReadConfig.shuffle_seed; implies --shuffle-files.")
-    ] = None
-    reshuffle: Annotated[
-        bool | None,
-        typer.Option(
-            "--reshuffle/--no-reshuffle",
-            help="Shuffle the files anew each epoch [default: as TFDS, yes].",
-        ),
-    ] = None
-    deterministic: Annotated[
-        bool | None,
-        typer.Option(
-            "--deterministic/--no-deterministic",
-            help="ReadConfig.options.deterministic; off leaves the order open [default: TFDS's].",
-        ),
-    ] = None
-    buffer: Annotated[Any, _number("--buffer", "ds.shuffle(N) after the read.")] = None
-    buffer_seed: Annotated[Any, _number("--buffer-seed", "Seed of that shuffle.")] = None
-    buffer_reshuffle: Annotated[
-        bool | None,
-        typer.Option(
-            "--buffer-reshuffle/--no-buffer-reshuffle",
-            help="Its reshuffle_each_iteration [default: yes].",
-        ),
-    ] = None
-    global_seed: Annotated[Any, _number("--global-seed", "tf.random.set_seed(N).")] = None
-    epochs: Annotated[
-        Any, _number("--epochs", "ds.repeat(N) after the shuffle [default: 1].", 1)
-    ] = None
-    repeat_files: Annotated[
-        bool | None,
-        typer.Option(
-            "--repeat-files/--no-repeat-files",
-            help="ReadConfig.repeat_filenames: the files repeat for ever, of which as many "
-            "examples are followed as --epochs N hold.",
-        ),
-    ] = None
-    reverse: Annotated[
-        bool | None, typer.Option("--reverse/--no-reverse", help="Files back to front.")
-    ] = None
-    file_order: Annotated[
-        str | None,
-        typer.Option(
-            "--file-order", metavar="FILE", help="Files as a list names them, a line each."
-        ),
-    ] = None
-    host: Annotated[
-        str | None, typer.Option("--host", metavar="I/N", help="Host I of N, from 0.")
-    ] = None
-    host_by: Annotated[
-        str | None,
-        typer.Option(
-            "--host-by",
-            metavar="even|files|examples",
-            help="tfds.even_splits, InputContext or ds.shard [default: even].",
-        ),
-    ] = None
-    batch: Annotated[Any, _number("--batch", "ds.batch(N).", 1)] = None
-    drop_remainder: Annotated[
-        bool | None,
-        typer.Option("--drop-remainder/--no-drop-remainder", help="Drop a last partial batch."),
-    ] = None
-    pass_index: Annotated[
-        Any,
-        _number("--pass", "Which iteration of the same dataset object, from 0 [default: 0].", 0),
-    ] = None
-    loop: Annotated[
-        str | None,
-        typer.Option(
-            "--loop",
-            metavar="python|keras-fit",
-            help="Who iterates; Keras takes two iterators an epoch [default: python].",
-        ),
-    ] = None
+    `given` holds those that stand on the command line, as they stand there.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        self.given = {name: value for name, value in given.items() if value is not None}
+
+    @staticmethod
+    def parameters() -> list[Parameter]:
+        """Return the parameters of a command that has these options, one a setting."""
+        return [
+            Parameter(
+                setting.field,
+                Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=_annotation(setting),
+            )
+            for setting in SETTINGS
+        ]
 
     def settings(self, fallback: Mapping[str, Any] | None = None) -> "ReadSettings":
         """Return the settings in force: these options, over `read:` of the nearest shardctl.yaml.
@@ -136,36 +78,34 @@ class OrderOptions:
         from shardctl.readers.config_file import find_config
 
         config = find_config(Path.cwd())
-        stated = {} if config is None else _from_config(config.read, config.path)
         arguments = dict(fallback or {})
-        _give_way(arguments, stated)
-        arguments |= stated
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = dict(self.given)
         if "host" in given:
             given["host"] = Host.parse(given["host"])
         if "file_order" in given:
             given["file_order"] = _listed_files(Path(given["file_order"]))
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
-        _give_way(arguments, given)
         try:
-            return ReadSettings(**{**arguments, **given})
+            stated = {} if config is None else _from_config(config)
+            for chosen in (stated, given):
+                _give_way(arguments, chosen)
+                arguments |= chosen
+            return ReadSettings(**arguments)
         except UsageError as error:
-            if config is None or not stated or not _is_fine(given):
-                raise
-            raise UsageError(f"{printable(str(config.path))}, read: {error}") from None
+            raise self.located(error) from None
 
+    def located(self, error: Error) -> Error:
+        """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
+        if not named_arguments(error):
+            return error
+        from shardctl.cli.options.config_faults import located
+        from shardctl.readers.config_file import find_config
 
-def _is_fine(given: dict[str, Any]) -> bool:
-    """Return whether the options alone would be taken, so that a fault is the file's."""
-    from shardctl.core.settings.read_settings import ReadSettings
-
-    try:
-        ReadSettings(**given)
-    except UsageError:
-        return False
-    return True
+        config = find_config(Path.cwd())
+        if config is None:
+            return error
+        return located(error, config.path, "read", config.read, self.given)
 
 
 # An option replaces the settings of the file that would contradict it.
@@ -185,15 +125,14 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
         arguments.pop("cpus", None)
 
 
-def _from_config(read: Mapping[str, object], path: Path) -> dict[str, Any]:
+def _from_config(config: "Config") -> dict[str, Any]:
     from shardctl.core.settings.document import settings_from_document
 
-    read = dict(read)
-    order = read.get("file_order", read.get("file-order"))
-    if isinstance(order, str):  # the name of a list, as the option has it
-        read.pop("file-order", None)
-        read["file_order"] = list(_listed_files(path.parent / order))
-    return settings_from_document(read, f"{printable(str(path))}, read")
+    read = dict(config.read)
+    for key in ("file_order", "file-order"):
+        if isinstance(read.get(key), str):  # the name of a list, as the option has it
+            read[key] = list(_listed_files(config.folder / str(read[key])))
+    return settings_from_document(read)
 
 
 def _listed_files(path: Path) -> tuple[str, ...]:

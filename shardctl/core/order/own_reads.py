@@ -12,8 +12,8 @@ from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 
@@ -44,8 +44,13 @@ def own_rows(table: ReadTable, settings: ReadSettings) -> ReadTable:
         return table
     if host.count > 1 and len(table) < host.count:
         raise UsageError(
-            f"--host {quoted(host)} by files: {len(table)} file instructions for {host.count} "
-            "hosts, TFDS needs one a host at least; deal examples with --host-by even"
+            phrase(
+                "{host!} by files: {} file instructions for {} hosts, TFDS needs one a host at "
+                "least; deal examples with {host_by=even}",
+                len(table),
+                host.count,
+                host=host,
+            )
         )
     return table.select(slice(host.index, None, host.count))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.instruction_columns import InstructionColumns, PlannedRead
-from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 
@@ -201,5 +201,4 @@ MAX_FURTHER_EPOCHS = 1000
 
 def settings_as_planned(settings: ReadSettings, *, ordered: bool) -> ReadSettings:
     """Return settings with every default written out, as a plan file gives them back."""
-    document = settings_in_force(settings, ordered=ordered)
-    return ReadSettings(**settings_from_document(document, "settings"))
+    return settings_of_document(settings_in_force(settings, ordered=ordered), "settings")

@@ -18,8 +18,7 @@ from shardctl.core.resume.resume_plan import (
     ShuffleState,
     SplitSize,
 )
-from shardctl.core.settings.document import settings_from_document
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.document import settings_of_document
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -116,7 +115,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         dataset=_dataset(document["dataset"], ordered, splits),
         spec=_text(document["spec"], "spec"),
         mode=mode,
-        settings=ReadSettings(**settings_from_document(settings, "pipeline")),
+        settings=settings_of_document(settings, "pipeline"),
         consumed=fields.count(document["consumed"], "consumed"),
         epoch=fields.count(document["epoch"], "epoch"),
         remaining=fields.count(document["remaining"], "remaining"),

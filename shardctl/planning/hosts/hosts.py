@@ -14,8 +14,8 @@ from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import ReadTable, read_table
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.numbers import INT64_MAX
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 
@@ -113,7 +113,9 @@ def hosts(
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise UsageError(
-                f"--hosts {quoted(count, 24)}: a number from 1 to {MAX_NUM_HOSTS} is needed"
+                phrase(
+                    "{num_hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, num_hosts=count
+                )
             )
     resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
     table = sorted_rows(
@@ -122,7 +124,13 @@ def hosts(
         file_order=settings.file_order,
     )
     if table.num_examples * settings.epochs > INT64_MAX:
-        raise UsageError(f"--epochs {settings.epochs} of {table.num_examples} examples is too many")
+        raise UsageError(
+            phrase(
+                "{epochs=} of {} examples is too many",
+                table.num_examples,
+                epochs=settings.epochs,
+            )
+        )
     keep = isinstance(num_hosts, int)
     return HostsPlan(
         dataset=dataset,

@@ -11,7 +11,9 @@ from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.phrase import Argument, phrase
+from shardctl.core.settings.kinds import WHOLE_DATASET
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,12 +42,14 @@ class Usage:
 
     def __post_init__(self) -> None:
         for name, value in (
-            ("--hosts", self.num_hosts),
-            ("--take", self.take),
-            ("--open-files", self.max_open_files),
+            ("num_hosts", self.num_hosts),
+            ("take", self.take),
+            ("max_open_files", self.max_open_files),
         ):
             if value is not None and value < 1:
-                raise UsageError(f"{name} {value}: a number, at least 1, is needed")
+                raise UsageError(
+                    phrase("{}: a number, at least 1, is needed", Argument(name, value))
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

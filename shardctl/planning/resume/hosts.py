@@ -13,6 +13,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.instructions.reads import ReadTable
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
@@ -67,11 +68,15 @@ def resume_on_hosts(
     """
     settings = ReadSettings() if settings is None else settings
     if settings.host is not None:
-        raise UsageError("--host with --to-hosts: all hosts are planned at once; leave --host out")
+        raise UsageError(
+            phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
+        )
     if settings.repeat_files:
         raise UsageError(
-            "--repeat-files with --to-hosts: the epochs of each host run into one another without "
-            "end, so nothing is left over to deal; resume each host by itself"
+            phrase(
+                "{repeat_files=True} with {to_hosts}: the epochs of each host run into one another "
+                "without end, so nothing is left over to deal; resume each host by itself"
+            )
         )
     planned = old_orders(dataset, spec, settings, hosts)
     counts = _counts([p.order for p in planned], consumed, steps)
@@ -112,7 +117,9 @@ def old_orders(
 ) -> list[PlannedOrder]:
     """Return the order of each of the hosts that stopped."""
     if not 1 <= hosts <= MAX_HOSTS:
-        raise UsageError(f"--hosts {hosts}: a number from 1 to {MAX_HOSTS} is needed")
+        raise UsageError(
+            phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
+        )
     return [
         plan_order(dataset, spec, replace(settings, host=Host(index=index, count=hosts)))
         for index in range(hosts)
@@ -128,15 +135,18 @@ def _counts(
         each = list(consumed)
     else:
         raise UsageError(
-            f"--consumed names {len(consumed)} counts for --hosts {len(orders)}: "
-            "give one for all, or one a host"
+            phrase(
+                "{consumed} names {} counts for {hosts=}: give one for all, or one a host",
+                len(consumed),
+                hosts=len(orders),
+            )
         )
     counts = []
     for index, (order, count) in enumerate(zip(orders, each, strict=True)):
         try:
             counts.append(consumed_examples(order, consumed=count, steps=steps))
         except UsageError as error:
-            raise UsageError(f"host {index} of {len(orders)}: {error}") from None
+            raise UsageError(phrase("host {} of {}: {}", index, len(orders), error)) from None
     return counts
 
 

@@ -19,6 +19,7 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
@@ -143,7 +144,9 @@ def _is_over(plan: ResumePlan, order: Order, consumed: int) -> bool:
 
 def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) -> Proof:
     if seen is None:
-        raise UsageError("this plan was made from a log: give it again with --seen FILE to prove")
+        raise UsageError(
+            phrase("this plan was made from a log: give it again with {seen=CODES} to prove")
+        )
     # The share of a host, read in whatever order, each example of it once.
     settings = ReadSettings(
         host=plan.settings.host,

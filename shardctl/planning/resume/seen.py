@@ -15,6 +15,7 @@ from shardctl.core.instructions.reads import ReadTable, read_table
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.own_reads import own_rows, sorted_table
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
@@ -89,8 +90,11 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
     host = settings.host
     if host is not None and settings.host_by == "examples" and host.count > 1:
         raise UsageError(
-            "--seen with --host-by examples: which examples are a host's own hangs on the order "
-            "that was read; gather the logs of all hosts and deal the rest with --to-hosts N"
+            phrase(
+                "{seen} with {host_by=examples}: which examples are a host's own hangs on the "
+                "order that was read; gather the logs of all hosts and deal the rest with "
+                "{to_hosts=N}"
+            )
         )
     return own_rows(sorted_table(dataset, ranges, settings), settings)
 

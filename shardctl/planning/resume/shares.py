@@ -7,6 +7,7 @@ import numpy as np
 from shardctl.core.hosts.even_splits import even_range
 from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare
 from shardctl.errors import UsageError
 
@@ -22,7 +23,9 @@ def dealt(table: ReadTable, num_hosts: int) -> tuple[HostShare, ...]:
         UsageError: less than one host.
     """
     if not 1 <= num_hosts <= MAX_HOSTS:
-        raise UsageError(f"--to-hosts {num_hosts}: a number from 1 to {MAX_HOSTS} is needed")
+        raise UsageError(
+            phrase("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
+        )
     ends = np.cumsum(table.take)
     total = table.num_examples
     shares = []

@@ -305,7 +305,7 @@ def test_advice_names_host_step_and_cure() -> None:
     assert said[:2] == (
         "hangs at step 1, counted from 0: "
         "host 0 waits there for 7 hosts that are done after 1 step",
-        "cure: --batch 65 instead of 64 (1 step a host, 1.5% of the places empty)",
+        "cure: batch=65 instead of 64 (1 step a host, 1.5% of the places empty)",
     )
 
 
@@ -339,7 +339,7 @@ def test_the_split_that_is_evaluated_by_default(names: tuple[str, ...], expected
 
 @pytest.mark.parametrize(
     ("batch", "num_hosts", "num_devices", "option"),
-    [(0, 1, 1, "--batch '0'"), (1, 0, 1, "--hosts '0'"), (1, 1, -1, "--devices '-1'")],
+    [(0, 1, 1, "batch=0"), (1, 0, 1, "num_hosts=0"), (1, 1, -1, "num_devices=-1")],
 )
 def test_numbers_out_of_range_are_refused(
     batch: int, num_hosts: int, num_devices: int, option: str

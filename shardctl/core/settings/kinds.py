@@ -1,0 +1,149 @@
+"""The kinds of settings: which values they take, in Python and in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.text import choices
+from shardctl.errors import UsageError
+
+WHOLE_DATASET = -2  # tf.data.UNKNOWN_CARDINALITY as a buffer size: as large as the input
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """What a setting takes; None, for TFDS's default, is not asked about.
+
+    metavar: what stands for a value on a help page, "" for a switch.
+    """
+
+    metavar: str = ""
+
+    def fault(self, value: Any) -> str | None:
+        """Return the rule that a value from Python breaks, None where it breaks none."""
+        raise NotImplementedError
+
+    def from_document(self, value: Any) -> Any:
+        """Return the value that a document's stands for, which `fault` is then asked about.
+
+        Raises:
+            UsageError: it stands for none.
+        """
+        return value
+
+    def to_document(self, value: Any) -> Any:
+        """Return a value as a document has it."""
+        return value
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeNumber(Kind):
+    """A whole number, of `least` at least, of any size where that is None; or one of some words.
+
+    >>> WholeNumber(least=1).fault(0)
+    'a number from 1 to 9223372036854775807 is needed'
+    >>> WholeNumber(least=1, words=("auto",)).fault("auto")
+    """
+
+    metavar: str = "N"
+    least: int | None = None
+    words: tuple[str, ...] = ()
+
+    def fault(self, value: Any) -> str | None:
+        if isinstance(value, str) and value in self.words:
+            return None
+        if isinstance(value, bool):
+            return "a whole number is needed"
+        try:
+            number = index(value)  # also one of NumPy
+        except TypeError:
+            return "a whole number is needed"
+        return self.range_fault(number)
+
+    def range_fault(self, number: int) -> str | None:
+        """Return the rule that a whole number breaks."""
+        if self.least is None or self.least <= number <= INT64_MAX:
+            return None
+        return f"a number from {self.least} to {INT64_MAX} is needed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BufferSize(WholeNumber):
+    """A number of examples, or -2 for all there are, as `ds.shuffle` takes it."""
+
+    least: int | None = 1
+
+    def range_fault(self, number: int) -> str | None:
+        if number == WHOLE_DATASET or 1 <= number <= INT64_MAX:
+            return None
+        return (
+            f"a number of examples from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for the "
+            "whole dataset"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Switch(Kind):
+    """On or off.
+
+    >>> Switch().fault("no")
+    'true or false is needed'
+    """
+
+    def fault(self, value: Any) -> str | None:
+        # A text would count as on, whatever it says.
+        return None if isinstance(value, bool) else "true or false is needed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Word(Kind):
+    """One of some words."""
+
+    words: tuple[str, ...]
+
+    def fault(self, value: Any) -> str | None:
+        if not isinstance(value, str):
+            return "a word is needed"
+        return None if value in self.words else f"choose from {choices(self.words)}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WhichHost(Kind):
+    """A `Host`, which a document writes I/N."""
+
+    metavar: str = "I/N"
+
+    def fault(self, value: Any) -> str | None:
+        return None if isinstance(value, Host) else "a Host is needed, as Host(index=0, count=8)"
+
+    def from_document(self, value: Any) -> Host:
+        if not isinstance(value, str):
+            raise UsageError("I/N is needed, as in 0/8 (host 0 of 8)")
+        return Host.parse(value)
+
+    def to_document(self, value: Host) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileNames(Kind):
+    """Names of files, in an order."""
+
+    metavar: str = "FILE"
+
+    def fault(self, value: Any) -> str | None:
+        # The names themselves are looked at where they are looked up.
+        return None if isinstance(value, list | tuple) else "a list of file names is needed"
+
+    def from_document(self, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise UsageError("a list of file names is needed")
+        return tuple(value)
+
+    def to_document(self, value: Sequence[str]) -> list[str]:
+        return list(value)
