@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.screen import Screen
 
 
@@ -189,8 +188,8 @@ def _on_stdout() -> Iterator[None]:
 
 def warn(messages: Iterable[str]) -> None:
     """Say each thing that surprises, once, on stderr."""
-    for message in dict.fromkeys(map(as_options, messages)):
-        say(f"warning: {message}")
+    for message in dict.fromkeys(messages):
+        say(f"warning: {_as_options(message)}")
 
 
 def say(line: str) -> None:
@@ -205,4 +204,10 @@ def say(line: str) -> None:
 
 def fail(error: ShardctlError | str) -> None:
     """Write the one line that every failure gets."""
-    say(f"error: {' '.join(as_options(error).split())}")
+    say(f"error: {' '.join(_as_options(error).split())}")
+
+
+def _as_options(text: object) -> str:
+    from shardctl.rendering.text.command_line import as_options  # 2 ms
+
+    return as_options(text)

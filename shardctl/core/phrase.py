@@ -25,7 +25,7 @@ class Placeholder(str):
 _ABSENT: Any = object()  # None is a value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Argument:
     """An argument by the name it has in Python, with a value or without.
 

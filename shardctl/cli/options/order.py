@@ -32,9 +32,12 @@ def _annotation(setting: Setting) -> Any:
     if isinstance(kind, WholeNumber):
         parser = _parser(setting.option, kind)
         return Annotated[
-            Any, typer.Option(setting.option, metavar=setting.metavar, parser=parser, help=text)
+            Any,
+            typer.Option(setting.option, metavar=setting.kind.metavar, parser=parser, help=text),
         ]
-    return Annotated[str | None, typer.Option(setting.option, metavar=setting.metavar, help=text)]
+    return Annotated[
+        str | None, typer.Option(setting.option, metavar=setting.kind.metavar, help=text)
+    ]
 
 
 def _parser(option: str, kind: WholeNumber) -> Any:

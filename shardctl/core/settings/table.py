@@ -29,7 +29,7 @@ InForce = Mapping[str, Any]
 Rule = Callable[[Any, bool], object]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
     """A setting of TFDS's reader or of the pipeline behind it.
 
@@ -60,11 +60,6 @@ class Setting:
     def option(self) -> str:
         """Its option on the command line; a switch also has `--no-..`."""
         return f"--{self.name.replace('_', '-')}"
-
-    @property
-    def metavar(self) -> str:
-        """What stands for its value on a help page."""
-        return "|".join(self.kind.words) if isinstance(self.kind, Word) else self.kind.metavar
 
     def value_in_force(self, settings: Any, *, ordered: bool) -> object:
         """Return its value in a document, with the default that is in force."""
@@ -109,7 +104,7 @@ def _batches(in_force: InForce) -> str:
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="cycle",
-        kind=WholeNumber(least=1, words=("auto",), metavar="N|auto"),
+        kind=WholeNumber(least=1, words=("auto",)),
         stands_for="ReadConfig.interleave_cycle_length",
         help="ReadConfig.interleave_cycle_length [default: 16, or 1 for an ordered dataset].",
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
@@ -161,7 +156,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="buffer",
-        kind=BufferSize(),
+        kind=BufferSize(least=1),
         stands_for="ds.shuffle(buffer_size)",
         help="ds.shuffle(N) after the read.",
         said=_buffer,

@@ -76,7 +76,7 @@ def test_an_entry_says_what_it_is(setting: Setting) -> None:
     assert setting.help[0].isupper() or setting.help.startswith(("ds.", "tf"))
     assert setting.help.endswith(".")
     assert setting.stands_for
-    assert setting.metavar or isinstance(setting.kind, Switch)
+    assert setting.kind.metavar or isinstance(setting.kind, Switch)
     assert option_name(setting.field) == setting.option
 
 
