@@ -266,7 +266,7 @@ def test_every_least_value_is_enforced_alike(shardctl: Shardctl) -> None:
     for setting in bounded:
         low = setting.kind.least - 1  # type: ignore[attr-defined]
         with pytest.raises(ShardctlError, match=f"^{setting.field}={low}: a number "):
-            api.ReadSettings(**{setting.field: low})
+            api.ReadSettings(**dict[str, Any]({setting.field: low}))
         ran = shardctl("simulate", "-d", "toy.yaml", setting.option, low)
         assert ran.stderr.startswith(f"error: {setting.option} '{low}': a ")
         Path("shardctl.yaml").write_text(f"read:\n\n  {setting.name}: {low}\n")
