@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
@@ -16,10 +14,8 @@ from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
 from shardctl.core.tfds_rules import ORDER_RULES
+from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.simulate import plan_order
-
-# Takes the chunks of an order and their number of ids, and yields them: to show how far it is.
-Watch = Callable[[Iterable[Int64s], int], Iterable[Int64s]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,9 +41,8 @@ class LiveOrder:
 
     def tree(self, start: int, stop: int, watch: Watch | None = None) -> HashTree:
         """Return the hash tree over positions [start, stop), at the speed of the order itself."""
-        chunks: Iterable[Int64s] = self.order.chunks(start, stop)
-        if watch is not None:
-            chunks = watch(chunks, stop - start)
+        progress = Progress(watch, "ids", stop - start)
+        chunks = progress.over(self.order.chunks(start, stop), len)
         return HashTree.of_cells(cell_digests(chunks, self.splits), num_examples=stop - start)
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
@@ -20,8 +21,21 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.files.documents import to_csv
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.simulate import FORMATS, array_num_bytes, simulate_document, simulate_table
+from shardctl.rendering.simulate import (
+    CSV_HEADER,
+    array_file,
+    array_num_bytes,
+    id_lines,
+    json_lines,
+    simulate_document,
+    simulate_json,
+    simulate_rows,
+    simulate_table,
+    simulate_yaml,
+    tfds_id_lines,
+)
 from shardctl.rendering.text.screen import PLAIN, Screen
 
 LENGTHS = {"train": (5, 0, 3, 6), "12": (2,), "validation_of_a_long_name_indeed": (2, 1)}
@@ -38,6 +52,17 @@ TOY = Dataset(
 )
 
 
+WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
+    "json": simulate_json,
+    "yaml": simulate_yaml,
+    "csv": lambda simulation: to_csv(CSV_HEADER, simulate_rows(simulation)),
+    "ids": id_lines,
+    "tfds-ids": tfds_id_lines,
+    "jsonl": json_lines,
+    "npy": array_file,
+}
+
+
 def simulated(
     spec: str = "train", *, skip: int = 0, take: int | None = None, **settings: object
 ) -> Simulation:
@@ -49,7 +74,7 @@ def text(simulation: Simulation, width: int | None = None, *, color: bool = Fals
 
 
 def written(simulation: Simulation, name: str) -> bytes:
-    pieces = FORMATS[name](simulation)
+    pieces: Iterable[str | bytes | memoryview] = WRITERS[name](simulation)
     return b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
 
 
@@ -258,7 +283,7 @@ def test_an_npy_file_is_what_numpy_saves() -> None:
 
 def test_ids_of_several_splits_are_no_array() -> None:
     with pytest.raises(UsageError, match="npy holds numbers, and train\\+12 reads several"):
-        list(chain(FORMATS["npy"](simulated("train+12"))))
+        list(chain(array_file(simulated("train+12"))))
 
 
 def test_a_piped_table_is_never_folded() -> None:

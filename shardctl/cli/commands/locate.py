@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.planning.locate import Kind, Query
 
+FORMATS = Formats(renderers=verb_formats("rendering.locate", "locate"))
 _KINDS: "tuple[Kind, ...]" = ("position", "step", "id", "tfds-id")
 
 
@@ -51,26 +52,19 @@ def locate(
     """
     from shardctl.planning.locate import locate as locate_examples
     from shardctl.planning.simulate import plan_order
-    from shardctl.rendering import locate as rendering
 
-    check_answer(out)
     given: dict[Kind, list[str] | None]
     given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
     if not any(given.values()):
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
     queries = list(_queries(given, ctx.obj or ()))
-    settings = reading.settings()
-    planned = plan_order(chosen_dataset(source), spec, settings)
+    project = project_here()
+    settings = reading.settings(project)
+    planned = plan_order(chosen_dataset(source, project), spec, settings)
     warn(planned.warnings)
     located = locate_examples(planned.order, queries)
     warn(located.warnings)
-    answer(
-        out,
-        table=lambda screen: rendering.locate_table(located, planned.spec, screen),
-        document=lambda: rendering.locate_document(located),
-        header=rendering.CSV_HEADER,
-        rows=lambda: rendering.locate_rows(located),
-    )
+    FORMATS.write(out, located, spec=planned.spec)
     if located.num_replayed:
         say(f"note: a shuffle buffer has no random access: {located.num_replayed:,} steps replayed")
 

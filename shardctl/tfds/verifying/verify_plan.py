@@ -13,6 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.check import applied, table_of
 from shardctl.planning.resume.rest import joined
 from shardctl.planning.resume.seen import spec_codes
@@ -29,7 +30,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.compare import Progress, Watch, difference, parting_of
+from shardctl.tfds.verifying.compare import difference, parting_of
 from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import Pass, Reading
@@ -167,16 +168,16 @@ class _PlanCheck:
         return None if parting is None else replace(parting, offset=num_once + parting.offset)
 
     def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:
-        plan, watch = self.plan, progress.advance
+        plan = self.plan
         size = window.stop - window.start
         if self.read == "files":
             files = RealFiles.of(self.dataset, self._codes, plan.spec)
-            return Pass(files.resumed(plan, host), size=batch, stop=size, watch=watch)
+            return Pass(files.resumed(plan, host), size=batch, stop=size, progress=progress)
         ranges = IndexRanges(dataset=self.dataset, codes=self._codes, spec=plan.spec)
         if plan.hosts or plan.from_seen or plan.mode == "exactly-once":
-            return Pass(self._each_once(ranges, host), size=batch, stop=size, watch=watch)
+            return Pass(self._each_once(ranges, host), size=batch, stop=size, progress=progress)
         return WindowPass(
-            ranges.planned(plan), self._order, plan, size=batch, window=window, watch=watch
+            ranges.planned(plan), self._order, plan, size=batch, window=window, progress=progress
         )
 
     def _each_once(self, ranges: IndexRanges, host: int | None) -> Reading:

@@ -16,13 +16,13 @@ from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import (
-    annotation,
     diff_annotation,
     diff_document,
-    diff_text,
+    diff_table,
     moved_line,
 )
-from shardctl.rendering.diff.plans import plans_annotation, plans_document, plans_text
+from shardctl.rendering.diff.plans import plans_annotation, plans_document, plans_table
+from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.screen import PLAIN, Screen
 from tests.planning.diff.diff_cases import dataset_of
 
@@ -41,7 +41,7 @@ def parted() -> Diff:
 
 def test_the_text_reads_like_a_failed_test() -> None:
     # 0 1 4 5 2 3 6 7 8.. against 0 1 2 3 4 5 6 7 8..: positions 2 to 5 differ.
-    text = "".join(diff_text(parted(), PLAIN, advice="if this is meant: do it"))
+    text = "".join(diff_table(parted(), PLAIN, can_update=True))
     assert text.splitlines() == [
         "order.yaml and today part at position 2 of 12",
         "",
@@ -57,12 +57,12 @@ def test_the_text_reads_like_a_failed_test() -> None:
         "because:",
         "  block: 2 became 4",
         "",
-        "if this is meant: do it",
+        "if this is meant, the same command with --update writes it to order.yaml",
     ]
 
 
 def test_equal_orders_take_a_line_and_what_changed_without_effect_another() -> None:
-    text = "".join(diff_text(diff(pinned(), pinned(batch=3)), PLAIN))
+    text = "".join(diff_table(diff(pinned(), pinned(batch=3)), PLAIN))
     assert text == (
         "order.yaml and order.yaml: the same, the order of 12 examples\n"
         "  without effect on the order: batch: none became 3\n"
@@ -75,7 +75,7 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
         dataset_of({"train": tuple([7] * 60)}), "train", ReadSettings(shuffle_seed=10**60)
     ).snapshot
     found = diff(pinned(), PinnedOrder(snapshot=other, label="x" * 50))
-    text = "".join(diff_text(found, Screen(width=width)))
+    text = "".join(diff_table(found, Screen(width=width)))
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -131,19 +131,19 @@ def unescaped(line: str) -> tuple[str, str, str]:
 
 def test_an_annotation_is_one_line_that_a_runner_reads_back() -> None:
     for texts in [("a,b:c%.yaml", "50%, no: 1", "x\r\ny: 3%, z"), ("f", "%0A", "%25::")]:
-        line = annotation(*texts)
+        line = annotation("error", texts[2], title=texts[1], file=texts[0])
         assert line.count("\n") == 1
         assert unescaped(line) == texts
 
 
 def test_orders_that_part_are_annotated_at_the_file() -> None:
-    (line,) = diff_annotation(parted(), "orders/train.yaml")
+    (line,) = diff_annotation(parted())
     file, title, message = unescaped(line)
-    assert file == "orders/train.yaml"
+    assert file == "order.yaml"
     assert title == "order.yaml and today part at position 2 of 12"
     assert "block: 2 became 4" in message
     assert "4 of 12 positions" in message
-    assert list(diff_annotation(diff(pinned(), pinned()), "x")) == []
+    assert list(diff_annotation(diff(pinned(), pinned()))) == []
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_plans_that_part_say_which_files_and_ranges() -> None:
     found = diff_plans(
         plans(("a", 0, 5), ("b", 0, 9)), plans(("a", 2, 3), ("b", 0, 9)), labels=("x", "y")
     )
-    text = "".join(plans_text(found, PLAIN))
+    text = "".join(plans_table(found, PLAIN))
     assert text.splitlines() == [
         "x and y do not read the same",
         "file instruction 0 of train:",
@@ -184,18 +184,18 @@ def test_plans_that_part_say_which_files_and_ranges() -> None:
     document = plans_document(found)
     assert document["first_difference"]["position"] == 0
     assert document["files"][0]["actual"] == [[2, 5]]
-    (line,) = plans_annotation(found, "x")
-    assert unescaped(line)[1] == "x and y do not read the same"
+    (line,) = plans_annotation(found)
+    assert unescaped(line)[:2] == ("x", "x and y do not read the same")
 
 
 def test_plans_in_another_order_are_said_to_be_so() -> None:
     found = diff_plans(
         plans(("a", 0, 5), ("b", 0, 9)), plans(("b", 0, 9), ("a", 0, 5)), labels=("x", "y")
     )
-    assert "in another order" in "".join(plans_text(found, PLAIN))
+    assert "in another order" in "".join(plans_table(found, PLAIN))
 
 
 def test_equal_plans_take_a_line() -> None:
     found = diff_plans(plans(), plans(), labels=("x", "y"))
-    assert "".join(plans_text(found, PLAIN)) == "x and y read the same\n"
-    assert list(plans_annotation(found, "x")) == []
+    assert "".join(plans_table(found, PLAIN)) == "x and y read the same\n"
+    assert list(plans_annotation(found)) == []

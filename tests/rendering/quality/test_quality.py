@@ -8,8 +8,12 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.quality.quality import quality
-from shardctl.rendering.quality.document import CSV_HEADER, quality_document, quality_rows
-from shardctl.rendering.quality.quality import quality_table
+from shardctl.rendering.quality.quality import (
+    CSV_HEADER,
+    quality_document,
+    quality_rows,
+    quality_table,
+)
 from shardctl.rendering.text.screen import PLAIN, Screen
 from tests.planning.quality.quality_orders import even_dataset
 
