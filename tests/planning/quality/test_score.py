@@ -72,7 +72,8 @@ def test_metrics_near_by_multiply_and_those_far_apart_take_up_to_a_half(
 ) -> None:
     # sqrt(0.5 * 0.125) = 0.25: of the second case the second metric scores 0.125.
     found = score_of(metrics)
-    assert (found.value, found.near) == (pytest.approx(value), pytest.approx(near))
+    assert found.value == pytest.approx(value)
+    assert found.near == pytest.approx(near)
     assert found.far == (None if far is None else pytest.approx(far))
 
 
