@@ -20,25 +20,25 @@ from typing import TYPE_CHECKING, Any
 from shardctl.errors import ShardctlError
 
 if TYPE_CHECKING:
-    from shardctl.core.dataset import Dataset, Split
-    from shardctl.core.file_instruction import FileInstruction
-    from shardctl.core.hosts import Host
-    from shardctl.core.order import Order
-    from shardctl.core.read_settings import ReadSettings
-    from shardctl.planning.diff import diff
-    from shardctl.planning.eval import evaluate
-    from shardctl.planning.hosts import hosts
+    from shardctl.core.dataset.dataset import Dataset, Split
+    from shardctl.core.hosts.host import Host
+    from shardctl.core.instructions.file_instruction import FileInstruction
+    from shardctl.core.order.order import Order
+    from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.planning.diff.diff import diff
+    from shardctl.planning.diff.pinned_order import PinnedOrder
+    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.hosts.hosts import hosts
     from shardctl.planning.layout import layout
-    from shardctl.planning.lint import lint
-    from shardctl.planning.lint_rules.pipeline import Usage
+    from shardctl.planning.lint.context import Usage
+    from shardctl.planning.lint.lint import lint
     from shardctl.planning.locate import Query, locate
-    from shardctl.planning.pinned_order import PinnedOrder
     from shardctl.planning.plan import plan
-    from shardctl.planning.quality import quality
-    from shardctl.planning.resume import resume
-    from shardctl.planning.resume_hosts import resume_on_hosts
-    from shardctl.planning.resume_proof import prove
-    from shardctl.planning.resume_seen import resume_unseen
+    from shardctl.planning.quality.quality import quality
+    from shardctl.planning.resume.hosts import resume_on_hosts
+    from shardctl.planning.resume.proof import prove
+    from shardctl.planning.resume.resume import resume
+    from shardctl.planning.resume.seen import resume_unseen
     from shardctl.planning.simulate import plan_order, simulate
     from shardctl.planning.snapshot import snapshot
 
@@ -74,28 +74,28 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Dataset": "core.dataset",
-    "FileInstruction": "core.file_instruction",
-    "Host": "core.hosts",
-    "Order": "core.order",
+    "Dataset": "core.dataset.dataset",
+    "FileInstruction": "core.instructions.file_instruction",
+    "Host": "core.hosts.host",
+    "Order": "core.order.order",
     "Query": "planning.locate",
-    "PinnedOrder": "planning.pinned_order",
-    "ReadSettings": "core.read_settings",
-    "Split": "core.dataset",
-    "Usage": "planning.lint_rules.pipeline",
-    "diff": "planning.diff",
-    "evaluate": "planning.eval",
-    "hosts": "planning.hosts",
+    "PinnedOrder": "planning.diff.pinned_order",
+    "ReadSettings": "core.settings.read_settings",
+    "Split": "core.dataset.dataset",
+    "Usage": "planning.lint.context",
+    "diff": "planning.diff.diff",
+    "evaluate": "planning.eval.eval",
+    "hosts": "planning.hosts.hosts",
     "layout": "planning.layout",
-    "lint": "planning.lint",
+    "lint": "planning.lint.lint",
     "locate": "planning.locate",
     "plan": "planning.plan",
     "plan_order": "planning.simulate",
-    "prove": "planning.resume_proof",
-    "quality": "planning.quality",
-    "resume": "planning.resume",
-    "resume_on_hosts": "planning.resume_hosts",
-    "resume_unseen": "planning.resume_seen",
+    "prove": "planning.resume.proof",
+    "quality": "planning.quality.quality",
+    "resume": "planning.resume.resume",
+    "resume_on_hosts": "planning.resume.hosts",
+    "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",
     "snapshot": "planning.snapshot",
 }

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
 from shardctl.errors import ShardctlError
 
 Case = TypeVar("Case")

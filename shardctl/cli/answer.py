@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from shardctl.cli.output import check_format, screen, write
 
 if TYPE_CHECKING:
-    from shardctl.cli.options import OutputOptions
-    from shardctl.rendering.documents import Document
-    from shardctl.rendering.screen import Screen
+    from shardctl.cli.options.shared import OutputOptions
+    from shardctl.files.documents import Document
+    from shardctl.rendering.text.screen import Screen
 
 FORMATS = ("table", "json", "yaml", "csv")
 
@@ -32,7 +32,7 @@ def answer(
     if out.format == "table":
         write(table(screen(out.output)), out.output)
         return
-    from shardctl.rendering.documents import to_csv, to_json, to_yaml
+    from shardctl.files.documents import to_csv, to_json, to_yaml
 
     if out.format == "csv":
         write(to_csv(header, rows()), out.output)

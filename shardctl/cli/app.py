@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import typer
 
 import shardctl
-from shardctl.cli.options import spelled_out
+from shardctl.cli.options.shared import spelled_out
 
 _HELP = (
     "Which examples of a TensorFlow dataset are read, from which files, in which order, on which "
@@ -41,7 +41,7 @@ def application(names: Iterable[str]) -> typer.Typer:
 
 
 def _command(name: str) -> Callable[..., None]:
-    module = importlib.import_module(f"shardctl.cli.{name}")
+    module = importlib.import_module(f"shardctl.cli.commands.{name}")
     command: Callable[..., None] = getattr(module, name)
     return command
 

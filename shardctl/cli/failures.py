@@ -11,7 +11,7 @@ from typing import Any
 from typer.exceptions import TyperException
 
 from shardctl.cli.output import fail, say
-from shardctl.core.quoting import choices, printable, quoted
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError
 
 

@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     instruction = os.environ.get("_SHARDCTL_COMPLETE")
     if instruction:
+        from shardctl.cli.completion.shell import answer_shell
         from shardctl.cli.output import write
-        from shardctl.cli.shell_completion import answer_shell
 
         write([answer_shell(instruction, os.environ, _app)], None)
         return 0

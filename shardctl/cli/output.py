@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from shardctl.core.quoting import choices, printable, quoted
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.rendering.screen import Screen
+from shardctl.rendering.text.screen import Screen
 
 
 def check_format(chosen: str, *formats: str) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from shardctl.core.read_table import Int64s
+    from shardctl.core.arrays import Int64s
 
 _LONG = 50_000_000  # ids from which hashing them takes a good part of a second
 

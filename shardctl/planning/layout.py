@@ -9,8 +9,8 @@ from itertools import repeat
 from math import isqrt
 from typing import Literal, NamedTuple
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.quoting import choices, quoted
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 BytesFrom = Literal["disk", "metadata"]
@@ -135,7 +135,7 @@ def layout(dataset: Dataset, *splits: str) -> Layout:
     Raises:
         UsageError: no such split, or a subsplit; the message lists the splits there are.
 
-    >>> from shardctl.core.shard_files import ShardFiles
+    >>> from shardctl.core.dataset.shard_files import ShardFiles
     >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
     >>> train = Split.even(name="train", num_examples=10, num_shards=3, files=(files,))
     >>> found = layout(Dataset(name="d", splits=(train,)), "train")

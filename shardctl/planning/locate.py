@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from shardctl.core.order import Order
-from shardctl.core.quoting import quoted
-from shardctl.core.read_table import Int64s
-from shardctl.core.shuffle_buffer import LOOKBACK_BUFFERS
+from shardctl.core.arrays import Int64s
+from shardctl.core.order.order import Order
+from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 Kind = Literal["position", "step", "id", "tfds-id"]

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from shardctl.core.dataset import Dataset
-from shardctl.core.even_splits import even_split
-from shardctl.core.file_instruction import FileInstruction, SplitRange, file_instructions
-from shardctl.core.hosts import Host
-from shardctl.core.quoting import quoted
-from shardctl.core.subsplit import resolve_subsplit
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.even_splits import even_split
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.file_instruction import (
+    FileInstruction,
+    SplitRange,
+    file_instructions,
+)
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 _MAX_HOSTS = 1_000_000  # a plan for each takes about a kilobyte
@@ -61,8 +65,8 @@ def plan(
         UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice;
             no hosts, or more than a million of them.
 
-    >>> from shardctl.core.dataset import Split
-    >>> from shardctl.core.shard_files import ShardFiles
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> from shardctl.core.dataset.shard_files import ShardFiles
     >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
     >>> train = Split.even(name="train", num_examples=10, num_shards=3, files=(files,))
     >>> plans = plan(Dataset(name="d", splits=(train,)), "train[2:8]")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shardctl.core.dataset import Dataset
-from shardctl.core.order import Order
-from shardctl.core.read_settings import ReadSettings
-from shardctl.core.read_table import Int64s
-from shardctl.core.subsplit import default_spec, resolve_subsplit
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 
 
@@ -86,7 +86,7 @@ def simulate(
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
 
-    >>> from shardctl.core.dataset import Split
+    >>> from shardctl.core.dataset.dataset import Split
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
     >>> guide = simulate(Dataset(name="d", splits=(train,)), "train",
     ...                  ReadSettings(cycle=3, block=2), take=8)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shardctl.core.dataset import Dataset
-from shardctl.core.hash_tree import HashTree
-from shardctl.core.order import Order
-from shardctl.core.order_cells import SplitIds, cell_digests
-from shardctl.core.pinned_layout import pinned_layout
-from shardctl.core.read_settings import ReadSettings
-from shardctl.core.read_table import Int64s
-from shardctl.core.rules import RULES
-from shardctl.core.settings_document import settings_in_force
-from shardctl.core.snapshot import NUM_FIRST_IDS, Snapshot, shortened
-from shardctl.core.subsplit import resolve_subsplit
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.order.order import Order
+from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.snapshot.cells import SplitIds, cell_digests
+from shardctl.core.snapshot.hash_tree import HashTree
+from shardctl.core.snapshot.pinned_layout import pinned_layout
+from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
+from shardctl.core.tfds_rules import RULES
 from shardctl.planning.simulate import plan_order
 
 # Takes the chunks of an order and their number of ids, and yields them: to show how far it is.
@@ -77,7 +77,7 @@ def snapshot(
         UsageError: a bad spec, or settings that contradict each other or the dataset.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
-    >>> from shardctl.core.dataset import Split
+    >>> from shardctl.core.dataset.dataset import Split
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
     >>> taken = snapshot(Dataset(name="d", splits=(train,)), "train", ReadSettings(block=2))
     >>> taken.snapshot.num_examples, taken.snapshot.first_ids[:6]

@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from shardctl.core.dataset import Dataset
-from shardctl.core.example_codes import ExampleCodes
-from shardctl.core.read_table import Int64s
-from shardctl.core.settings_document import SettingsDocument
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.settings.document import SettingsDocument
 from shardctl.errors import UsageError
 
 Source = Literal["files", "index ranges"]

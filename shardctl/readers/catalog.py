@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.quoting import choices, quoted
-from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
 from shardctl.readers.dataset_name import newest_version
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shardctl.core.quoting import printable
+from shardctl.core.text import printable
 from shardctl.errors import DatasetError
-from shardctl.readers import fields
-from shardctl.readers.yaml_text import read_yaml
+from shardctl.files import fields
+from shardctl.files.yaml_text import read_yaml
 
 FILENAME = "shardctl.yaml"
 KEYS = ("dataset", "data_dir", "read", "lint")

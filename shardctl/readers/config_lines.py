@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shardctl.readers.file_text import decode, read_file
+from shardctl.files.file_text import decode, read_file
 
 _SECTIONS = ("read", "lint")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shardctl.core.quoting import choices, quoted
+from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
+from shardctl.files.file_text import subfolder_names
+from shardctl.files.json_text import read_json
 from shardctl.readers.dataset_name import DatasetName, newest_version, version_key
-from shardctl.readers.file_text import subfolder_names
-from shardctl.readers.json_text import read_json
 from shardctl.readers.tfds_metadata import FILENAME
 
 

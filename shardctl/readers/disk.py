@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.quoting import quoted
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.text import quoted
 
 Kind = Literal["missing", "extra", "wrong-count", "empty"]
 

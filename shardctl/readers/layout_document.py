@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
 
 
 def layout_document(dataset: Dataset) -> dict[str, object]:
@@ -14,7 +14,7 @@ def layout_document(dataset: Dataset) -> dict[str, object]:
     A template is written only where the file names are not TFDS's own. Parts in several folders
     are named one by one, from the folder they share.
 
-    >>> from shardctl.core.dataset import Dataset, Split
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
     >>> split = Split(name="train", shard_lengths=(3, 4))
     >>> layout_document(Dataset(name="toy", splits=(split,)))["splits"]
     {'train': {'shard_lengths': [3, 4]}}

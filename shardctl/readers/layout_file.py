@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from shardctl.core.dataset import INT64_MAX, Dataset, Split
-from shardctl.core.quoting import printable, quoted
-from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
-from shardctl.readers import fields
-from shardctl.readers.json_text import read_json
-from shardctl.readers.yaml_text import read_yaml
+from shardctl.files import fields
+from shardctl.files.json_text import read_json
+from shardctl.files.yaml_text import read_yaml
 
 ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000

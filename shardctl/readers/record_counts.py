@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import BinaryIO
 
-from shardctl.core.quoting import printable
+from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError
 
 COUNTED_FORMATS = ("tfrecord", "array_record", "parquet")

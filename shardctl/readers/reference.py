@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shardctl.core.dataset import Dataset
-from shardctl.core.quoting import choices, printable, quoted
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
+from shardctl.files.fields import said_about
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.config_file import Config, find_config
 from shardctl.readers.data_dirs import (
@@ -21,7 +22,6 @@ from shardctl.readers.data_dirs import (
     list_datasets_of,
 )
 from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
-from shardctl.readers.fields import said_about
 from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import FILENAME, read_tfds_folder, tfds_folders

@@ -11,12 +11,11 @@ from typing import BinaryIO
 
 import numpy as np
 
-from shardctl.core.distinct import distinct
-from shardctl.core.example_codes import ExampleCodes
-from shardctl.core.quoting import quoted
-from shardctl.core.read_table import Int64s
+from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
-from shardctl.readers.file_text import reason
+from shardctl.files.file_text import reason
 
 _PIECE = 1 << 23  # bytes of text looked at together
 _MAX_LINE = 1 << 16

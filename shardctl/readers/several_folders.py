@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.quoting import quoted
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 
 

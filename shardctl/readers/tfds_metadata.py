@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from shardctl.core.dataset import INT64_MAX, Dataset, Split
-from shardctl.core.quoting import choices, printable, quoted
-from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
-from shardctl.readers import fields
-from shardctl.readers.file_text import subfolder_names
-from shardctl.readers.json_text import read_json
+from shardctl.files import fields
+from shardctl.files.file_text import subfolder_names
+from shardctl.files.json_text import read_json
 
 FILENAME = "dataset_info.json"
 _MAX_DEPTH = 3  # name/config/version under a data dir

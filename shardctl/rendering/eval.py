@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from shardctl.planning.eval import REMAINDERS, Evaluation, Remainder
-from shardctl.planning.eval_advice import advice
-from shardctl.planning.eval_cures import cures
-from shardctl.rendering.documents import Document, head
-from shardctl.rendering.quantities import counted
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, elided, paragraph, table
+from shardctl.files.documents import Document, head
+from shardctl.planning.eval.advice import advice
+from shardctl.planning.eval.cures import cures
+from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
+from shardctl.rendering.text.quantities import counted
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, elided, paragraph, table
 
 _ROWS = 8  # hosts shown unless all are asked for
 _HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shardctl.files.documents import Document, head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
-from shardctl.rendering.documents import Document, head
-from shardctl.rendering.quantities import counted, first_and_last, human_bytes
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, paragraph, table
+from shardctl.rendering.text.quantities import counted, first_and_last, human_bytes
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, paragraph, table
 
 _SHARDS = 6  # shards of one split shown unless all are asked for: half of them first, half last
 

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shardctl.core.settings_document import settings_in_force
-from shardctl.planning.lint import Finding, Lint
-from shardctl.planning.lint_rules.pipeline import Pipeline
-from shardctl.planning.lint_rules.rule import Rule, Severity
-from shardctl.rendering.documents import FORMAT_VERSION, Document, head
-from shardctl.rendering.github import annotation
-from shardctl.rendering.quantities import counted
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, paragraph, table
+from shardctl.core.settings.document import settings_in_force
+from shardctl.files.documents import FORMAT_VERSION, Document, head
+from shardctl.planning.lint.context import Pipeline
+from shardctl.planning.lint.lint import Finding, Lint
+from shardctl.planning.lint.rule import Rule, Severity
+from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.quantities import counted
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, paragraph, table
 
 CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")
 RULES_CSV_HEADER = ("code", "name", "severity", "title")

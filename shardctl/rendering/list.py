@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.planning.list import DatasetList
-from shardctl.rendering.documents import FORMAT_VERSION, Document
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, paragraph, table
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, paragraph, table
 
 _COLUMNS = (Column(heading="dataset", align="left"), Column(heading="folder", align="left"))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shardctl.files.documents import Document, head
 from shardctl.planning.locate import MATCH_FIELDS, Located
-from shardctl.rendering.documents import Document, head
-from shardctl.rendering.order_records import match_record, pipeline_line
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, paragraph, table
+from shardctl.rendering.text.order_records import match_record, pipeline_line
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, paragraph, table
 
 CSV_HEADER = MATCH_FIELDS
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.file_instruction import FileInstruction
+from shardctl.core.instructions.file_instruction import FileInstruction
+from shardctl.files.documents import Document, head
 from shardctl.planning.plan import Plan, Plans
-from shardctl.rendering.documents import Document, head
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, elided, paragraph, table
 
 _ROWS = 40  # file instructions shown of one plan unless all are asked for
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.instruction_columns import InstructionColumns
-from shardctl.core.resume_plan import ResumePlan
-from shardctl.planning.resume_proof import Proof
-from shardctl.rendering.documents import Document
-from shardctl.rendering.order_records import settings_words
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, elided, paragraph, table
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.files.documents import Document
+from shardctl.planning.resume.proof import Proof
+from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, elided, paragraph, table
 
 _ROWS = 20  # file instructions shown; a plan file has them all
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.read_table import Int64s
+from shardctl.core.arrays import Int64s
 from shardctl.errors import UsageError
+from shardctl.files.documents import Document, head, to_csv, to_json, to_yaml
 from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.documents import Document, head, to_csv, to_json, to_yaml
-from shardctl.rendering.order_blocks import order_rows
-from shardctl.rendering.order_records import pipeline_line, pipeline_record
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import paragraph
+from shardctl.rendering.text.order_blocks import order_rows
+from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import paragraph
 
 _PIECE = 1 << 14  # examples made into text at once
 _IDS_IN_LINE = 16

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from shardctl.files.documents import Document, head, to_csv
 from shardctl.planning.verify import FirstDifference, Verification
-from shardctl.rendering.documents import Document, head, to_csv
-from shardctl.rendering.order_records import settings_words
-from shardctl.rendering.quantities import counted
-from shardctl.rendering.screen import Screen
-from shardctl.rendering.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.quantities import counted
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, elided, paragraph, table
 
 _MAX_FILES = 20  # files that a table names
 _DIFFERENCE = (

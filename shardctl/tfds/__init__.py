@@ -3,16 +3,16 @@
 Importing this loads neither TensorFlow nor TFDS; the calls do.
 """
 
-from shardctl.core.hosts import Host
-from shardctl.core.read_settings import ReadSettings
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.keras import keras_epochs
-from shardctl.tfds.pipeline import pipeline
-from shardctl.tfds.position import Position
-from shardctl.tfds.read_config import read_config
-from shardctl.tfds.resume import exact_order, resume, resume_epochs
-from shardctl.tfds.verify import verify
-from shardctl.tfds.verify_plan import verify_plan
+from shardctl.tfds.training.keras import keras_epochs
+from shardctl.tfds.training.pipeline import pipeline
+from shardctl.tfds.training.position import Position
+from shardctl.tfds.training.read_config import read_config
+from shardctl.tfds.training.resume import exact_order, resume, resume_epochs
+from shardctl.tfds.verifying.verify import verify
+from shardctl.tfds.verifying.verify_plan import verify_plan
 
 __all__ = [
     "Host",

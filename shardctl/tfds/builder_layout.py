@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 
 

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from shardctl.cli.output import write
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.file_instruction import SplitRange
-from shardctl.core.order import Order
-from shardctl.core.read_settings import ReadSettings
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.simulate import array_file, array_num_bytes
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = [2000] * 25

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import shardctl as package
-from shardctl.cli import plan as plan_command
+from shardctl.cli.commands import plan as plan_command
 from shardctl.cli.main import COMMANDS
 from tests.children import start
 from tests.cli.conftest import Shardctl

@@ -15,7 +15,7 @@ import pytest
 
 from shardctl.cli.output import check_format, fail, new_file, say, screen, warn, write
 from shardctl.errors import UsageError
-from shardctl.rendering.screen import Screen
+from shardctl.rendering.text.screen import Screen
 from tests.children import start
 
 

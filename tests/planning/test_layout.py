@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.planning.layout import Balance, SplitLayout, layout
 from shardctl.readers.disk import with_disk_bytes

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.order import Order
-from shardctl.core.read_settings import ReadSettings
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.locate import Kind, Located, Query, locate, matches_at
 from shardctl.planning.simulate import plan_order
-from tests.core.order_cases import changed, read_settings
+from tests.core.order.order_cases import changed, read_settings
 from tests.strategies import Recorder, count_cases
 
 LENGTHS = {"train": (3, 0, 4, 2), "test": (2, 1)}

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.file_instruction import SplitRange
-from shardctl.core.hosts import Host
-from shardctl.core.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.planning.plan import plan
-from tests.core.tfds_splits import (
+from tests.core.instructions.tfds_splits import (
     ids_read,
     random_layout,
     random_spec,

@@ -6,11 +6,11 @@ from itertools import chain
 
 import pytest
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.file_instruction import SplitRange
-from shardctl.core.hosts import Host
-from shardctl.core.order import Order
-from shardctl.core.read_settings import ReadSettings
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.simulate import plan_order, simulate
 from shardctl.readers.catalog import catalog_dataset

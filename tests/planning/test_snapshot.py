@@ -6,13 +6,13 @@ import hashlib
 
 import pytest
 
-from shardctl.core.read_settings import ReadSettings
-from shardctl.core.rules import RULES
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.tfds_rules import RULES
 from shardctl.errors import UnpredictableOrderError
+from shardctl.planning.diff.pinned_settings import settings_to_fall_back_on
 from shardctl.planning.snapshot import snapshot
-from shardctl.planning.today import settings_to_fall_back_on
-from tests.core.order_cases import changed
-from tests.planning.diff_cases import Pipeline, dataset_of, examples, pairs
+from tests.core.order.order_cases import changed
+from tests.planning.diff.diff_cases import Pipeline, dataset_of, examples, pairs
 from tests.strategies import Recorder, count_cases
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.example_codes import ExampleCodes
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.planning.verify import (
     BUDGETS,
     NUM_WINDOWS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.readers import catalog
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.core.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.disk import check_files, with_disk_bytes
 from shardctl.readers.tfds_metadata import read_tfds_folder

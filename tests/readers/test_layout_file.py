@@ -11,8 +11,8 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from shardctl.core.dataset import Dataset
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.readers.layout_document import layout_document
 from shardctl.readers.layout_file import KEYS, SPLIT_KEYS, dataset_from_layout, read_layout_file

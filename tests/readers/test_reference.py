@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.readers.reference import ChosenDataset, choose_dataset, read_dataset
 from tests.strategies import (

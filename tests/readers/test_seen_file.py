@@ -7,9 +7,9 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.planning.resume_seen import spec_codes
+from shardctl.planning.resume.seen import spec_codes
 from shardctl.readers.seen_file import read_seen
-from tests.planning.test_resume import TOY
+from tests.planning.resume.test_resume import TOY
 from tests.strategies import Recorder, count_cases
 
 CODES = spec_codes(TOY, "train+test")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.dataset import Dataset
-from shardctl.core.shard_files import VARIABLES
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.shard_files import VARIABLES
 from shardctl.errors import DatasetError
-from shardctl.readers import fields
+from shardctl.files import fields
 from shardctl.readers.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
 from tests.strategies import (
     NUM_FUZZ,

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.planning.eval import Evaluation, evaluate
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.files.documents import to_csv, to_json, to_yaml
+from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.rendering import eval as rendering
-from shardctl.rendering.documents import to_csv, to_json, to_yaml
-from shardctl.rendering.screen import PLAIN, Screen
+from shardctl.rendering.text.screen import PLAIN, Screen
 
 
 def odd(**options: Any) -> Evaluation:

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from hypothesis import given
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.layout import layout
-from shardctl.rendering.documents import to_csv, to_json, to_yaml
 from shardctl.rendering.layout import CSV_HEADER, layout_document, layout_rows, layout_table
-from shardctl.rendering.screen import PLAIN, Screen
+from shardctl.rendering.text.screen import PLAIN, Screen
 from tests.strategies import datasets
 
 

@@ -11,13 +11,13 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from shardctl.planning.lint import Lint
-from shardctl.planning.lint_rules import RULES
+from shardctl.files.documents import to_csv, to_json, to_yaml
+from shardctl.planning.lint.lint import Lint
+from shardctl.planning.lint.rules import RULES
 from shardctl.rendering import lint as rendering
-from shardctl.rendering.documents import to_csv, to_json, to_yaml
-from shardctl.rendering.github import annotation
-from shardctl.rendering.screen import PLAIN, Screen
-from tests.planning.lint_rules.cases import CASES, case
+from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.screen import PLAIN, Screen
+from tests.planning.lint.rules.cases import CASES, case
 from tests.strategies import Recorder, count_cases
 
 SETTLED = rendering.Settled(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})

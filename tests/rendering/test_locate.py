@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.read_settings import ReadSettings
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.locate import Located, Query, locate
 from shardctl.planning.simulate import plan_order
 from shardctl.rendering.locate import CSV_HEADER, locate_document, locate_rows, locate_table
-from shardctl.rendering.screen import PLAIN, Screen
+from shardctl.rendering.text.screen import PLAIN, Screen
 
 FILES = ShardFiles(pattern="d-train-\0", num_shards=2)
 TOY = Dataset(name="d", splits=(Split(name="train", shard_lengths=(3, 2), files=(FILES,)),))

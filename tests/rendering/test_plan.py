@@ -9,12 +9,12 @@ import random
 
 import pytest
 
-from shardctl.core.hosts import Host
+from shardctl.core.hosts.host import Host
+from shardctl.files.documents import to_csv, to_json
 from shardctl.planning.plan import Plans, plan
 from shardctl.rendering import plan as rendering
-from shardctl.rendering.documents import to_csv, to_json
-from shardctl.rendering.screen import PLAIN, Screen
-from tests.core.tfds_splits import toy_dataset
+from shardctl.rendering.text.screen import PLAIN, Screen
+from tests.core.instructions.tfds_splits import toy_dataset
 from tests.strategies import Recorder
 
 TOY = toy_dataset({"train": (3, 4, 0, 3), "test": (2,)})

@@ -15,14 +15,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.core.dataset import Dataset, Split
-from shardctl.core.hosts import Host
-from shardctl.core.read_settings import ReadSettings
-from shardctl.core.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.screen import PLAIN, Screen
 from shardctl.rendering.simulate import FORMATS, array_num_bytes, simulate_document, simulate_table
+from shardctl.rendering.text.screen import PLAIN, Screen
 
 LENGTHS = {"train": (5, 0, 3, 6), "12": (2,), "validation_of_a_long_name_indeed": (2, 1)}
 TOY = Dataset(

@@ -1,0 +1,105 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl eval`: whether an evaluation sees every example, and ends."""
+
+from typing import Annotated, Any
+
+import typer
+
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.completion import values as completion
+from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import DatasetOptions, OutputOptions
+from shardctl.cli.output import say, warn
+from shardctl.errors import UsageError
+
+
+def _number(flag: str, text: str) -> Any:
+    return typer.Option(flag, metavar="N", parser=whole_number(flag, minimum=1), help=text)
+
+
+# A command is named like its module; nothing here needs the built-in of that name.
+def eval(
+    source: DatasetOptions,
+    out: OutputOptions,
+    spec: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SPEC]",
+            help="What is read, as TFDS writes it [default: test, else validation, else train].",
+            autocompletion=completion.splits,
+        ),
+    ] = None,
+    num_hosts: Annotated[Any, _number("--hosts", "Number of hosts [default: 1].")] = None,
+    num_devices: Annotated[Any, _number("--devices", "Devices of a host [default: 1].")] = None,
+    batch: Annotated[Any, _number("--batch", "Examples of a batch on one device.")] = None,
+    host_by: Annotated[
+        str | None,
+        typer.Option(
+            "--host-by",
+            metavar="even|files|examples",
+            help="tfds.even_splits, InputContext or ds.shard [default: even].",
+        ),
+    ] = None,
+    drop_remainder: Annotated[
+        bool, typer.Option("--drop-remainder", help="A host's last partial batch is dropped.")
+    ] = False,
+    pad: Annotated[
+        bool,
+        typer.Option(
+            "--pad",
+            help="It is padded, and batches of padding follow until every host has made the same "
+            "number of steps (Flax's infinite padding).",
+        ),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Exit with 1 if the evaluation, as these options set it up, would hang or lose "
+            "examples.",
+        ),
+    ] = False,
+    every_row: Annotated[bool, typer.Option("--all", help="Show every host in the table.")] = False,
+) -> None:
+    """Say whether an evaluation sees every example, in one shape, and ends on every host.
+
+    Without --drop-remainder and --pad the last batch of a host is smaller than the others.
+    From shardctl.yaml come the host sharding and the file order, not the batch.
+
+    Example: shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+    """
+    from shardctl.planning.eval.advice import problems
+    from shardctl.planning.eval.eval import Remainder, evaluate
+    from shardctl.rendering import eval as rendering
+
+    check_answer(out)
+    if batch is None:
+        raise UsageError("how large is the batch of one device? give --batch N")
+    if drop_remainder and pad:
+        raise UsageError("--drop-remainder and --pad are two ways with the last batch; choose one")
+    remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
+    evaluation = evaluate(
+        chosen_dataset(source),
+        spec,
+        batch=batch,
+        num_hosts=num_hosts or 1,
+        num_devices=num_devices or 1,
+        remainder=remainder,
+        settings=OrderOptions(host_by=host_by).settings(),
+    )
+    warn(evaluation.warnings)
+    answer(
+        out,
+        table=lambda screen: rendering.eval_table(evaluation, screen, every_row=every_row),
+        document=lambda: rendering.eval_document(evaluation),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.eval_rows(evaluation),
+    )
+    if check:
+        found = problems(evaluation)
+        for problem in found:
+            say(f"check: {problem}")
+        if found:
+            raise typer.Exit(1)

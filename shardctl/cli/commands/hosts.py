@@ -1,0 +1,136 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl hosts`: what every host reads under even, file and example sharding."""
+
+from typing import Annotated, Any
+
+import typer
+
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
+from shardctl.cli.output import say, warn
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+
+_MAX_COUNTS = 10_000  # numbers of hosts in one sweep
+
+
+def _host_counts(text: Any) -> int | tuple[int, ...]:
+    """Return a number of hosts, or several where the text has a range or a comma."""
+    text = str(text)
+    whole = whole_number("--hosts", minimum=1, maximum=1_000_000)
+    if "-" not in text.lstrip("-") and "," not in text:
+        return whole(text)
+    counts: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        start = whole(first.strip())
+        stop = whole(last.strip()) if dash else start
+        if stop < start:
+            raise UsageError(
+                f"--hosts {quoted(part)}: the range runs backwards; write {last}-{first}"
+            )
+        if len(counts) + stop - start >= _MAX_COUNTS:
+            raise UsageError(f"--hosts {quoted(text)}: a sweep has at most {_MAX_COUNTS} numbers")
+        counts += range(start, stop + 1)
+    return tuple(counts)
+
+
+def _factor(text: Any) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not factor >= 1:  # also refuses nan
+        raise UsageError(f"--max-amplification {quoted(text)}: a number, at least 1, is needed")
+    return factor
+
+
+def hosts(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    num_hosts: Annotated[
+        Any,
+        typer.Option(
+            "--hosts",
+            metavar="N|A-B|A,B",
+            parser=_host_counts,
+            help="Number of hosts; several, as 1-64 or 8,16,32, get a line each.",
+        ),
+    ] = None,
+    spec: SpecArgument = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Exit with 1 if, under --host-by, hosts are idle, differ in batches (with "
+            "--batch), read more than --max-amplification, or TFDS refuses.",
+        ),
+    ] = False,
+    max_amplification: Annotated[
+        Any,
+        typer.Option(
+            "--max-amplification",
+            metavar="X",
+            parser=_factor,
+            help="Most that --check lets all hosts together read, in times of the spec's examples "
+            "[default: 1.1].",
+        ),
+    ] = None,
+    every_row: Annotated[
+        bool, typer.Option("--all", help="Show every host under each strategy in the table.")
+    ] = False,
+) -> None:
+    """Compare what each host reads under even splits, file sharding and ds.shard.
+
+    A file is read from its start, so what a host skips in it counts as read. Batches are those of
+    a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
+    the file shuffle matter here; --host-by names the strategy that --check judges.
+
+    Example: shardctl hosts train --hosts 64 --batch 256 -d imagenet2012
+    """
+    from shardctl.planning.hosts.advice import problems
+    from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION
+    from shardctl.planning.hosts.hosts import hosts as compare_hosts
+    from shardctl.readers.disk import with_disk_bytes
+    from shardctl.rendering.hosts import hosts as rendering
+    from shardctl.rendering.hosts import sweep
+
+    check_answer(out)
+    if num_hosts is None:
+        raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
+    if reading.host is not None:
+        raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
+    settings = reading.settings()
+    plan = compare_hosts(with_disk_bytes(chosen_dataset(source)), spec, num_hosts, settings)
+    warn(plan.warnings)
+    if isinstance(num_hosts, int):
+        answer(
+            out,
+            table=lambda screen: rendering.hosts_table(plan, screen, every_row=every_row),
+            document=lambda: rendering.hosts_document(plan),
+            header=rendering.CSV_HEADER,
+            rows=lambda: rendering.hosts_rows(plan),
+        )
+    else:
+        answer(
+            out,
+            table=lambda screen: sweep.sweep_table(plan, screen),
+            document=lambda: sweep.sweep_document(plan),
+            header=sweep.CSV_HEADER,
+            rows=lambda: sweep.sweep_rows(plan),
+        )
+    if check:
+        bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
+        found = [
+            problem
+            for comparison in plan.comparisons
+            for problem in problems(comparison, settings.host_by, bound)
+        ]
+        for problem in found:
+            say(f"check: {problem}")
+        if found:
+            raise typer.Exit(1)

@@ -1,0 +1,56 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl layout`: the shards of a dataset's splits."""
+
+from typing import Annotated
+
+import typer
+
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.completion import values as completion
+from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.options.shared import DatasetOptions, OutputOptions
+from shardctl.cli.output import warn
+
+
+def layout(
+    source: DatasetOptions,
+    out: OutputOptions,
+    splits: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SPLIT...",
+            help="Splits to show [default: all].",
+            autocompletion=completion.splits,
+        ),
+    ] = None,
+    every_row: Annotated[
+        bool, typer.Option("--all", help="Show every shard in the table.")
+    ] = False,
+) -> None:
+    """Show the shards of each split: how many examples and bytes, which ids, how even.
+
+    Bytes are those of the files where they are here, else what the metadata states. Files that
+    disagree with the metadata are named in warnings. Imbalance is the largest shard over the mean
+    one: 1 where all are equal, 2 where the largest holds twice its share.
+
+    Example: shardctl layout train -d imagenet2012
+    """
+    from shardctl.planning.layout import layout as lay_out
+    from shardctl.readers.disk import check_files, with_disk_bytes
+    from shardctl.rendering import layout as rendering
+    from shardctl.rendering.text.quantities import first_few
+
+    check_answer(out)
+    dataset = chosen_dataset(source)
+    files = check_files(dataset)
+    shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
+    names = {None, *(split.split.name for split in shown.splits)}
+    problems = [problem.text for problem in files.problems if problem.split in names]
+    warn(first_few(problems))
+    answer(
+        out,
+        table=lambda screen: rendering.layout_table(shown, screen, every_row=every_row),
+        document=lambda: rendering.layout_document(shown),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.layout_rows(shown),
+    )

@@ -1,0 +1,80 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl list`: the datasets that `--dataset` takes by name."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.options.shared import OutputOptions
+
+
+# A command is named like its module; nothing here needs the built-in of that name.
+def list(
+    out: OutputOptions,
+    data_dir: Annotated[
+        str | None,
+        typer.Option(
+            "--data-dir",
+            metavar="DIR",
+            help="List this folder too, before $TFDS_DATA_DIR and ~/tensorflow_datasets.",
+        ),
+    ] = None,
+    every_row: Annotated[
+        bool,
+        typer.Option("--all", help="Show each config and version of the built-in layouts."),
+    ] = False,
+) -> None:
+    """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.
+
+    A built-in layout says how a dataset is cut into shards; its files need not be here.
+
+    Example: shardctl list --data-dir ~/data
+    """
+    from shardctl.planning.list import DatasetList, ListedDataset
+    from shardctl.readers.catalog import catalog_names, catalog_titles
+    from shardctl.readers.config_file import find_config
+    from shardctl.readers.data_dirs import data_dirs, list_datasets
+    from shardctl.readers.dataset_name import parse_dataset_name
+    from shardctl.rendering import list as rendering
+
+    check_answer(out)
+    if data_dir is None:
+        config = find_config(Path.cwd())
+        data_dir = None if config is None else config.data_dir
+    else:
+        _check_folder(data_dir)
+    dirs = data_dirs(data_dir, os.environ)
+    titles = [title for name in catalog_names() for title in catalog_titles(name)]
+    listed = DatasetList(
+        data_dirs=tuple(map(str, dirs)),
+        in_data_dirs=tuple(
+            ListedDataset(
+                name=found.name, config=found.config, version=found.version, path=str(found.path)
+            )
+            for found in list_datasets(dirs)
+        ),
+        built_in=tuple(
+            ListedDataset(name=parts.name, config=parts.config, version=parts.version)
+            for title in titles
+            if (parts := parse_dataset_name(title)) is not None
+        ),
+    )
+    answer(
+        out,
+        table=lambda screen: rendering.list_table(listed, screen, every_row=every_row),
+        document=lambda: rendering.list_document(listed),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.list_rows(listed),
+    )
+
+
+def _check_folder(data_dir: str) -> None:
+    from shardctl.core.text import quoted
+    from shardctl.errors import UsageError
+    from shardctl.readers.data_dirs import expand_home
+
+    if not os.path.isdir(expand_home(data_dir, os.environ)):
+        raise UsageError(f"--data-dir {quoted(data_dir, 200)}: no such local folder")

@@ -1,0 +1,100 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl locate`: where examples stand in an order and on disk."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
+from shardctl.cli.output import say, warn
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.planning.locate import Kind, Query
+
+_KINDS: "tuple[Kind, ...]" = ("position", "step", "id", "tfds-id")
+
+
+def locate(
+    ctx: typer.Context,
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    spec: SpecArgument = None,
+    position: Annotated[
+        list[str] | None,
+        typer.Option("--position", metavar="P", help="The example at position P, from 0."),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option("--step", metavar="S", help="The examples of batch S, from 0; with --batch."),
+    ] = None,
+    id: Annotated[  # Typer names the option after the parameter
+        list[str] | None,
+        typer.Option("--id", metavar="I", help="When is this id read? split:I for several splits."),
+    ] = None,
+    tfds_id: Annotated[
+        list[str] | None, typer.Option("--tfds-id", metavar="T", help="When is this tfds_id read?")
+    ] = None,
+) -> None:
+    """Say which example stands where: in the order and on disk, both ways.
+
+    Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
+    stdin, one a line.
+
+    Example: shardctl locate --step 91 --batch 256 -d imagenet2012
+    """
+    from shardctl.planning.locate import locate as locate_examples
+    from shardctl.planning.simulate import plan_order
+    from shardctl.rendering import locate as rendering
+
+    check_answer(out)
+    given: dict[Kind, list[str] | None]
+    given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
+    if not any(given.values()):
+        raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
+    queries = list(_queries(given, ctx.obj or ()))
+    settings = reading.settings()
+    planned = plan_order(chosen_dataset(source), spec, settings)
+    warn(planned.warnings)
+    located = locate_examples(planned.order, queries)
+    warn(located.warnings)
+    answer(
+        out,
+        table=lambda screen: rendering.locate_table(located, planned.spec, screen),
+        document=lambda: rendering.locate_document(located),
+        header=rendering.CSV_HEADER,
+        rows=lambda: rendering.locate_rows(located),
+    )
+    if located.num_replayed:
+        say(f"note: a shuffle buffer has no random access: {located.num_replayed:,} steps replayed")
+
+
+def _queries(given: "dict[Kind, list[str] | None]", arguments: Sequence[str]) -> Iterator["Query"]:
+    """Yield what is asked for, in the order in which it stands on the command line."""
+    from shardctl.planning.locate import Query
+
+    if sum(values.count("-") for values in given.values() if values is not None) > 1:
+        raise UsageError("- stands for the list on stdin, which can be read once only")
+    values = {kind: iter(given[kind] or ()) for kind in _KINDS}
+    flags: dict[str, Kind] = {f"--{kind}": kind for kind in _KINDS}
+    names = (argument.partition("=")[0] for argument in arguments)
+    standing = [flags[name] for name in names if name in flags]
+    for kind in (*standing, *_KINDS):  # called from Python there are no arguments to order by
+        for value in values[kind]:
+            if value == "-":
+                yield from (Query(kind=kind, value=line) for line in _stdin_lines())
+            else:
+                yield Query(kind=kind, value=value)
+            if kind in standing:
+                break
+
+
+def _stdin_lines() -> list[str]:
+    text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,100 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl quality`: how close an order is to a uniform permutation."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from shardctl.cli.answer import answer, check_answer
+from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
+from shardctl.cli.output import warn
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+
+
+def _score(text: Any) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = 0.0
+    if not 0 < score <= 1:  # also refuses nan
+        raise UsageError(f"--target {quoted(text)}: a score above 0, at most 1, is needed")
+    return score
+
+
+def quality(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    spec: SpecArgument = None,
+    target: Annotated[
+        Any,
+        typer.Option(
+            "--target",
+            metavar="SCORE",
+            parser=_score,
+            help="Find the smallest shuffle buffer that reaches this score, and its memory.",
+        ),
+    ] = None,
+    sorted_by_shard: Annotated[
+        bool,
+        typer.Option(
+            "--sorted-by-shard",
+            help="Labels are sorted in storage: measure the classes in a batch, too.",
+        ),
+    ] = False,
+    num_classes: Annotated[
+        Any,
+        typer.Option(
+            "--classes",
+            metavar="N",
+            parser=whole_number("--classes", minimum=1),
+            help="How many classes --sorted-by-shard has, of equal size [default: one a shard].",
+        ),
+    ] = None,
+    num_hosts: Annotated[
+        Any,
+        typer.Option(
+            "--hosts",
+            metavar="N",
+            parser=whole_number("--hosts", minimum=1),
+            help="Compare N hosts and measure the first of them, as --host 0/N does.",
+        ),
+    ] = None,
+) -> None:
+    """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
+
+    Each metric stands beside what a uniform permutation shows, with its spread; then come the parts
+    of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
+    batches of 256 are meant. Seeds that are not given are made up.
+
+    Example: shardctl quality --shuffle-files --buffer 10000 --target 0.9 -d imagenet2012
+    """
+    from shardctl.core.hosts.host import Host
+    from shardctl.planning.quality.quality import quality as measured_quality
+    from shardctl.rendering.quality.document import CSV_HEADER, quality_document, quality_rows
+    from shardctl.rendering.quality.quality import quality_table
+
+    check_answer(out)
+    settings = reading.settings()
+    if num_hosts is not None:
+        if reading.host is not None:
+            raise UsageError("--host I/N says how many hosts there are; give --hosts N without it")
+        settings = replace(settings, host=Host(index=0, count=num_hosts))
+    if num_classes is None and sorted_by_shard:
+        num_classes = 0
+    plan = measured_quality(
+        chosen_dataset(source), spec, settings, num_classes=num_classes, target=target
+    )
+    warn(plan.warnings)
+    answer(
+        out,
+        table=lambda screen: quality_table(plan, screen),
+        document=lambda: quality_document(plan),
+        header=CSV_HEADER,
+        rows=lambda: quality_rows(plan),
+    )

@@ -1,0 +1,161 @@
+"""Answers to a shell that asks what could stand at the cursor.
+
+The shell's script (completion_scripts.py) runs shardctl with `_SHARDCTL_COMPLETE` set to
+`complete_bash`, `complete_zsh` or `complete_fish` and the line up to the cursor in
+`_TYPER_COMPLETE_ARGS`, as Typer's own scripts do. Each answer is a whole word on a line of its own;
+zsh and fish get its explanation too. Typer's engine is not used, since it breaks words at the `:`
+and the `[` of a spec.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import typer
+
+from shardctl.cli.completion import values as completion
+from shardctl.cli.completion.scripts import SHELLS, completion_script
+from shardctl.core.text import choices, printable, quoted
+from shardctl.errors import UsageError
+
+Answer = tuple[str, str]  # a word and what it means
+
+# What a shell would take for more than text is not offered, nor what a terminal would act on.
+_PLAIN = re.compile(r"[\w./:@%+=,\[\]{}^-]+")
+
+
+def answer_shell(
+    instruction: str, env: Mapping[str, str], app: Callable[[Sequence[str]], typer.Typer]
+) -> str:
+    """Return a completion script, or the words that could stand at the cursor, a line each.
+
+    Nothing is offered where something goes wrong: a message would land in the line being typed.
+
+    Raises:
+        UsageError: the instruction is none, or for a shell without a script.
+    """
+    verb, _, shell = instruction.partition("_")
+    if shell not in SHELLS or verb not in ("source", "complete"):
+        known = [f"{verb}_{shell}" for verb in ("source", "complete") for shell in SHELLS]
+        raise UsageError(f"no _SHARDCTL_COMPLETE {quoted(instruction)}; it has: {choices(known)}")
+    if verb == "source":
+        return completion_script(shell)
+    answers: list[Answer] = []
+    with contextlib.suppress(Exception, SystemExit):
+        words, incomplete = _line(env)
+        answers = list(offers(app(words), words, incomplete))
+    return "".join(_formatted(shell, *answer) for answer in answers if _PLAIN.fullmatch(answer[0]))
+
+
+def _formatted(shell: str, word: str, meaning: str) -> str:
+    meaning = printable(meaning)
+    if shell == "bash" or not meaning:
+        return (word.replace(":", "\\:") if shell == "zsh" else word) + "\n"
+    if shell == "fish":
+        return f"{word}\t{meaning}\n"
+    return word.replace(":", "\\:") + f":{meaning}\n"
+
+
+def _line(env: Mapping[str, str]) -> tuple[list[str], str]:
+    """Return the whole words behind the program's name, and the one at the cursor."""
+    line = env.get("_TYPER_COMPLETE_ARGS")
+    if line is None:  # as Typer's bash script asks
+        words = split_line(env["COMP_WORDS"])
+        at = int(env["COMP_CWORD"])
+        return words[1:at], words[at] if at < len(words) else ""
+    words = split_line(line)[1:]
+    if not words or (line[-1:].isspace() and split_line(f"{line}x")[-1] == "x"):
+        return words, ""
+    return words[:-1], words[-1]
+
+
+def split_line(line: str) -> list[str]:
+    """Return the words of a line as a shell reads them, a quote that is still open included.
+
+    >>> split_line("shardctl plan 'train[4")
+    ['shardctl', 'plan', 'train[4']
+    """
+    lexer: Any = shlex.shlex(line, posix=True)  # typeshed has no `state`
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        return list(lexer)
+    except ValueError:  # no closing quote, or nothing behind a backslash: split again with one
+        return split_line(line + (lexer.state or ""))
+
+
+def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[Answer]:
+    """Yield what could stand at the cursor, behind these words."""
+    group: Any = typer.main.get_command(app)
+    root = group.make_context("shardctl", [], resilient_parsing=True)
+    if not words:
+        commands = ((name, group.commands[name].get_short_help_str()) for name in group.commands)
+        offered = _options(root, ()) if incomplete.startswith("-") else commands
+        yield from _starting(offered, incomplete)
+        return
+    command = group.commands.get(words[0])
+    if command is None:
+        return
+    given = words[1:]
+    ctx = _context(command, given, root)
+    parameters = command.get_params(ctx)
+    takes_value = {
+        name: parameter
+        for parameter in parameters
+        for name in parameter.opts
+        if name.startswith("-") and not parameter.is_flag
+    }
+    option, equals, value = incomplete.partition("=")
+    if given and given[-1] in takes_value:
+        yield from _values(takes_value[given[-1]], ctx, incomplete)
+    elif equals and option in takes_value:
+        for word, meaning in _values(takes_value[option], ctx, value):
+            yield f"{option}={word}", meaning
+    elif incomplete.startswith("-") and "--" not in given:
+        yield from _starting(_options(ctx, given), incomplete)
+    else:
+        for parameter in parameters:
+            several = parameter.nargs == -1
+            if parameter.param_type_name == "argument" and (
+                several or ctx.params.get(parameter.name) is None
+            ):
+                yield from _values(parameter, ctx, incomplete)
+
+
+def _context(command: Any, given: Sequence[str], root: Any) -> Any:
+    """Return what the words say so far, up to one that is refused."""
+    for stop in range(len(given), -1, -1):
+        with contextlib.suppress(UsageError):
+            words = list(given[:stop])
+            return command.make_context(command.name, words, root, resilient_parsing=True)
+    raise AssertionError("a command without words is none")
+
+
+def _options(ctx: Any, given: Sequence[str]) -> Iterator[Answer]:
+    """Yield the options that can still be given, the long form of each first."""
+    for parameter in ctx.command.get_params(ctx):
+        names = [*parameter.opts, *parameter.secondary_opts]
+        if parameter.param_type_name != "option":
+            continue
+        if parameter.multiple or not any(word.partition("=")[0] in names for word in given):
+            for name in sorted(names, key=len, reverse=True):
+                yield name, parameter.help or ""
+
+
+def _values(parameter: Any, ctx: Any, incomplete: str) -> Iterator[Answer]:
+    """Yield the values of an option or an argument: its own offers, or words its metavar lists."""
+    if parameter.name == "format":  # each command has its own
+        yield from ((word, "") for word in completion.formats(ctx, incomplete))
+        return
+    for item in parameter.shell_complete(ctx, incomplete):
+        yield item.value, item.help or ""
+    if parameter.metavar and "|" in parameter.metavar:
+        words = (word for word in parameter.metavar.split("|") if word.islower())
+        yield from _starting(((word, "") for word in words), incomplete)
+
+
+def _starting(answers: Iterator[Answer], incomplete: str) -> Iterator[Answer]:
+    return (answer for answer in answers if answer[0].startswith(incomplete))

@@ -1,0 +1,141 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""The options of `lint` alone, and how they go together with `lint:` in shardctl.yaml."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.completion import values as completion
+from shardctl.cli.options.numbers import whole_number
+from shardctl.core.text import printable
+
+if TYPE_CHECKING:
+    from shardctl.planning.lint.context import Usage
+    from shardctl.readers.config_file import Config
+
+
+def _number(flag: str, text: str) -> Any:
+    return typer.Option(flag, metavar="N", parser=whole_number(flag, minimum=1), help=text)
+
+
+def _codes(flag: str, text: str) -> Any:
+    return typer.Option(flag, metavar="CODES", help=text, autocompletion=_known_codes)
+
+
+def _known_codes(incomplete: str) -> list[str]:
+    from shardctl.planning.lint.rules import RULES
+
+    return [rule.code for rule in RULES if rule.code.startswith(incomplete.upper())]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintOptions:
+    """What a project does besides its order, and which rules count; None where not given."""
+
+    evaluated: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--eval",
+            metavar="SPEC",
+            help="What is evaluated on; splits named test.. or val.. are so anyway. Repeatable.",
+            autocompletion=completion.splits,
+        ),
+    ] = None
+    num_hosts: Annotated[Any, _number("--hosts", "Number of hosts [default: 1].")] = None
+    take: Annotated[Any, _number("--take", "ds.take(N) on what is read.")] = None
+    as_data_source: Annotated[
+        bool | None,
+        typer.Option(
+            "--as-data-source/--no-as-data-source",
+            help="as_data_source reads, not as_dataset [default: of array_record files].",
+        ),
+    ] = None
+    assert_cardinality: Annotated[
+        bool | None,
+        typer.Option(
+            "--assert-cardinality/--no-assert-cardinality",
+            help="ReadConfig.assert_cardinality [default: as TFDS, yes].",
+        ),
+    ] = None
+    autocache: Annotated[
+        bool | None,
+        typer.Option(
+            "--autocache/--no-autocache", help="ReadConfig.try_autocache [default: as TFDS, yes]."
+        ),
+    ] = None
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="A,B", help="Seeds of several runs, meant to differ."),
+    ] = None
+    open_files: Annotated[
+        Any, _number("--open-files", "Files a process may open [default: as on this machine].")
+    ] = None
+    select: Annotated[
+        list[str] | None,
+        _codes("--select", "Only these findings: codes or beginnings, as SC001,SC03."),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        _codes("--ignore", "Not these; the longer beginning decides. Both are repeatable."),
+    ] = None
+
+    def arguments(self, config: "Config | None") -> dict[str, Any]:
+        """Return what is given here, over `lint:` of a shardctl.yaml, each by its name there.
+
+        Raises:
+            UsageError: a value of another kind, or a name that lint does not know.
+        """
+        from shardctl.planning.lint.section import comma_separated, lint_arguments, parse_seeds
+
+        stated = {}
+        if config is not None:
+            stated = lint_arguments(config.lint, f"{printable(str(config.path))}, lint")
+        given = {
+            "eval": self.evaluated and tuple(self.evaluated),
+            "hosts": self.num_hosts,
+            "take": self.take,
+            "as_data_source": self.as_data_source,
+            "assert_cardinality": self.assert_cardinality,
+            "autocache": self.autocache,
+            "seeds": None if self.seeds is None else parse_seeds(self.seeds, "--seeds"),
+            "open_files": self.open_files,
+            "select": self.select and [c for text in self.select for c in comma_separated(text)],
+            "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
+        }
+        return {**stated, **{name: value for name, value in given.items() if value is not None}}
+
+
+def usage_of(arguments: dict[str, Any]) -> "Usage":
+    """Return what the arguments say besides the specs and the rules."""
+    from shardctl.planning.lint.context import Usage
+
+    return Usage(
+        num_hosts=arguments.get("hosts"),
+        take=arguments.get("take"),
+        as_data_source=arguments.get("as_data_source"),
+        assert_cardinality=arguments.get("assert_cardinality", True),
+        try_autocache=arguments.get("autocache", True),
+        seeds=arguments.get("seeds", ()),
+        max_open_files=arguments.get("open_files") or _open_file_limit(),
+    )
+
+
+def _open_file_limit() -> int | None:
+    """Return how many files a process may open on this machine, None where it does not say."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return None if limit == resource.RLIM_INFINITY else max(limit, 1)
+
+
+def path_from_repository(path: Path) -> str:
+    """Return a path as annotations name it: from the root of its repository, else from here."""
+    for folder in path.parents:
+        if (folder / ".git").exists():
+            return path.relative_to(folder).as_posix()
+    return Path(os.path.relpath(path)).as_posix()

@@ -1,0 +1,107 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""Options that several commands share, each spelled out once.
+
+A group is a dataclass whose fields are Typer options. A command takes the group as one parameter;
+`spelled_out` shows Typer the fields instead and hands the command the group.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from shardctl.cli.completion import values as completion
+
+SpecArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SPEC]",
+        help="What is read, as TFDS writes it [default: train].",
+        autocompletion=completion.splits,
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetOptions:
+    """Which dataset."""
+
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            "-d",
+            metavar="REF",
+            help="A folder with dataset_info.json, name[/config][:version], or a layout.yaml; "
+            "several are read as one.",
+            autocompletion=completion.datasets,
+        ),
+    ] = None
+    data_dir: Annotated[
+        str | None,
+        typer.Option(
+            "--data-dir",
+            metavar="DIR",
+            help="Where names are looked up [default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How and where the answer is written."""
+
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help="How to write the answer; programs read json, yaml or csv.",
+            autocompletion=completion.formats,
+        ),
+    ] = "table"
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to a file, whole or not at all."
+        ),
+    ] = None
+
+
+def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
+    """Return `command` with each parameter that is an option group replaced by its options."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type[Any], list[str]]] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        annotation = hints[parameter.name]
+        if isinstance(annotation, type) and is_dataclass(annotation):
+            members = get_type_hints(annotation, include_extras=True)
+            groups[parameter.name] = (annotation, [field.name for field in fields(annotation)])
+            parameters += [
+                inspect.Parameter(
+                    field.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=field.default,
+                    annotation=members[field.name],
+                )
+                for field in fields(annotation)
+            ]
+        else:
+            parameters.append(
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
+            )
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, (group, names) in groups.items():
+            values[name] = group(**{member: values.pop(member) for member in names})
+        command(**values)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

@@ -1,0 +1,1 @@
+"""A dataset as its metadata describes it: splits, shards, file names."""

@@ -1,0 +1,145 @@
+"""The file names of a split's shards, kept as one pattern rather than a million strings."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from shardctl.core.text import choices, quoted
+from shardctl.errors import DatasetError
+
+DEFAULT_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+VARIABLES = ("DATASET", "SPLIT", "FILEFORMAT", "SHARD_INDEX", "NUM_SHARDS", "SHARD_X_OF_Y")
+MIN_DIGITS = 5  # TFDS core/naming.py, _DEFAULT_NUM_DIGITS_FOR_SHARDS
+
+_FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_INDEX = "\0"  # stands for the shard index; refused in every name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardFiles(Sequence[str]):
+    """Relative paths of the shards of one split in one folder, as a sequence of str.
+
+    `pattern` is the path with a NUL wherever the zero-padded shard index goes; `names` holds the
+    paths themselves where they follow no pattern (record files found on disk).
+
+    >>> files = ShardFiles.from_template(
+    ...     DEFAULT_TEMPLATE, dataset="mnist", split="train", file_format="tfrecord", num_shards=2)
+    >>> list(files)
+    ['mnist-train.tfrecord-00000-of-00002', 'mnist-train.tfrecord-00001-of-00002']
+    """
+
+    data_dir: str | None = None
+    pattern: str = ""
+    num_shards: int = 0
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.names is not None and len(self.names) != self.num_shards:
+            raise DatasetError(f"{len(self.names)} file names for {self.num_shards} shards")
+
+    @classmethod
+    def from_template(
+        cls,
+        template: str,
+        *,
+        dataset: str,
+        split: str,
+        file_format: str,
+        num_shards: int,
+        data_dir: str | None = None,
+    ) -> ShardFiles:
+        """Resolve a TFDS file name template (TFDS core/naming.py, ShardedFileTemplate).
+
+        Raises:
+            DatasetError: a variable TFDS does not know, a brace without its partner, or a path
+                that leaves the dataset's folder.
+        """
+        digits = max(MIN_DIGITS, len(str(num_shards)))
+        total = f"{num_shards:0{digits}d}"
+        values = {
+            "DATASET": dataset,
+            "SPLIT": split,
+            "FILEFORMAT": file_format,
+            "SHARD_INDEX": _INDEX,
+            "NUM_SHARDS": total,
+            "SHARD_X_OF_Y": f"{_INDEX}-of-{total}",
+        }
+        if not (dataset + split + file_format + template).isprintable():
+            raise DatasetError(f"a control character in the file name template {quoted(template)}")
+        pattern = _format_template(template, values)
+        _check_stays_inside(pattern, template)
+        return cls(data_dir=data_dir, pattern=pattern, num_shards=num_shards)
+
+    def __len__(self) -> int:
+        return self.num_shards
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(self._name(i) for i in range(*index.indices(self.num_shards)))
+        if not -self.num_shards <= index < self.num_shards:
+            raise IndexError(index)
+        return self._name(index % self.num_shards)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.between(0, self.num_shards))
+
+    def between(self, start: int, stop: int) -> Sequence[str]:
+        """Return the paths of shards [start, stop), many times faster than one by one."""
+        if self.names is not None:
+            return self.names[start:stop]
+        if self.pattern.count(_INDEX) != 1:
+            return [self._name(index) for index in range(start, stop)]
+        # One format call over all the indices; a newline can stand in no name.
+        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self._digits}d") + "\n"
+        return (line * (stop - start) % tuple(range(start, stop))).split("\n")[:-1]
+
+    def _name(self, index: int) -> str:
+        if self.names is not None:
+            return self.names[index]
+        return self.pattern.replace(_INDEX, f"{index:0{self._digits}d}")
+
+    @property
+    def _digits(self) -> int:
+        return max(MIN_DIGITS, len(str(self.num_shards)))
+
+
+def _format_template(template: str, values: dict[str, str]) -> str:
+    """Return `template` as `str.format` with plain variables would, and nothing more.
+
+    `str.format` itself is not used on text from a file: `{SPLIT.__class__}` reaches into objects
+    and `{SPLIT:>999999999}` fills the memory.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        text = match.group(0)
+        if text in ("{{", "}}"):
+            return text[0]
+        variable = match.group(1)
+        if variable not in values:
+            known = choices(f"{{{name}}}" for name in VARIABLES)
+            raise DatasetError(
+                f"file name template {quoted(template)}: {quoted(text)} is no variable; "
+                f"TFDS knows {known}"
+            )
+        return values[variable]
+
+    return _FIELD.sub(replace, template)
+
+
+def _check_stays_inside(pattern: str, template: str) -> None:
+    parts = pattern.replace("\\", "/").split("/")
+    if posixpath.isabs(pattern) or ".." in parts or re.match(r"[A-Za-z]:", pattern):
+        raise DatasetError(
+            f"file name template {quoted(template)} leaves the dataset's folder; "
+            "file names are relative to it"
+        )
+    if parts[-1] in ("", "."):
+        raise DatasetError(f"file name template {quoted(template)} names no file")

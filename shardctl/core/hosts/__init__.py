@@ -1,0 +1,1 @@
+"""How the examples of a spec are split among hosts."""

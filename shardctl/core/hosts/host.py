@@ -1,0 +1,47 @@
+"""Hosts: which one of how many."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+
+HostBy = Literal["even", "files", "examples"]
+
+_FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Host:
+    """Host `index`, from 0, of `count`.
+
+    >>> Host.parse("2/8")
+    Host(index=2, count=8)
+    >>> str(Host(index=2, count=8))
+    '2/8'
+    """
+
+    index: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise UsageError(f"{self.count} hosts: at least 1 is needed")
+        if not 0 <= self.index < self.count:
+            raise UsageError(
+                f"host {self.index} of {self.count}: hosts count from 0 to {self.count - 1}"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> Host:
+        """Read `I/N`."""
+        match = _FORM.fullmatch(text)
+        if match is None:
+            raise UsageError(f"host {quoted(text)} is not I/N, as in 0/8 (host 0 of 8)")
+        return cls(index=int(match[1]), count=int(match[2]))

@@ -1,0 +1,202 @@
+"""What every host reads when a spec is dealt to hosts: a column a quantity, a value a host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Split
+from shardctl.core.hosts.host import HostBy
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.reads import ReadTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostReads:
+    """The hosts' shares under one way of dealing; each column int64[num_hosts].
+
+    num_examples: examples a host hands out.
+    num_read: examples it takes from disk for that. A file is read from its start, so what an
+        instruction skips is read as well (`tf.data` skips by reading), and `ds.shard` reads all.
+    num_bytes: bytes of these, None where the sizes of the files are unknown.
+    num_files: different files it opens.
+    num_instructions: file instructions it is given.
+    num_shared_files: files that more than one host opens.
+    """
+
+    num_examples: Int64s
+    num_read: Int64s
+    num_bytes: Int64s | None
+    num_files: Int64s
+    num_instructions: Int64s
+    num_shared_files: int
+
+
+class _Reads(NamedTuple):
+    """File instructions and who reads them, each int64[r]."""
+
+    host: Int64s
+    split: Int64s
+    shard: Int64s
+    skip: Int64s
+    take: Int64s
+
+
+def host_reads(
+    table: ReadTable, ranges: Sequence[SplitRange], strategy: HostBy, num_hosts: int
+) -> HostReads:
+    """Return what each host reads of the ranges, of which `table` has the file instructions.
+
+    "even" deals each range as `tfds.even_splits` does; "files" deals the rows of the table, in
+    their order, as `InputContext` does (`instructions.shard(n, i)`, TFDS core/reader.py), also
+    where TFDS refuses because there are fewer rows than hosts; "examples" is `ds.shard(n, i)`.
+
+    >>> from shardctl.core.dataset.dataset import Dataset
+    >>> from shardctl.core.instructions.reads import read_table
+    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
+    >>> whole = [SplitRange(split=train, start=0, stop=12)]
+    >>> table = read_table(Dataset(name="d", splits=(train,)), whole)
+    >>> even = host_reads(table, whole, "even", 2)
+    >>> even.num_examples.tolist(), even.num_read.tolist(), even.num_shared_files
+    ([6, 6], [6, 8], 1)
+    """
+    if strategy == "files":
+        host = np.arange(len(table), dtype=np.int64) % num_hosts
+        reads = _Reads(host, table.split, table.shard, table.skip, table.take)
+        return _added_up(reads, table, num_hosts)
+    if strategy == "even":
+        return _added_up(_evenly_dealt(table, ranges, num_hosts), table, num_hosts)
+    alone = _Reads(np.zeros(len(table), np.int64), table.split, table.shard, table.skip, table.take)
+    one = _added_up(alone, table, 1)
+    dealt = (table.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
+    return HostReads(
+        num_examples=np.maximum(dealt, 0),
+        num_read=np.repeat(one.num_read, num_hosts),
+        num_bytes=None if one.num_bytes is None else np.repeat(one.num_bytes, num_hosts),
+        num_files=np.repeat(one.num_files, num_hosts),
+        num_instructions=np.repeat(one.num_instructions, num_hosts),
+        num_shared_files=int(one.num_files[0]) if num_hosts > 1 else 0,
+    )
+
+
+def even_bounds(piece: SplitRange, num_hosts: int) -> Int64s:
+    """Return where each host's part of a range begins and the last ends, int64[num_hosts + 1].
+
+    The columns of `even_range`, without a dropped remainder.
+
+    >>> train = Split.even(name="train", num_examples=11, num_shards=1)
+    >>> even_bounds(SplitRange(split=train, start=0, stop=11), 3).tolist()
+    [0, 4, 8, 11]
+    """
+    each, remainder = divmod(piece.num_examples, num_hosts)
+    index = np.arange(num_hosts + 1, dtype=np.int64)
+    return piece.start + each * index + np.minimum(index, remainder)
+
+
+def _evenly_dealt(table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int) -> _Reads:
+    """Cut the rows where one host's part ends and the next begins."""
+    pieces = [np.empty((5, 0), np.int64)]
+    for part, piece in enumerate(ranges):
+        rows = np.flatnonzero(table.part == part)
+        if not len(rows):
+            continue
+        rows = rows[np.argsort(table.first[rows])]  # a sort function may have moved them
+        first = table.first[rows]
+        last = first + table.take[rows]
+        bounds = even_bounds(piece, num_hosts)
+        start, stop = bounds[:-1], bounds[1:]
+        begin = np.searchsorted(last, start, side="right")
+        count = np.where(stop > start, np.searchsorted(first, stop, side="left") - begin, 0)
+        host = np.repeat(np.arange(num_hosts, dtype=np.int64), count)
+        row = np.arange(len(host)) + np.repeat(begin - np.cumsum(count) + count, count)
+        start = np.maximum(start[host], first[row])
+        take = np.minimum(stop[host], last[row]) - start
+        row_in_table = rows[row]
+        skip = table.skip[row_in_table] + start - first[row]
+        split, shard = table.split[row_in_table], table.shard[row_in_table]
+        pieces.append(np.stack([host, split, shard, skip, take]))
+    return _Reads(*np.concatenate(pieces, axis=1))
+
+
+def _added_up(reads: _Reads, table: ReadTable, num_hosts: int) -> HostReads:
+    num_read = _sum_by(reads.host, reads.skip + reads.take, num_hosts)
+    num_instructions = np.bincount(reads.host, minlength=num_hosts)
+    hosts, files = reads.host, _file_numbers(reads, table)
+    if _reads_a_split_twice(table):  # then a host may have one file in two instructions
+        num_files_in_all = int(files.max()) + 1
+        distinct = np.unique(hosts * num_files_in_all + files)
+        hosts, files = distinct // num_files_in_all, distinct % num_files_in_all
+    return HostReads(
+        num_examples=_sum_by(reads.host, reads.take, num_hosts),
+        num_read=num_read,
+        num_bytes=_num_bytes(reads, table, num_hosts),
+        num_files=np.bincount(hosts, minlength=num_hosts),
+        num_instructions=num_instructions,
+        num_shared_files=int((np.bincount(files) > 1).sum()) if len(files) else 0,
+    )
+
+
+def _reads_a_split_twice(table: ReadTable) -> bool:
+    _, rows = np.unique(table.part, return_index=True)
+    return len(np.unique(table.split[rows])) < len(rows)
+
+
+def _file_numbers(reads: _Reads, table: ReadTable) -> Int64s:
+    bases = np.cumsum([0, *(split.num_shards for split in table.dataset.splits)])
+    numbers: Int64s = bases[reads.split] + reads.shard
+    return numbers
+
+
+def _sum_by(host: Int64s, values: Int64s, num_hosts: int) -> Int64s:
+    sums = np.zeros(num_hosts, np.int64)
+    np.add.at(sums, host, values)  # bincount's weights are floats
+    return sums
+
+
+def _num_bytes(reads: _Reads, table: ReadTable, num_hosts: int) -> Int64s | None:
+    """Return the bytes each host reads, int64[num_hosts].
+
+    A file counts by the share of its examples that is read: of its size where every file of the
+    split that holds examples is here, else of the bytes that the metadata states for the split.
+    """
+    total = np.zeros(num_hosts, np.int64)
+    for index in np.unique(table.split).tolist():
+        split = table.dataset.splits[index]
+        here = reads.split == index
+        host, num_read = reads.host[here], (reads.skip + reads.take)[here]
+        sizes = _disk_sizes(split)
+        if sizes is not None:
+            shard = reads.shard[here]
+            lengths = np.array(split.shard_lengths, np.int64)
+            total += _sum_by(host, _share(sizes[shard], num_read, lengths[shard]), num_hosts)
+        elif split.num_bytes is not None:
+            of_split = _sum_by(host, num_read, num_hosts)
+            examples = np.full(num_hosts, split.num_examples)
+            # Parts that overlap read more than there is, which `_share` would not bear.
+            whole, rest = np.divmod(of_split, split.num_examples)
+            num_bytes = np.full(num_hosts, split.num_bytes)
+            total += whole * split.num_bytes + _share(num_bytes, rest, examples)
+        else:
+            return None
+    return total
+
+
+def _disk_sizes(split: Split) -> Int64s | None:
+    if split.shard_bytes is None:
+        return None
+    pairs = zip(split.shard_bytes, split.shard_lengths, strict=True)
+    if any(size is None and length for size, length in pairs):
+        return None
+    return np.array([size or 0 for size in split.shard_bytes], np.int64)
+
+
+def _share(amount: Int64s, part: Int64s, whole: Int64s) -> Int64s:
+    """Return amount * part / whole, halves rounded up, without overflow: part is within whole."""
+    quotient, rest = np.divmod(amount, whole)
+    fraction = np.floor(rest.astype(np.float64) * part / whole + 0.5).astype(np.int64)
+    share: Int64s = quotient * part + fraction
+    return share

@@ -1,0 +1,1 @@
+"""Which examples of which files are read: specs, ranges and file instructions."""

@@ -1,0 +1,1 @@
+"""The order of an interleave, in closed form; knows nothing of datasets."""

@@ -1,0 +1,151 @@
+"""The interleave of tf.data as a value: any position answered, any stretch read, no file opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.interleave.read import read
+from shardctl.core.interleave.resume import InterleaveState, continuation_at, state_at
+from shardctl.core.interleave.schedule import build_schedule
+from shardctl.errors import UsageError
+
+__all__ = ["Interleave", "InterleaveState"]
+
+
+class Interleave:
+    """The order in which `interleave` reads shards, from the examples that each yields.
+
+    `lengths` is int64[n], in the order of opening; a length may be 0, as may n. The order is that
+    of `tf.data.Dataset.interleave` with these `cycle_length` and `block_length`, sequential or
+    deterministic in parallel (tensorflow/core/kernels/data/interleave_dataset_op.cc). Shards are
+    named by their place in the order of opening. Immutable; building costs a heap step and two
+    sorts a shard, nothing an example. UsageError for lengths below 1 of cycle or block, for a
+    negative shard length and for positions that do not exist.
+
+    >>> order = Interleave([3, 0, 2, 1], cycle_length=2, block_length=2)
+    >>> shard, offset = order.locate(np.arange(order.num_examples))
+    >>> list(zip(shard.tolist(), offset.tolist()))
+    [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (3, 0)]
+    >>> order.read(1, 4, first_ids=[0, 10, 20, 30]).tolist()
+    [1, 2, 20]
+    """
+
+    __slots__ = ("_schedule",)
+
+    def __init__(self, lengths: npt.ArrayLike, *, cycle_length: int, block_length: int) -> None:
+        own_lengths = _int64s("lengths", lengths).copy()
+        self._schedule = build_schedule(own_lengths, cycle_length, block_length)
+
+    def __repr__(self) -> str:
+        return f"<Interleave of {self.num_examples} examples in {self.num_shards} shards>"
+
+    @property
+    def num_examples(self) -> int:
+        """Number of positions."""
+        return self._schedule.num_examples
+
+    @property
+    def num_shards(self) -> int:
+        """Number of shards, empty ones included."""
+        return len(self._schedule.lengths)
+
+    @property
+    def first_round(self) -> Int64s:
+        """The round in which each shard is opened; int64[n], read-only."""
+        return self._schedule.first_round
+
+    @property
+    def slot(self) -> Int64s:
+        """The slot in which each shard is opened; int64[n], read-only."""
+        return self._schedule.slot
+
+    def locate(self, positions: npt.ArrayLike) -> tuple[Int64s, Int64s]:
+        """Return (shard, offset in what the shard yields), each int64[q], of positions int64[q]."""
+        positions = _int64s("positions", positions)
+        self._check("position", positions, self.num_examples)
+        schedule = self._schedule
+        visits, offsets = schedule.visits_at(positions)
+        rounds, slots = schedule.rounds.places(visits)
+        shards = schedule.occupants(rounds, slots) if len(positions) else visits
+        blocks = rounds - schedule.first_round[shards]
+        return shards, blocks * schedule.block_length + offsets
+
+    def position(self, shard: npt.ArrayLike, offset: npt.ArrayLike) -> Int64s:
+        """Return the position (int64[q]) of each (shard, offset): the inverse of `locate`."""
+        shards, offsets = _int64s("shard", shard), _int64s("offset", offset)
+        schedule = self._schedule
+        if len(shards) != len(offsets):
+            raise UsageError(f"{len(shards)} shards, {len(offsets)} offsets: they go in pairs")
+        self._check("shard", shards, self.num_shards)
+        if (wrong := np.flatnonzero((offsets < 0) | (offsets >= schedule.lengths[shards]))).size:
+            index, length = offsets[wrong[0]], schedule.lengths[shards[wrong[0]]]
+            raise UsageError(f"offset {index}: shard {shards[wrong[0]]} yields {length} examples")
+        blocks, in_block = np.divmod(offsets, schedule.block_length)
+        rounds = schedule.first_round[shards] + blocks
+        visits = schedule.rounds.ordinals(rounds, schedule.slot[shards])
+        return schedule.positions_of(visits) + in_block
+
+    def read(self, start: int, stop: int, first_ids: npt.ArrayLike) -> Int64s:
+        """Return the ids (int64[stop - start]) at the positions [start, stop), in reading order.
+
+        `first_ids` (int64[n]) is the id of the first example that each shard yields; the others
+        count on from it.
+        """
+        return read(self._schedule, *self._range(start, stop), self._first_ids(first_ids))
+
+    def chunks(
+        self, start: int, stop: int, first_ids: npt.ArrayLike, chunk_size: int = 1 << 20
+    ) -> Iterator[Int64s]:
+        """Return an iterator over `read(start, stop, first_ids)` in pieces of `chunk_size` ids.
+
+        Memory is that of a few pieces. The last piece may be shorter.
+        """
+        start, stop = self._range(start, stop)
+        ids = self._first_ids(first_ids)
+        if chunk_size < 1:
+            raise UsageError(f"chunk_size {chunk_size}: a chunk has at least 1 id")
+        return (
+            read(self._schedule, begin, min(begin + chunk_size, stop), ids)
+            for begin in range(start, stop, chunk_size)
+        )
+
+    def state(self, position: int) -> InterleaveState:
+        """Return what stands in each slot after `position` examples were consumed."""
+        return state_at(self._schedule, position)
+
+    def continuation(self, consumed: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (shard, skip, take), each int64[m], whose fresh interleave reads the rest.
+
+        The same cycle and block length are meant; skip counts in what the shard yields.
+        """
+        return continuation_at(self._schedule, consumed)
+
+    def _range(self, start: int, stop: int) -> tuple[int, int]:
+        if not 0 <= start <= stop <= self.num_examples:
+            raise UsageError(
+                f"positions [{start}, {stop}): a range lies in [0, {self.num_examples}]"
+            )
+        return start, stop
+
+    def _first_ids(self, first_ids: npt.ArrayLike) -> Int64s:
+        ids = _int64s("first_ids", first_ids)
+        if len(ids) != self.num_shards:
+            raise UsageError(f"{len(ids)} first_ids: there are {self.num_shards} shards")
+        return ids
+
+    @staticmethod
+    def _check(name: str, values: Int64s, stop: int) -> None:
+        if (wrong := values[(values < 0) | (values >= stop)]).size:
+            raise UsageError(f"{name} {wrong[0]}: there are {stop}, counted from 0")
+
+
+def _int64s(name: str, values: npt.ArrayLike) -> Int64s:
+    """Return a one-dimensional array of integers as int64, without a copy where it is one."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise UsageError(f"{name}: a one-dimensional array of integers is needed")
+    return array.astype(np.int64, copy=False)

@@ -1,0 +1,157 @@
+"""Stretches of an interleave's reading order, made by whole blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.interleave.schedule import Schedule
+
+# Blocks up to this length are laid out whole and what they do not yield is masked; longer ones are
+# made as runs, which cost more for 1 or 2 ids at a time and less from about 5.
+_LONGEST_DENSE_BLOCK = 4
+_RAMP = np.arange(1 << 14)
+# Ids made at a time: few enough that what is made on the way stays in the cache.
+_PIECE = 1 << 18
+
+
+def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Return the ids (int64[stop - start]) of the positions [start, stop), 0 <= start <= stop <= n.
+
+    Shard i yields first_ids[i], first_ids[i] + 1, ...
+
+    >>> from shardctl.core.interleave.schedule import build_schedule
+    >>> schedule = build_schedule(np.array([3, 3]), 2, 2)
+    >>> read(schedule, 1, 6, np.array([10, 20])).tolist()
+    [11, 20, 21, 12, 22]
+    """
+    read_piece = _read_in_sequence if schedule.cycle_length == 1 else _read_in_turns
+    if start < stop <= start + _PIECE:
+        return read_piece(schedule, start, stop, first_ids)
+    ids = np.empty(stop - start, dtype=np.int64)
+    for begin in range(start, stop, _PIECE):
+        end = min(begin + _PIECE, stop)
+        ids[begin - start : end - start] = read_piece(schedule, begin, end, first_ids)
+    return ids
+
+
+def _read_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Read the visits of the stretch (not empty) as whole blocks, less what they do not yield."""
+    block_length = schedule.block_length
+    visits, offsets = schedule.visits_at(np.array([start, stop - 1]))
+    first_visit, stop_visit = int(visits[0]), int(visits[1]) + 1
+    firsts = _first_ids_of_visits(schedule, first_visit, stop_visit, first_ids)
+
+    # Which of these visits are the last of their shard, and what they yield.
+    low, high = schedule.last_visit.searchsorted([first_visit, stop_visit])
+    partial = schedule.last_visit[low:high] - first_visit
+    partial_yield = schedule.last_yield[low - 1 : high - 1]
+    if block_length <= _LONGEST_DENSE_BLOCK:
+        ids = _whole_blocks(firsts, block_length)
+        if partial.size:
+            is_read = np.ones((len(firsts), block_length), dtype=bool)
+            is_read[partial] = np.arange(block_length) < partial_yield[:, None]
+            ids = ids[is_read]
+        return ids.reshape(-1)[int(offsets[0]) :][: stop - start]
+    counts = np.full(len(firsts), block_length)
+    counts[partial] = partial_yield
+    return _concatenate_runs(firsts, counts, int(offsets[0]), int(offsets[1]) + 1)
+
+
+def _read_in_sequence(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Read with one slot: the shards one after the other, whatever the block length."""
+    ends = schedule.position_after  # with one slot the last visits come in the order of opening
+    low, high = ends.searchsorted([start, stop - 1], side="right") - 1
+    counts = schedule.lengths[low : high + 1].copy()
+    firsts = first_ids[low : high + 1].copy()
+    return _concatenate_runs(firsts, counts, start - int(ends[low]), stop - int(ends[high]))
+
+
+def _whole_blocks(firsts: Int64s, block_length: int) -> Int64s:
+    """Return the blocks that begin with `firsts` (int64[visits]); int64[visits, block_length]."""
+    ids = firsts[:, None]
+    if block_length > 1:  # by columns: rows this short cost a loop each
+        ids = np.empty((len(firsts), block_length), dtype=np.int64)
+        for offset in range(block_length):
+            np.add(firsts, offset, out=ids[:, offset])
+    return ids
+
+
+def _concatenate_runs(firsts: Int64s, counts: Int64s, skip: int, last_count: int) -> Int64s:
+    """Return runs of consecutive ids; the first loses `skip`, the last is cut at `last_count`.
+
+    `firsts` and `counts` (int64[runs]) are the caller's to give away: both are changed.
+    """
+    counts[-1] = last_count
+    counts[0] -= skip
+    firsts[0] += skip
+    ends = np.cumsum(counts)
+    ids = np.repeat(firsts - ends + counts, counts)
+    # Counting on in pieces that stay in the cache: a second array of this size would double the
+    # time, most of it spent by the system on handing out its pages.
+    for begin in range(0, len(ids), len(_RAMP)):
+        piece = ids[begin : begin + len(_RAMP)]
+        piece += _RAMP[: len(piece)] + begin
+    return ids
+
+
+def _first_ids_of_visits(
+    schedule: Schedule, first_visit: int, stop_visit: int, first_ids: Int64s
+) -> Int64s:
+    """Return the id that each visit would yield first; int64[stop_visit - first_visit]."""
+    rounds = schedule.rounds
+    (first_round, last_round), _ = rounds.places(np.array([first_visit, stop_visit - 1]))
+    segment = int(rounds.first_round.searchsorted(first_round, side="right")) - 1
+    if stop_visit - first_visit <= rounds.num_active[segment]:
+        # Less than a round: one search a visit costs less than one a slot.
+        visit_rounds, slots = rounds.places(np.arange(first_visit, stop_visit))
+        return _first_ids_at(schedule, visit_rounds, slots, first_ids)
+    full_rounds = int(first_round - rounds.first_round[segment])
+    first_ordinal = int(rounds.first_ordinal[segment] + full_rounds * rounds.num_active[segment])
+    pieces = []
+    round_, stop_round = int(first_round), int(last_round) + 1
+    while round_ < stop_round:
+        # A piece ends before the active slots have halved, so at least half its cells are visits.
+        num_active = rounds.num_active[segment]
+        segment = int(np.searchsorted(-2 * rounds.num_active, -num_active, side="right"))
+        piece_stop = min(stop_round, int(rounds.first_round[segment]))
+        pieces.append(_first_ids_of_rounds(schedule, round_, piece_stop, first_ids))
+        round_ = piece_stop
+    firsts = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    return firsts[first_visit - first_ordinal :][: stop_visit - first_visit]
+
+
+def _first_ids_at(schedule: Schedule, rounds: Int64s, slots: Int64s, first_ids: Int64s) -> Int64s:
+    shards = schedule.occupants(rounds, slots)
+    blocks = rounds - schedule.first_round[shards]
+    return first_ids[shards] + blocks * schedule.block_length
+
+
+def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Return the first id of every visit of the rounds [start, stop), in visiting order.
+
+    Along a slot the first id grows by the block length from round to round and jumps where a
+    shard opens: a running sum of increments, laid out slot by slot and then transposed.
+    """
+    stops, block_length, num_rounds = schedule.rounds.stops, schedule.block_length, stop - start
+    slots = np.flatnonzero(stops > start)
+    # Rows of odd length: powers of two would share few cache sets in the transposition.
+    firsts = np.full((len(slots), num_rounds | 1), block_length)
+    firsts[:, 0] = _first_ids_at(schedule, np.full(len(slots), start), slots, first_ids)
+    # Shards opening in later rounds of the stretch; none do once a slot has stopped, so that a
+    # slot is its own row here.
+    opening = slice(
+        schedule.first_round.searchsorted(start, side="right"),
+        schedule.first_round.searchsorted(stop, side="left"),
+    )
+    before = schedule.previous[opening]
+    last_block = schedule.lengths[before] // block_length * block_length
+    firsts[schedule.slot[opening], schedule.first_round[opening] - start] = (
+        first_ids[opening] - first_ids[before] - last_block
+    )
+    firsts = firsts[:, :num_rounds]
+    np.cumsum(firsts, axis=1, out=firsts)
+    by_round = np.ascontiguousarray(firsts.T)
+    if stops[slots].min() < stop:
+        return by_round[np.arange(start, stop)[:, None] < stops[slots]]
+    return by_round.reshape(-1)

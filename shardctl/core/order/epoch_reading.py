@@ -1,0 +1,109 @@
+"""One reading of the files: the interleave over file instructions in the order they are opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.interleave.interleave import Interleave
+from shardctl.errors import UsageError
+
+# Each file that is opened takes about a microsecond and 200 bytes.
+MAX_OPENED = 1 << 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileReads:
+    """The examples in the order the reader yields them, before any shuffle buffer.
+
+    `opened` (int64[k]) is the row of the read table that each opened file instruction stands for;
+    with repeated files a row comes several times. `first_codes` (int64[k]) is the code of the first
+    example each yields. `stride` and `phase` are the count and index of `ds.shard`; `limit` is
+    where the reading is cut, in examples of this host.
+    """
+
+    opened: Int64s
+    interleave: Interleave
+    first_codes: Int64s
+    stride: int = 1
+    phase: int = 0
+    limit: int | None = None
+
+    @cached_property
+    def num_examples(self) -> int:
+        """Number of examples this host gets."""
+        kept = max(0, -(-(self.interleave.num_examples - self.phase) // self.stride))
+        return kept if self.limit is None else min(self.limit, kept)
+
+    def codes(self, start: int, stop: int) -> Int64s:
+        """Return the codes at positions [start, stop), int64[stop - start]."""
+        if start >= stop:
+            return np.empty(0, np.int64)
+        if self.stride == 1:
+            return self.interleave.read(start, stop, self.first_codes)
+        first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
+        return self.interleave.read(first, last + 1, self.first_codes)[:: self.stride].copy()
+
+    def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (row of the table, offset in what the row reads), int64[q] each."""
+        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
+        return self.opened[shard], offset
+
+    def codes_at(self, positions: Int64s) -> Int64s:
+        """Return the codes at any positions, int64[q] each."""
+        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
+        return self.first_codes[shard] + offset
+
+    def blocks(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (slot, offset in the file instruction), int64[q] each, at any positions."""
+        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
+        return self.interleave.slot[shard], offset
+
+    def positions(self, rows: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, position), int64[r] each, for every time an example is read.
+
+        An example that another host of `ds.shard` keeps, or that lies beyond the cut, has none.
+        """
+        times = self._times
+        query = np.repeat(np.arange(len(rows)), times.shape[1])
+        shard = times[rows].ravel()
+        position = self.interleave.position(shard, np.repeat(offsets, times.shape[1]))
+        own = position % self.stride == self.phase
+        position = position // self.stride
+        own &= position < self.num_examples
+        return query[own], position[own]
+
+    @cached_property
+    def _times(self) -> Int64s:
+        """Where each row is opened: int64[rows, repetitions]."""
+        num_rows = int(self.opened.max(initial=-1)) + 1
+        repetitions = len(self.opened) // num_rows if num_rows else 0
+        return np.argsort(self.opened, kind="stable").reshape(num_rows, repetitions)
+
+
+def repetitions_to_list(take: Int64s, num_examples: int, *, cycle_length: int) -> int:
+    """Return how often to list the files so that an endless list of them reads the same so far.
+
+    `take` (int64[n]) is what each file yields. The two part where a slot finds no file left to
+    open; at most one file a slot is open by then, of those that have yielded anything.
+
+    >>> repetitions_to_list(np.array([3, 2]), 10, cycle_length=2)
+    4
+
+    Raises:
+        UsageError: more than MAX_OPENED files would have to be listed.
+    """
+    a_list = int(take.sum())
+    if not a_list:
+        return 1
+    open_files = min(cycle_length, num_examples) * int(take.max())
+    repetitions = -(-(num_examples + open_files) // a_list)
+    if repetitions * len(take) > MAX_OPENED:
+        raise UsageError(
+            f"--repeat-files: {num_examples} examples take {repetitions} times {len(take)} files, "
+            f"more than {MAX_OPENED}; ask for fewer --epochs"
+        )
+    return repetitions

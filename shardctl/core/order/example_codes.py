@@ -1,0 +1,188 @@
+"""Example codes: one int64 for an example of any of the splits that a spec reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.order.tfds_names import TfdsNames
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+
+# So few examples are named one by one; for more the names of all files are made at once.
+_FEW = 1000
+
+_TFDS_ID = re.compile(r"(?P<file>.+)__(?P<index>\d{1,19})", re.DOTALL)
+_ID = re.compile(r"((?P<split>[\w-]+):)?(?P<id>\d{1,19})")
+
+
+class ExampleCodes:
+    """The names of examples: code, `split:id`, `tfds_id`, and the shard they are in.
+
+    Where a spec reads one split, the code is the id. Where it reads several, the ids of each
+    follow those of the split before it in the dataset, and an id is written `split:id`. `given` is
+    what the reader is given: where that lies in several folders, a `tfds_id` names them too.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> from shardctl.core.dataset.shard_files import ShardFiles
+    >>> splits = tuple(Split.even(name=name, num_examples=4, num_shards=2, files=(
+    ...     ShardFiles(pattern=f"d-{name}-\\0", num_shards=2),)) for name in ("train", "test"))
+    >>> codes = ExampleCodes(Dataset(name="d", splits=splits), ["test", "train"])
+    >>> codes.names([5]), codes.tfds_ids([5]), codes.parse("test:1")
+    (['test:1'], ['d-test-00000__1'], 5)
+    """
+
+    def __init__(
+        self, dataset: Dataset, splits: Iterable[str], given: ReadTable | None = None
+    ) -> None:
+        self.dataset = dataset
+        self._given = given
+        wanted = set(splits)
+        self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
+        self.bases: Int64s = np.zeros(len(dataset.splits), np.int64)
+        total = 0
+        for index in self._splits:
+            self.bases[index] = total
+            total += dataset.splits[index].num_examples
+            if total > INT64_MAX:
+                raise UsageError(f"the splits together have more than {INT64_MAX} examples")
+        self._starts = self.bases[self._splits]
+        self._offset_arrays: dict[int, Int64s] = {}
+
+    @property
+    def several_splits(self) -> bool:
+        """Whether ids need the name of their split."""
+        return len(self._splits) > 1
+
+    def ids(self, codes: Int64s) -> list[int] | list[str]:
+        """Return ids as ints, or as `split:id` where there are several splits."""
+        return self.names(codes) if self.several_splits else codes.tolist()
+
+    def names(self, codes: Sequence[int] | Int64s) -> list[str]:
+        """Return ids as text."""
+        array = np.asarray(codes, np.int64)
+        if not self.several_splits:
+            return list(map(str, array.tolist()))
+        split, example_id = self._split_ids(array)
+        names = [split.name for split in self.dataset.splits]
+        return [f"{names[s]}:{i}" for s, i in zip(split.tolist(), example_id.tolist(), strict=True)]
+
+    def split_ids(self, codes: Int64s) -> Int64s:
+        """Return the ids counted from the start of the split of each, int64[q]."""
+        return self._split_ids(codes)[1]
+
+    def places(self, codes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (split index, shard index, index in the shard), int64[q] each."""
+        split, example_id = self._split_ids(codes)
+        shard, index = np.empty_like(split), np.empty_like(split)
+        for which in distinct(split).tolist():
+            here = np.flatnonzero(split == which)
+            offsets = self._offsets(which)
+            shard[here] = np.searchsorted(offsets, example_id[here], side="right") - 1
+            index[here] = example_id[here] - offsets[shard[here]]
+        return split, shard, index
+
+    def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
+        """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
+        splits, shards, indices = self.places(np.asarray(codes, np.int64))
+        places = zip(splits.tolist(), shards.tolist(), strict=True)
+        if len(splits) < _FEW:
+            of_shard = self._tfds_names.of_shard
+            names = [of_shard(self.dataset.splits[split], shard) for split, shard in places]
+        else:
+            names = [self._file_names[split][shard] for split, shard in places]
+        return [f"{name}__{index}" for name, index in zip(names, indices.tolist(), strict=True)]
+
+    def filenames(self, splits: Int64s, shards: Int64s) -> list[str]:
+        """Return the base names of the files of shards, given as int64[q] each."""
+        places = zip(splits.tolist(), shards.tolist(), strict=True)
+        if len(splits) < _FEW:
+            return [self.dataset.splits[split].filename(shard) for split, shard in places]
+        whole = {index: self.dataset.splits[index].filenames for index in distinct(splits).tolist()}
+        return [whole[split][shard] for split, shard in places]
+
+    def parse(self, text: str) -> int:
+        """Return the code of an id written `id` or `split:id`.
+
+        Raises:
+            UsageError: no id, a split that is not read, an id beyond the split.
+        """
+        match = _ID.fullmatch(text)
+        if match is None or (match["split"] is None and self.several_splits):
+            form = "split:id, as in train:40" if self.several_splits else "a number from 0"
+            raise UsageError(f"id {quoted(text)}: {form} is needed")
+        splits = {self.dataset.splits[i].name: i for i in self._splits}
+        name = match["split"] or next(iter(splits))
+        if name not in splits:
+            known = ", ".join(splits)
+            raise UsageError(f"id {quoted(text)}: split {quoted(name)} is not read; it is {known}")
+        split = self.dataset.splits[splits[name]]
+        if int(match["id"]) >= split.num_examples:
+            raise UsageError(f"id {quoted(text)}: {name} has {split.num_examples} examples, from 0")
+        return int(self.bases[splits[name]]) + int(match["id"])
+
+    def parse_tfds_id(self, text: str) -> int:
+        """Return the code of a `tfds_id`.
+
+        Raises:
+            UsageError: not of the form `file__index`, no file that is read, an index beyond it.
+        """
+        match = _TFDS_ID.fullmatch(text)
+        if match is None:
+            raise UsageError(
+                f"tfds_id {quoted(text)}: file__index is needed, as in "
+                "imagenet2012-train.tfrecord-01023-of-01024__32"
+            )
+        place = self._places_of_files.get(match["file"])
+        if place is None:
+            raise UsageError(f"tfds_id {quoted(text)}: {quoted(match['file'])} is not read here")
+        split, shard = place
+        length = self.dataset.splits[split].shard_lengths[shard]
+        if int(match["index"]) >= length:
+            raise UsageError(f"tfds_id {quoted(text)}: the file has {length} examples, from 0")
+        offset = self.dataset.splits[split].offsets[shard]
+        return int(self.bases[split]) + offset + int(match["index"])
+
+    def _split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        if not self.several_splits:
+            which = self._splits[0] if self._splits else 0
+            return np.full(len(codes), which, np.int64), codes
+        # The last of several splits that begin at the same code is the one that is not empty.
+        place = np.searchsorted(self._starts, codes, side="right") - 1
+        split = np.array(self._splits, np.int64)[place]
+        return split, codes - self.bases[split]
+
+    def _offsets(self, split: int) -> Int64s:
+        if split not in self._offset_arrays:
+            self._offset_arrays[split] = np.array(self.dataset.splits[split].offsets, np.int64)
+        return self._offset_arrays[split]
+
+    @cached_property
+    def _file_names(self) -> dict[int, tuple[str, ...]]:
+        """What a tfds_id calls the files of each split."""
+        splits = {index: self.dataset.splits[index] for index in self._splits}
+        return {index: self._tfds_names.of_split(split) for index, split in splits.items()}
+
+    @cached_property
+    def _tfds_names(self) -> TfdsNames:
+        return TfdsNames(self._given, {i: self.dataset.splits[i] for i in self._splits})
+
+    @cached_property
+    def _places_of_files(self) -> dict[str, tuple[int, int]]:
+        places = {
+            name: (split, shard)
+            for split, names in self._file_names.items()
+            for shard, name in enumerate(names)
+        }
+        if self._given is not None and len(places) < sum(map(len, self._file_names.values())):
+            # Files of one name in several folders, one of which is read: that one is meant.
+            rows = zip(self._given.split.tolist(), self._given.shard.tolist(), strict=True)
+            places |= {self._file_names[split][shard]: (split, shard) for split, shard in rows}
+        return places

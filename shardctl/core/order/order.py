@@ -1,0 +1,311 @@
+"""The order in which a pipeline hands out the examples of a dataset, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.order.epoch_reading import FileReads, repetitions_to_list
+from shardctl.core.order.epoch_seeds import EpochSeeds
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_table
+from shardctl.core.order.shuffled_codes import shuffled_codes
+from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.errors import UsageError
+
+CHUNK_SIZE = 1 << 20
+_NONE = np.empty(0, np.int64)
+_MAX_MATCHES = 1 << 27  # positions that one answer holds, a gigabyte of them
+
+
+class Order:
+    """Every position of one pass over a pipeline, all epochs of it, from 0.
+
+    The pipeline is TFDS's reader (sort function, file sharding, file shuffle, repeat, interleave),
+    then `ds.shard`, `ds.shuffle`, `ds.repeat` and `ds.batch` as the settings have them
+    (TFDS core/reader.py, _read_files). An example is named by a code (see `ExampleCodes`): its id
+    where the spec reads one split. Nothing is read, and no array is as long as the order.
+
+    TFDS caches what is small, and a cache repeats its first pass; no order changes, since of files
+    that are shuffled anew it caches one at most (TFDS core/dataset_builder.py, _should_cache_ds).
+
+    With `repeat_files` the files repeat for ever and an epoch is as many examples as they hold: of
+    the stream without end, `epochs` times so many are the order.
+
+    Raises:
+        UnpredictableOrderError: TensorFlow leaves this order open.
+        UsageError: fewer files than hosts of `InputContext`, a bad list of files, TFDS's guard.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
+    >>> order = Order(Dataset(name="d", splits=(train,)),
+    ...               [SplitRange(split=train, start=0, stop=12)],
+    ...               ReadSettings(cycle=2, block=2))
+    >>> order.read(0, 12).tolist()
+    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 10, 11]
+    >>> order.codes_at([11, 2]).tolist()
+    [11, 4]
+    >>> [array.tolist() for array in order.positions_of([4, 11])]
+    [[0, 1], [2, 11]]
+    """
+
+    def __init__(
+        self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
+    ) -> None:
+        settings.check_predictable(ordered=dataset.ordered)
+        self.dataset = dataset
+        self.settings = settings
+        given = sorted_table(dataset, ranges, settings)
+        self.table = own_rows(given, settings)
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
+        self._cycle = settings.cycle_length(ordered=dataset.ordered)
+        self._first_codes = self.table.first + self.codes.bases[self.table.split]
+        self._built_reads = lru_cache(maxsize=3)(self._build_reads)
+        total = self.epoch_size * settings.epochs
+        if total > INT64_MAX:
+            raise UsageError(
+                f"--epochs {settings.epochs} of {self.epoch_size} examples: "
+                f"positions go up to {INT64_MAX}"
+            )
+        rest = total % settings.batch if settings.batch is not None else 0
+        self.seeds = EpochSeeds(
+            settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
+        )
+        self._num_examples = total - rest if settings.drop_remainder else total
+        # A pass that hangs on timing is refused here, before a part of it is written.
+        if settings.shuffles_files and len(self.table) > 1:
+            self.seeds.of_files(0)
+        if settings.buffer is not None:
+            self.seeds.of_buffer(0)
+
+    @cached_property
+    def epoch_size(self) -> int:
+        """Number of examples in an epoch of this host, before whole batches are formed."""
+        examples = self.table.num_examples
+        host = self.settings.host
+        if host is not None and self.settings.host_by == "examples":
+            return max(0, -(-(examples - host.index) // host.count))
+        return examples
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples handed out in all epochs, without a last batch that is dropped."""
+        return self._num_examples
+
+    @property
+    def num_buffered(self) -> int | None:
+        """Size of the shuffle buffer in force, None without one."""
+        if self.settings.buffer is None:
+            return None
+        if self.settings.buffer == WHOLE_DATASET:
+            return max(1, self.epoch_size)
+        return self.settings.buffer
+
+    def read(self, start: int, stop: int) -> Int64s:
+        """Return the codes at positions [start, stop), int64[stop - start]."""
+        pieces = list(self.chunks(start, stop))
+        return np.concatenate(pieces) if pieces else _NONE
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+        if not 0 <= start <= stop <= self.num_examples:
+            raise UsageError(
+                f"positions [{start}, {stop}): the order has {self.num_examples} examples"
+            )
+        if start == stop:
+            return
+        size = self.stream_size
+        for epoch in range(start // size, -(-stop // size)):
+            first = epoch * size
+            yield from self._stream_chunks(epoch, max(start - first, 0), min(stop - first, size))
+
+    def codes_at(self, positions: ArrayLike) -> Int64s:
+        """Return the codes at any positions, int64[q] each."""
+        wanted = self._checked(positions)
+        if not len(wanted):
+            return _NONE
+        streams, inputs = np.divmod(wanted, self.stream_size)
+        if self._epochs_are_alike or not streams.any():
+            return self._codes_in_stream(0, inputs)
+        found = np.empty(len(wanted), np.int64)
+        by_stream = np.argsort(streams, kind="stable")
+        cuts = np.flatnonzero(np.diff(streams[by_stream])) + 1
+        for here in np.split(by_stream, cuts):
+            found[here] = self._codes_in_stream(int(streams[here[0]]), inputs[here])
+        return found
+
+    def positions_of(self, codes: ArrayLike) -> tuple[Int64s, Int64s]:
+        """Return (which query, position), int64[r] each, for every time an example is handed out.
+
+        Ordered by query, then by position; an example that is never handed out has none.
+        """
+        query, rows, offsets = self._lookup.rows_of(np.asarray(codes, np.int64))
+        if self._num_streams * len(rows) > _MAX_MATCHES:
+            raise UsageError(
+                f"{len(rows)} examples in {self._num_streams} epochs have more than {_MAX_MATCHES} "
+                "positions; ask for fewer --epochs"
+            )
+        found_query, found_position = [_NONE], [_NONE]
+        if self._epochs_are_alike:
+            which, position = self._positions_in_stream(0, rows, offsets)
+            starts = np.arange(self._num_streams) * self.stream_size
+            found_query.append(np.repeat(query[which], self._num_streams))
+            found_position.append((position[:, None] + starts).ravel())
+        else:
+            for epoch in range(self._num_streams):
+                which, position = self._positions_in_stream(epoch, rows, offsets)
+                found_query.append(query[which])
+                found_position.append(position + epoch * self.stream_size)
+        which, position = np.concatenate(found_query), np.concatenate(found_position)
+        kept = np.flatnonzero(position < self.num_examples)
+        which, position = which[kept], position[kept]
+        order = np.lexsort((position, which))
+        return which[order], position[order]
+
+    def blocks_at(self, positions: ArrayLike) -> tuple[Int64s, Int64s]:
+        """Return (slot of the interleave, offset in the file instruction), int64[q] each.
+
+        Raises:
+            ValueError: a shuffle buffer mixes the blocks.
+        """
+        if self.num_buffered is not None:
+            raise ValueError("a shuffle buffer mixes the blocks")
+        wanted = self._checked(positions)
+        slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
+        streams = wanted // max(self.stream_size, 1)
+        for stream in distinct(streams).tolist():
+            here = np.flatnonzero(streams == stream)
+            inputs = wanted[here] - stream * self.stream_size
+            reads = self.reads(stream, stop=int(inputs.max()) + 1)
+            slots[here], offsets[here] = reads.blocks(inputs)
+        return slots, offsets
+
+    def epoch_of(self, positions: Int64s) -> Int64s:
+        """Return the epoch (int64[q]) in which each position is."""
+        return positions // max(self.epoch_size, 1)
+
+    @property
+    def stream_size(self) -> int:
+        """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
+        return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
+
+    def reads(self, epoch: int, *, stop: int | None = None) -> FileReads:
+        """Return the reading of the files in an epoch, before the shuffle buffer.
+
+        With repeated files epoch 0 stands for all; the list of files, which has no end, is built
+        until `stop` examples of it are handed out, None for all of them.
+        """
+        if not self.settings.repeat_files:
+            return self._built_reads(0 if self._files_are_alike else epoch, None)
+        # Epochs are added in powers of two, so that the next stretch seldom builds anew.
+        needed = self.settings.epochs
+        if stop is not None and self.epoch_size:
+            needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
+        return self._built_reads(0, needed * self.epoch_size + (self.num_buffered or 0))
+
+    def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
+        """Return the replay of the shuffle buffer in an epoch, right up to output `stop` at least.
+
+        Raises:
+            ValueError: the settings have no buffer.
+        """
+        if self.num_buffered is None:
+            raise ValueError("no shuffle buffer")
+        return ShuffleReplay(
+            num_elements=self.reads(epoch, stop=stop).num_examples,
+            buffer_size=self.num_buffered,
+            seeds=self.seeds.of_buffer(epoch),
+        )
+
+    @property
+    def _num_streams(self) -> int:
+        return 1 if self.settings.repeat_files else self.settings.epochs
+
+    @property
+    def _files_are_alike(self) -> bool:
+        return (
+            not self.settings.shuffles_files
+            or self.settings.reshuffle is False
+            or len(self.table) < 2
+        )
+
+    @property
+    def _epochs_are_alike(self) -> bool:
+        return self._num_streams == 1 or (
+            self._files_are_alike
+            and (self.num_buffered is None or self.settings.buffer_reshuffle is False)
+        )
+
+    def _stream_chunks(self, epoch: int, start: int, stop: int) -> Iterator[Int64s]:
+        reads = self.reads(epoch, stop=stop)
+        if self.num_buffered is not None:
+            yield from shuffled_codes(reads, self.replay(epoch, stop=stop), start, stop)
+            return
+        size = max(1, CHUNK_SIZE // reads.stride)
+        for begin in range(start, stop, size):
+            yield reads.codes(begin, min(begin + size, stop))
+
+    def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
+        stop = int(positions.max()) + 1
+        if self.num_buffered is not None:
+            positions = self.replay(epoch, stop=stop).inputs_at(positions)
+        return self.reads(epoch, stop=stop).codes_at(positions)
+
+    def _positions_in_stream(
+        self, epoch: int, rows: Int64s, offsets: Int64s
+    ) -> tuple[Int64s, Int64s]:
+        which, positions = self.reads(epoch).positions(rows, offsets)
+        if self.num_buffered is not None:
+            positions = self.replay(epoch).outputs_of(positions)
+        return which, positions
+
+    def _build_reads(self, epoch: int, limit: int | None) -> FileReads:
+        host, stride, phase = self.settings.host, 1, 0
+        if host is not None and self.settings.host_by == "examples":
+            stride, phase = host.count, host.index
+        if limit is None:
+            rows = self._opening(epoch)
+        else:
+            count = repetitions_to_list(
+                self.table.take, (limit + 1) * stride, cycle_length=self._cycle
+            )
+            rows = np.concatenate([self._opening(repetition) for repetition in range(count)])
+        return FileReads(
+            opened=rows,
+            interleave=Interleave(
+                self.table.take[rows], cycle_length=self._cycle, block_length=self.settings.block
+            ),
+            first_codes=self._first_codes[rows],
+            stride=stride,
+            phase=phase,
+            limit=limit,
+        )
+
+    def _opening(self, epoch: int) -> Int64s:
+        """Return the rows (int64[n]) in the order in which an epoch opens them."""
+        count = len(self.table)
+        if not self.settings.shuffles_files or count < 2:
+            return np.arange(count)
+        return shuffle_permutation(count, count, self.seeds.of_files(epoch))
+
+    def _checked(self, positions: ArrayLike) -> Int64s:
+        wanted = np.asarray(positions, np.int64)
+        wrong = wanted[(wanted < 0) | (wanted >= self.num_examples)]
+        if wrong.size:
+            raise UsageError(
+                f"position {wrong[0]}: the order has {self.num_examples} examples, counted from 0"
+            )
+        return wanted
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        return RowLookup(self.table, self._first_codes)

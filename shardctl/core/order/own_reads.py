@@ -1,0 +1,79 @@
+"""The file instructions of one host, sorted, and which of them reads an example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.even_splits import even_split
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.file_order import sorted_rows
+from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+
+
+def sorted_table(
+    dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
+) -> ReadTable:
+    """Return what TFDS's reader is given: the host's part of an even split, sorted.
+
+    Hosts of `InputContext` are given the same files, and take theirs in `own_rows`.
+    """
+    host = settings.host
+    if host is not None and settings.host_by == "even":
+        ranges = even_split(ranges, host.index, host.count)
+    table = read_table(dataset, ranges)
+    return sorted_rows(table, reverse=settings.reverse, file_order=settings.file_order)
+
+
+def own_rows(table: ReadTable, settings: ReadSettings) -> ReadTable:
+    """Return what the host reads of its sorted file instructions: all, or every n-th by files.
+
+    Source: TFDS core/reader.py, _read_files (`instruction_ds.shard`, before the shuffle).
+
+    Raises:
+        UsageError: fewer file instructions than hosts of `InputContext`, which TFDS refuses.
+    """
+    host = settings.host
+    if host is None or settings.host_by != "files":
+        return table
+    if host.count > 1 and len(table) < host.count:
+        raise UsageError(
+            f"--host {quoted(host)} by files: {len(table)} file instructions for {host.count} "
+            "hosts, TFDS needs one a host at least; deal examples with --host-by even"
+        )
+    return table.select(slice(host.index, None, host.count))
+
+
+class RowLookup:
+    """Which rows read an example; a sum that overlaps has several for one.
+
+    `first_codes` (int64[rows]) is the code of the first example that each row reads.
+    """
+
+    def __init__(self, table: ReadTable, first_codes: Int64s) -> None:
+        self._take = table.take
+        self._first_codes = first_codes
+        # Within a part of the spec no two rows read the same example.
+        self._parts: list[tuple[Int64s, Int64s]] = []
+        for part in distinct(table.part).tolist():
+            rows = np.flatnonzero(table.part == part)
+            rows = rows[np.argsort(first_codes[rows])]
+            self._parts.append((rows, first_codes[rows]))
+
+    def rows_of(self, codes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which query, row, offset in what the row reads), int64[r] each, for codes."""
+        found = [np.empty((3, 0), np.int64)]
+        for rows, starts in self._parts:
+            place = np.searchsorted(starts, codes, side="right") - 1
+            row = rows[np.maximum(place, 0)]
+            offset = codes - self._first_codes[row]
+            inside = np.flatnonzero((place >= 0) & (offset < self._take[row]))
+            found.append(np.stack([inside, row[inside], offset[inside]]))
+        query, row, offset = np.concatenate(found, axis=1)
+        return query, row, offset

@@ -1,0 +1,61 @@
+"""A shuffle buffer over a reading of files: positions of its input become the codes they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.order.epoch_reading import FileReads
+from shardctl.core.shuffle.buffer import DEFAULT_CHUNK_SIZE, ShuffleReplay
+
+# An element stays longer than k buffers in a buffer with probability exp(-k): with 4, one in 55 is
+# looked up by itself.
+_REACH = 4
+
+
+def shuffled_codes(
+    reads: FileReads, replay: ShuffleReplay, start: int, stop: int
+) -> Iterator[Int64s]:
+    """Yield the codes that come out at [start, stop), in memory for the buffer and a chunk."""
+    if start >= stop:
+        return
+    buffer = min(replay.buffer_size, replay.num_elements)
+    window = _Window(reads, reach=_REACH * buffer, start=start, room=buffer + DEFAULT_CHUNK_SIZE)
+    for inputs in replay.chunks(start, stop):
+        start += len(inputs)
+        yield window.codes_at(inputs, min(replay.num_elements, start - 1 + buffer))
+
+
+class _Window:
+    """The codes of the newest inputs, `reach` of them at least; older ones are looked up."""
+
+    def __init__(self, reads: FileReads, *, reach: int, start: int, room: int) -> None:
+        self._reads = reads
+        self._reach = reach
+        self._first = self._stop = max(0, start - reach)
+        self._codes = np.empty(min(2 * reach + room, reads.num_examples) + 1, np.int64)
+
+    def codes_at(self, inputs: Int64s, stop: int) -> Int64s:
+        """Return the codes of `inputs`, all of them below `stop`, after reading that far."""
+        self._read_to(stop)
+        places = inputs - self._first
+        old = np.flatnonzero(places < 0)
+        places[old] = 0
+        codes = self._codes[places]
+        if old.size:
+            codes[old] = self._reads.codes_at(inputs[old])
+        return codes
+
+    def _read_to(self, stop: int) -> None:
+        if stop - self._first > len(self._codes):
+            kept = min(self._reach, self._stop - self._first)
+            held = self._stop - self._first
+            self._codes[:kept] = self._codes[held - kept : held].copy()
+            self._first = self._stop - kept
+        if stop > self._stop:
+            new = self._reads.codes(self._stop, stop)
+            place = self._stop - self._first
+            self._codes[place : place + len(new)] = new
+            self._stop = stop

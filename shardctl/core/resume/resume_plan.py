@@ -1,0 +1,205 @@
+"""A plan to go on: what is left to read after an interruption, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.instruction_columns import InstructionColumns, PlannedRead
+from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.seeds import KernelSeeds
+
+Mode = Literal["exact", "exactly-once", "exact-order"]
+MODES: tuple[Mode, ...] = ("exact", "exactly-once", "exact-order")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SplitSize:
+    """How large a split was when the plan was made."""
+
+    name: str
+    num_examples: int
+    num_shards: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedDataset:
+    """The dataset a plan was made for: enough to know it again, and to say what changed."""
+
+    name: str
+    config: str | None
+    version: str | None
+    file_format: str
+    data_dir: str | None
+    fingerprint: str
+    ordered: bool
+    splits: tuple[SplitSize, ...]
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> PlannedDataset:
+        """Return what a plan keeps of a dataset."""
+        return cls(
+            name=dataset.name,
+            config=dataset.config,
+            version=dataset.version,
+            file_format=dataset.file_format,
+            data_dir=dataset.data_dir,
+            fingerprint=dataset.fingerprint,
+            ordered=dataset.ordered,
+            splits=tuple(
+                SplitSize(name=s.name, num_examples=s.num_examples, num_shards=s.num_shards)
+                for s in dataset.splits
+            ),
+        )
+
+    @property
+    def title(self) -> str:
+        """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
+        title = self.name if self.config is None else f"{self.name}/{self.config}"
+        return title if self.version is None else f"{title}:{self.version}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """Where the reader of the files stands: `block_offset` examples of the block are read.
+
+    `next_file` is how many of the `num_files` file instructions have been opened.
+    """
+
+    open_files: int
+    block_offset: int
+    next_file: int
+    num_files: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShuffleState:
+    """Where a shuffle buffer stands: its contents follow from this and the input.
+
+    Of `num_elements` inputs of this epoch `num_read` are read and `emitted` handed out. `seeds` are
+    those of the kernel (TFDATA A5: the pair of this iterator).
+    """
+
+    buffer_size: int
+    seeds: KernelSeeds
+    num_elements: int
+    num_read: int
+    emitted: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FurtherEpoch:
+    """An epoch after the one in which the plan begins: it starts after `consumed` examples.
+
+    `file_seeds` and `buffer_seeds` are the kernel seeds of its two shuffles, None without them.
+    """
+
+    epoch: int
+    consumed: int
+    num_examples: int
+    file_seeds: KernelSeeds | None
+    buffer_seeds: KernelSeeds | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostShare:
+    """What one of the new hosts reads."""
+
+    index: int
+    count: int
+    instructions: InstructionColumns
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples that fall to this host."""
+        return self.instructions.num_examples
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumePlan:
+    """How a pipeline goes on after `consumed` examples of the whole order.
+
+    mode: "exact", the rest of the order id by id; with a shuffle buffer "exactly-once" (every
+        example that is left once, in another order) or "exact-order" (the same order, for a reader
+        that feeds the buffer from where it stood).
+    epoch, remaining: the epoch it begins in, and how many of its examples are left.
+    remaining_total: how many are left in the whole order, a last batch that is dropped not counted.
+    instructions: what is read, in order; the first `num_pending_instructions` read what the buffer
+        held. A host of `ds.shard` reads them all and keeps every n-th, as `after_read` says.
+    pending: ids that are read but not handed out, in the order read; None without a buffer. In
+        mode "exact-order" the instructions leave them out.
+    from_seen: planned from a log of the examples seen; `consumed` counts those, and the order plays
+        no part.
+    from_consumed, hosts: with another number of hosts what each of the old ones has consumed, and
+        what each of the new ones reads; `instructions` is then empty.
+    further_epochs: the epochs that follow, the first `MAX_FURTHER_EPOCHS` of
+        `num_further_epochs`.
+    after_read: what the pipeline does behind the reader, as calls.
+    """
+
+    dataset: PlannedDataset
+    spec: str
+    mode: Mode
+    settings: ReadSettings
+    consumed: int
+    epoch: int
+    remaining: int
+    remaining_total: int
+    instructions: InstructionColumns
+    num_pending_instructions: int = 0
+    pending: tuple[int | str, ...] | None = None
+    standing: Standing | None = None
+    shuffle: ShuffleState | None = None
+    further_epochs: tuple[FurtherEpoch, ...] = ()
+    num_further_epochs: int = 0
+    from_seen: bool = False
+    from_consumed: tuple[int, ...] = ()
+    hosts: tuple[HostShare, ...] = ()
+    after_read: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the order goes on exactly, id by id."""
+        return self.mode != "exactly-once"
+
+    @property
+    def file_instructions(self) -> tuple[PlannedRead, ...]:
+        """What is read, in order; with other hosts see `hosts`."""
+        return tuple(self.instructions)
+
+    @property
+    def num_instructions(self) -> int:
+        """Number of file instructions, those of all new hosts."""
+        return len(self.instructions) + sum(len(host.instructions) for host in self.hosts)
+
+    @cached_property
+    def pipeline(self) -> dict[str, Any]:
+        """Every setting of the interrupted pipeline by its option's name."""
+        return settings_in_force(self.settings, ordered=self.dataset.ordered)
+
+    @cached_property
+    def cycle_length(self) -> int:
+        """`ReadConfig.interleave_cycle_length` that the instructions are to be read with."""
+        return self.settings.cycle_length(ordered=self.dataset.ordered)
+
+    @property
+    def read_config(self) -> dict[str, Any]:
+        """The settings of TFDS's reader that the instructions are to be read with."""
+        return {
+            "interleave_cycle_length": self.cycle_length,
+            "interleave_block_length": self.settings.block,
+            "shuffle_files": False,
+        }
+
+
+MAX_FURTHER_EPOCHS = 1000
+
+
+def settings_as_planned(settings: ReadSettings, *, ordered: bool) -> ReadSettings:
+    """Return settings with every default written out, as a plan file gives them back."""
+    document = settings_in_force(settings, ordered=ordered)
+    return ReadSettings(**settings_from_document(document, "settings"))

@@ -1,0 +1,1 @@
+"""What fixes an order besides the dataset and the spec."""

@@ -1,0 +1,190 @@
+"""The settings that an order hangs on: those of TFDS's reader and of the pipeline behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from shardctl.core.hosts.host import Host, HostBy
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import choices, quoted
+from shardctl.errors import UnpredictableOrderError, UsageError
+
+# TFDS core/reader.py, _get_default_interleave_cycle_length; core/utils/read_config.py.
+DEFAULT_CYCLE = 16
+DEFAULT_BLOCK = 16
+WHOLE_DATASET = -2  # tf.data.UNKNOWN_CARDINALITY as a buffer size: as large as the input
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadSettings:
+    """Everything that fixes an order besides the dataset and the spec, None for TFDS's default.
+
+    cycle: `ReadConfig.interleave_cycle_length`; "auto" is TFDS's None, ceil(cpus / 3).
+    block: `ReadConfig.interleave_block_length`.
+    shuffle_files, shuffle_seed, reshuffle: `shuffle_files`, `ReadConfig.shuffle_seed` and
+        `shuffle_reshuffle_each_iteration`; a seed implies the switch.
+    deterministic: `ReadConfig.options.deterministic`.
+    buffer, buffer_seed, buffer_reshuffle: `ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
+    global_seed: `tf.random.set_seed`.
+    epochs, repeat_files: `ds.repeat(epochs)` after the shuffle; `ReadConfig.repeat_filenames`.
+    reverse, file_order: `experimental_interleave_sort_fn`.
+    host, host_by: `tfds.even_splits` ("even"), `InputContext` ("files"), `ds.shard` ("examples").
+    batch, drop_remainder: `ds.batch`.
+    pass_index: which iteration of the same dataset object, from 0.
+    loop: who iterates.
+
+    >>> ReadSettings(shuffle_seed=32).shuffles_files
+    True
+
+    Raises:
+        UsageError: a value outside its range, or two that exclude each other.
+    """
+
+    cycle: int | Literal["auto"] | None = None
+    cpus: int | None = None
+    block: int = DEFAULT_BLOCK
+    shuffle_files: bool | None = None
+    shuffle_seed: int | None = None
+    reshuffle: bool | None = None
+    deterministic: bool | None = None
+    buffer: int | None = None
+    buffer_seed: int | None = None
+    buffer_reshuffle: bool | None = None
+    global_seed: int | None = None
+    epochs: int = 1
+    repeat_files: bool = False
+    reverse: bool = False
+    file_order: tuple[str, ...] | None = None
+    host: Host | None = None
+    host_by: HostBy = "even"
+    batch: int | None = None
+    drop_remainder: bool = False
+    pass_index: int = 0
+    loop: Loop = "python"
+
+    def __post_init__(self) -> None:
+        self._check_ranges()
+        if self.cycle == "auto" and self.cpus is None:
+            raise UsageError(
+                "--cycle auto stands for a third of the CPUs of the machine that reads; "
+                "name them with --cpus N"
+            )
+        if self.cpus is not None and self.cycle != "auto":
+            raise UsageError("--cpus is read with --cycle auto only")
+        if self.reverse and self.file_order is not None:
+            raise UsageError("--reverse and --file-order are two orders of the files; choose one")
+        if self.drop_remainder and self.batch is None:
+            raise UsageError("--drop-remainder needs --batch N: it drops the last batch")
+        if self.buffer is None and (self.buffer_seed, self.buffer_reshuffle) != (None, None):
+            raise UsageError("--buffer-seed and --buffer-reshuffle need --buffer N")
+
+    def _check_ranges(self) -> None:
+        for name, value, minimum in (
+            ("--cycle", self.cycle, 1),
+            ("--cpus", self.cpus, 1),
+            ("--block", self.block, 1),
+            ("--epochs", self.epochs, 1),
+            ("--batch", self.batch, 1),
+            ("--pass", self.pass_index, 0),
+        ):
+            if isinstance(value, int) and not minimum <= value <= INT64_MAX:
+                raise UsageError(
+                    f"{name} {quoted(value, 24)}: a number from {minimum} to {INT64_MAX} is needed"
+                )
+        if self.buffer not in (None, WHOLE_DATASET) and not 1 <= self.buffer <= INT64_MAX:
+            raise UsageError(
+                f"--buffer {quoted(self.buffer, 24)}: a number of examples from 1 to {INT64_MAX} "
+                "is needed, or -2 for the whole dataset"
+            )
+        for name, word, words in (
+            ("--host-by", self.host_by, get_args(HostBy)),
+            ("--loop", self.loop, get_args(Loop)),
+        ):
+            if word not in words:
+                raise UsageError(f"{name} {quoted(word)}: choose from {choices(words)}")
+
+    @property
+    def shuffles_files(self) -> bool:
+        """Whether the files are shuffled: as asked, else where a seed is given."""
+        if self.shuffle_files is None:
+            return self.shuffle_seed is not None
+        return self.shuffle_files
+
+    def cycle_length(self, *, ordered: bool) -> int:
+        """Return the cycle length in force for a dataset.
+
+        Sources: TFDS core/reader.py, _get_default_interleave_cycle_length; for "auto"
+        tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc (a third of the CPUs,
+        rounded up, when the calls are tuned automatically).
+        """
+        if self.cycle is None:
+            return 1 if ordered else DEFAULT_CYCLE
+        if self.cycle == "auto":
+            return -(-(self.cpus or 1) // 3)
+        return self.cycle
+
+    def check_predictable(self, *, ordered: bool) -> None:
+        """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
+
+        Sources: TFDS core/reader.py, _read_files and _verify_read_config_for_ordered_dataset.
+
+        Raises:
+            UnpredictableOrderError: no seed; a map that hands out what is ready first; a later pass
+                whose file order depends on timing.
+            UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
+        """
+        if ordered:
+            self._check_ordered()
+        if self.deterministic is False:
+            raise UnpredictableOrderError(
+                "deterministic=False hands out examples as their decoding ends, in another order "
+                "each run; leave it out, or use --deterministic"
+            )
+        self._check_seeds()
+        if not self.repeat_files:
+            return
+        if self.buffer == WHOLE_DATASET:
+            raise UsageError(
+                "--buffer -2 (the whole dataset) of --repeat-files, which has no end: the buffer "
+                "never fills; give --buffer N"
+            )
+        if self.pass_index:
+            raise UnpredictableOrderError(
+                "--pass after a pass of --repeat-files: that pass has no end, and where it was cut "
+                "leaves the file order to timing; build the dataset anew, which is pass 0"
+            )
+
+    def _check_seeds(self) -> None:
+        if self.shuffles_files and self.shuffle_seed is None:
+            if self.global_seed is None:
+                raise UnpredictableOrderError(
+                    "--shuffle-files without a seed has another order in each run; "
+                    "give --shuffle-seed N"
+                )
+            if not self.deterministic:
+                raise UnpredictableOrderError(
+                    "--shuffle-files with a global seed only: TFDS then interleaves with "
+                    "deterministic=False, so the order of the examples depends on timing; give "
+                    "--shuffle-seed N, or --deterministic where ReadConfig.options says so"
+                )
+        if self.buffer is not None and self.buffer_seed is None and self.global_seed is None:
+            raise UnpredictableOrderError(
+                "--buffer without a seed has another order in each run; "
+                "give --buffer-seed N, or --global-seed N where tf.random.set_seed(N) is called"
+            )
+
+    def _check_ordered(self) -> None:
+        reasons = []
+        if self.shuffles_files:
+            reasons.append("--shuffle-files")
+        # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
+        if self.cycle not in (None, 1):
+            reasons.append(f"--cycle {self.cycle}")
+        if reasons:
+            raise UsageError(
+                "this is an ordered dataset (disable_shuffling=True): TFDS refuses "
+                f"{' and '.join(reasons)}, because examples would not be read in order; "
+                "without them it is read shard by shard"
+            )

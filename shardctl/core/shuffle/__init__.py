@@ -1,0 +1,1 @@
+"""TensorFlow's shuffles, replayed; knows nothing of datasets."""

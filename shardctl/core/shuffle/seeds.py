@@ -1,0 +1,105 @@
+"""Shuffle seeds: from the seeds a user sets to the two that TensorFlow's kernel draws from."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from operator import index
+
+from shardctl.core.shuffle.philox import SAMPLES_PER_BLOCK, philox_block
+from shardctl.errors import UnpredictableOrderError, UsageError
+
+# tensorflow/python/framework/random_seed.py: DEFAULT_GRAPH_SEED, and _truncate_seed's modulus.
+_DEFAULT_GLOBAL_SEED = 87654321
+_MODULUS = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KernelSeeds:
+    """The two 64-bit seeds of one Philox stream, as the shuffle kernel takes them."""
+
+    seed: int
+    seed2: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("seed", self.seed), ("seed2", self.seed2)):
+            if not 0 <= value < 1 << 64:
+                raise UsageError(f"{name} {value} of a kernel: it goes from 0 to 2**64 - 1")
+
+
+def shuffle_kernel_seeds(
+    op_seed: int | None, global_seed: int | None, *, op_index: int = 0
+) -> KernelSeeds:
+    """Return the seeds that `shuffle(seed=op_seed)` gets when the dataset is built.
+
+    `global_seed` is that of `tf.random.set_seed`, which counts even with an explicit op seed.
+    Both are ints of any size and taken modulo 2**31 - 1, so 2147483647 is the same seed as 0
+    (tensorflow/python/framework/random_seed.py and data/util/random_seed.py).
+
+    Without an op seed TensorFlow draws one from the global seed: `op_index` says how many ops
+    without a seed, `tf.random.uniform` among them, were built eagerly since `set_seed`.
+
+    >>> shuffle_kernel_seeds(-1, None)
+    KernelSeeds(seed=87654321, seed2=2147483646)
+    >>> shuffle_kernel_seeds(0, 0)
+    KernelSeeds(seed=0, seed2=2147483647)
+
+    Raises:
+        UnpredictableOrderError: neither seed is set.
+        UsageError: `op_index` is below 0.
+    """
+    if op_seed is None:
+        op_seed = _drawn_op_seed(global_seed, op_index)
+    seed = _DEFAULT_GLOBAL_SEED if global_seed is None else index(global_seed) % _MODULUS
+    seed2 = index(op_seed) % _MODULUS
+    # Two zeros would tell the kernel to take its seeds from the machine.
+    return KernelSeeds(seed=seed, seed2=seed2 if seed or seed2 else _MODULUS)
+
+
+def iterator_seeds(
+    op_seed: int | None,
+    global_seed: int | None,
+    reshuffle: bool | None,
+    iterator_index: int,
+    *,
+    op_index: int = 0,
+) -> KernelSeeds:
+    """Return the seeds that iterator `iterator_index` of a shuffle draws from.
+
+    Reshuffling, which None means too, takes two samples for each iterator from a stream with the
+    kernel seeds: iterator e draws from samples 2e and 2e + 1, the first iterator among them
+    (RandomSeedGenerator in tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling
+    each iterator draws from the kernel seeds themselves.
+
+    >>> iterator_seeds(7, None, True, 0)
+    KernelSeeds(seed=1992159687, seed2=3200305987)
+    >>> iterator_seeds(7, None, False, 5)
+    KernelSeeds(seed=87654321, seed2=7)
+
+    Raises:
+        UnpredictableOrderError: neither seed is set.
+        UsageError: `iterator_index` or `op_index` is below 0.
+    """
+    if iterator_index < 0:
+        raise UsageError(f"iterator {iterator_index}: the iterators of a shuffle count from 0")
+    kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
+    if reshuffle is False:
+        return kernel
+    block, offset = divmod(2 * iterator_index, SAMPLES_PER_BLOCK)
+    samples = philox_block(kernel.seed, kernel.seed2, block)
+    return KernelSeeds(seed=samples[offset], seed2=samples[offset + 1])
+
+
+def _drawn_op_seed(global_seed: int | None, op_index: int) -> int:
+    if global_seed is None:
+        raise UnpredictableOrderError(
+            "a shuffle without a seed has another order in each run: "
+            "set its seed, or tf.random.set_seed"
+        )
+    if op_index < 0:
+        raise UsageError(f"op_index {op_index}: ops without a seed count from 0")
+    # tensorflow/python/eager/context.py draws op seeds with Python's own generator.
+    generator = random.Random(index(global_seed))  # noqa: S311 - TensorFlow's choice, no secret
+    for _ in range(op_index):
+        generator.randint(0, _MODULUS)
+    return generator.randint(0, _MODULUS)

@@ -1,0 +1,1 @@
+"""What a snapshot keeps of an order."""

@@ -1,0 +1,1 @@
+"""Files that shardctl writes and reads back, and the formats they are made of."""

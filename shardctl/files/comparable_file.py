@@ -1,0 +1,159 @@
+"""Files that can be compared: snapshots, and the plans of `plan` and `resume`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.resume.plan_listing import ListedPlan, ListedRead, PlanListing
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.snapshot.snapshot import KIND, Snapshot
+from shardctl.core.text import choices, printable
+from shardctl.errors import DatasetError
+from shardctl.files import fields
+from shardctl.files.file_text import read_file
+from shardctl.files.json_text import parse_json
+from shardctl.files.plan.document import PLAN_KIND, plan_document
+from shardctl.files.plan.reader import parse_plan
+from shardctl.files.snapshot.reader import snapshot_from_document
+from shardctl.files.yaml_text import parse_yaml
+
+KINDS = (KIND, "plan", "resume")
+_CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
+# What a resume file says besides how it goes on, or says of its instructions.
+_NO_STATE = (
+    "format_version",
+    "kind",
+    "dataset",
+    "splits",
+    "pipeline",
+    "file_instructions",
+    "hosts",
+    "num_pending_instructions",
+    "read_config",
+    "digest",
+)
+_HEAD = ("name", "config", "version", "file_format", "data_dir", "fingerprint")
+
+
+def read_comparable(path: Path) -> Snapshot | PlanListing:
+    """Return what a file holds, JSON or YAML.
+
+    Raises:
+        DatasetError: the file cannot be read, is torn or edited, of another version, or of a kind
+            that is not compared.
+    """
+    data = read_file(path)
+    shown = printable(str(path))
+    document = _parsed(data, shown)
+    kind = document.get("kind")
+    if kind == PLAN_KIND:
+        return _resume(parse_plan(data, source=shown))  # it knows the plan to be whole
+    with fields.said_about(shown):
+        if kind == KIND:
+            return snapshot_from_document(document)
+        if kind == "plan":
+            return _plans(document)
+        if not isinstance(kind, str):
+            raise DatasetError("no kind: this is no file that shardctl wrote, or it is cut off")
+        raise DatasetError(
+            f"kind {fields.shown(kind)} is not compared; diff reads {choices(KINDS)}"
+        )
+
+
+def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
+    if not data.strip():
+        raise DatasetError(f"{shown} is empty; it should hold a snapshot or a plan")
+    if _CONFLICT.search(data):
+        raise DatasetError(
+            f"{shown} holds the marks of a merge conflict; take one side, or write the file anew"
+        )
+    try:
+        document = (parse_json if is_json(data) else parse_yaml)(data, source=shown)
+    except DatasetError as error:
+        if re.search(rb"\bkind\"?:\s*\"?snapshot\b", data):
+            raise DatasetError(f"{error}; the snapshot is cut off or was edited") from None
+        raise
+    with fields.said_about(shown):
+        return fields.mapping(document, "a file to compare")
+
+
+def is_json(data: bytes) -> bool:
+    """Return whether a file is JSON; YAML can begin with a brace too.
+
+    >>> is_json(b'{"kind": "snapshot"}'), is_json(b"{kind: snapshot}")
+    (True, False)
+    """
+    return re.match(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"|\}|$)', data) is not None
+
+
+def _plans(document: Mapping[str, object]) -> PlanListing:
+    if document.get("format_version") != 1:
+        version = fields.shown(document.get("format_version"))
+        raise DatasetError(f"format_version {version} of the plan; this shardctl reads 1")
+    dataset = fields.mapping(document.get("dataset"), "dataset")
+    return PlanListing(
+        kind="plan",
+        dataset={key: dataset.get(key) for key in _HEAD},
+        plans=tuple(_plan(item) for item in _list(document.get("plans"), "plans")),
+    )
+
+
+def _resume(plan: ResumePlan) -> PlanListing:
+    plans = [ListedPlan(title="", reads=tuple(_listed(plan.instructions)))]
+    for host in plan.hosts:
+        title = f"host {host.index} of {host.count}"
+        plans.append(ListedPlan(title=title, reads=tuple(_listed(host.instructions))))
+    document = plan_document(plan)
+    return PlanListing(
+        kind=PLAN_KIND,
+        dataset=document["dataset"],
+        plans=tuple(plans),
+        pipeline=document["pipeline"],
+        state=dict(_state(document)),
+    )
+
+
+def _state(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what a resume file says by name, what stands one level down as `name, part`."""
+    for key, value in document.items():
+        if isinstance(value, Mapping) and key not in _NO_STATE:
+            yield from ((f"{key}, {part}", found) for part, found in value.items())
+        elif key not in _NO_STATE:
+            yield key, value
+
+
+def _listed(instructions: InstructionColumns) -> Iterator[ListedRead]:
+    for read in instructions:
+        yield ListedRead(read.split, read.filename, read.skip, read.take, read.shard_index)
+
+
+def _plan(item: object) -> ListedPlan:
+    plan = fields.mapping(item, "a plan")
+    title = [printable(str(plan["spec"]))] if isinstance(plan.get("spec"), str) else []
+    host = plan.get("host")
+    if isinstance(host, Mapping):
+        title.append(f"host {fields.shown(host.get('index'))} of {fields.shown(host.get('count'))}")
+    return ListedPlan(
+        title=", ".join(title),
+        reads=tuple(_reads(_list(plan.get("file_instructions"), "file_instructions"))),
+    )
+
+
+def _reads(items: list[object]) -> Iterator[ListedRead]:
+    for item in items:
+        record = fields.mapping(item, "a file instruction")
+        yield ListedRead(
+            split=fields.name(record.get("split"), "split"),
+            filename=fields.name(record.get("filename"), "filename"),
+            skip=fields.count(record.get("skip"), "skip"),
+            take=fields.count(record.get("take"), "take"),
+        )
+
+
+def _list(value: object, what: str) -> list[object]:
+    if not isinstance(value, list):
+        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
+    return value

@@ -1,0 +1,195 @@
+"""Plans as JSON, YAML and CSV: the fields that programs rely on, in the order they are promised."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from shardctl.core.dataset.dataset import Dataset
+
+Document = dict[str, Any]
+
+FORMAT_VERSION = 1
+
+
+def head(kind: str, dataset: Dataset) -> Document:
+    """Return the fields every document begins with."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "kind": kind,
+        "dataset": {
+            "name": dataset.name,
+            "config": dataset.config,
+            "version": dataset.version,
+            "file_format": dataset.file_format,
+            "data_dir": dataset.data_dir,
+            "fingerprint": dataset.fingerprint,
+        },
+    }
+
+
+def to_json(document: Document) -> Iterator[str]:
+    """Yield a document as JSON: indented, with every record and every list of scalars on a line.
+
+    Characters that a terminal would act on are escaped.
+
+    >>> print("".join(to_json({"a": 1, "rows": [{"x": 1}, {"x": 2}], "ids": [1, 2]})), end="")
+    {
+      "a": 1,
+      "rows": [
+        {"x": 1},
+        {"x": 2}
+      ],
+      "ids": [1, 2]
+    }
+    """
+    yield from _json(document, "")
+    yield "\n"
+
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode_ascii = json.JSONEncoder(ensure_ascii=True).encode
+
+
+def _json(value: object, indent: str) -> Iterator[str]:
+    # The encoder written in C works on values without line breaks, so lines are made of those.
+    if not _is_nested(value):
+        yield _json_line(value)
+        return
+    deeper = indent + "  "
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    separator = f"{brackets[0]}\n{deeper}"
+    for key, item in _items(value):
+        name = "" if key is None else f"{_json_line(key)}: "
+        if _is_nested(item):
+            yield separator + name
+            yield from _json(item, deeper)
+        else:
+            yield separator + name + _json_line(item)
+        separator = f",\n{deeper}"
+    yield f"\n{indent}{brackets[1]}"
+
+
+def _json_line(value: object) -> str:
+    text = _encode(value)
+    if (text.isascii() and "\x7f" not in text) or text.isprintable():
+        return text
+    return _encode_ascii(value)
+
+
+def to_yaml(document: Document) -> Iterator[str]:
+    """Yield a document as YAML: in blocks, with every record and every list of scalars on a line.
+
+    PyYAML's own writer takes a hundred microseconds a record, and wraps and aliases.
+
+    >>> print("".join(to_yaml({"a": "no", "rows": [{"x": 1}, {"x": 2}], "ids": [1, 2]})), end="")
+    a: 'no'
+    rows:
+    - {x: 1}
+    - {x: 2}
+    ids: [1, 2]
+    """
+    if _is_nested(document):
+        yield from _yaml(document, "")
+    else:
+        yield f"{_yaml_line(document)}\n"
+
+
+def _yaml(value: object, indent: str) -> Iterator[str]:
+    """Yield the lines of a nested value, each with its line break."""
+    for key, item in _items(value):
+        lead = f"{indent}-" if key is None else f"{indent}{_yaml_line(key)}:"
+        if not _is_nested(item):
+            yield f"{lead} {_yaml_line(item)}\n"
+        elif key is None:  # the first line of the item stands behind the dash
+            lines = _yaml(item, f"{indent}  ")
+            yield f"{lead} {next(lines)[len(indent) + 2 :]}"
+            yield from lines
+        else:
+            yield f"{lead}\n"
+            yield from _yaml(item, f"{indent}  " if isinstance(item, dict) else indent)
+
+
+_YAML_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+-]*")
+# Words that are no text to YAML 1.1, which PyYAML reads.
+_YAML_RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+
+
+def _yaml_line(value: object) -> str:
+    """Return a value that is not nested as YAML in flow style."""
+    if isinstance(value, str):
+        if _YAML_WORD.fullmatch(value) and value.lower() not in _YAML_RESERVED:
+            return value
+        return _yaml_quoted(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join([f'{_yaml_line(k)}: {_yaml_line(v)}' for k, v in value.items()])}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_yaml_line, value))}]"
+    if isinstance(value, float):
+        return _yaml_float(value)
+    return _encode(value)  # None, bool, int
+
+
+def _yaml_quoted(text: str) -> str:
+    if text.isprintable():
+        return f"""'{text.replace("'", "''")}'"""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        '"' + "".join(char if char.isprintable() else _yaml_escape(char) for char in escaped) + '"'
+    )
+
+
+def _yaml_escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _yaml_float(value: float) -> str:
+    text = repr(value)
+    if not math.isfinite(value):
+        return text.replace("inf", ".inf").replace("nan", ".nan")
+    # To YAML 1.1 a number without a point is no float.
+    return text if "." in text else text.replace("e", ".0e")
+
+
+def _is_nested(value: object) -> bool:
+    """Return whether a value holds mappings or lists, so that it takes several lines."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return False
+    return any(isinstance(item, (dict, list, tuple)) for item in value)
+
+
+def _items(value: object) -> Iterator[tuple[str | None, object]]:
+    """Yield the items of a mapping with their keys, those of a list with None."""
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield None, item
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    r"""Yield rows as CSV (RFC 4180, with line feeds).
+
+    >>> "".join(to_csv(["a", "b"], [[1, "x,y"]]))
+    'a,b\n1,"x,y"\n'
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow(["" if cell is None else cell for cell in row])
+        if buffer.tell() > 1 << 16:
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue()

@@ -1,0 +1,159 @@
+"""The fields of untrusted documents: each checked for its kind, its errors one readable line."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.text import choices, printable, quoted
+from shardctl.errors import DatasetError
+
+FILE_FORMATS = ("tfrecord", "riegeli", "array_record", "parquet")  # tfds.core.FileFormat
+MAX_NAME_LENGTH = 255  # what a file system takes as one file name
+
+
+@contextmanager
+def said_about(source: str) -> Iterator[None]:
+    """Put `source` in front of the text of every DatasetError raised inside.
+
+    >>> with said_about("layout.yaml"):
+    ...     raise DatasetError("no splits")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.DatasetError: layout.yaml: no splits
+    """
+    try:
+        yield
+    except DatasetError as error:
+        raise DatasetError(f"{source}: {error}") from error
+
+
+def shown(value: object) -> str:
+    """Return a value from a document as an error shows it: scalars themselves, the rest by kind.
+
+    >>> shown(True), shown({"a": 1}), shown("x"), shown(None)
+    ('true', 'a mapping', "'x'", 'nothing')
+    """
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, int) and abs(value) > 10**40:
+        return "a number of more than 40 digits"
+    return quoted(value) if isinstance(value, str) else printable(str(value), 80)
+
+
+def mapping(value: object, what: str) -> Mapping[str, object]:
+    """Return a mapping whose keys are text, or raise."""
+    if not isinstance(value, Mapping):
+        raise DatasetError(f"{what} must be a mapping, not {shown(value)}")
+    for key in value:
+        if not isinstance(key, str):
+            raise DatasetError(f"{what}: key {shown(key)} is no text; put it in quotes")
+    return value
+
+
+def only_keys(value: Mapping[str, object], known: Collection[str], what: str) -> None:
+    """Raise on a key that is not known, so that no typo passes in silence."""
+    for key in value:
+        if key not in known:
+            raise DatasetError(f"unknown key {quoted(key)}; {what} may have: {choices(known)}")
+
+
+def name(value: object, what: str) -> str:
+    """Return a name fit for file names and for the screen, or raise.
+
+    >>> name("train", "split name")
+    'train'
+    """
+    if not isinstance(value, str):
+        raise DatasetError(f"{what} must be text, not {shown(value)}; put it in quotes")
+    if not value:
+        raise DatasetError(f"{what} is empty")
+    if len(value) > MAX_NAME_LENGTH:
+        raise DatasetError(
+            f"{what} {quoted(value, 40)} has {len(value)} characters; "
+            f"a file name holds at most {MAX_NAME_LENGTH}"
+        )
+    if not value.isprintable():
+        raise DatasetError(f"{what} {quoted(value)} holds characters that cannot be printed")
+    return value
+
+
+def split_name(value: object) -> str:
+    """Return a split's name, which TFDS wants to hold a letter or digit (core/naming.py)."""
+    text = name(value, "split name")
+    if not any(char.isalnum() for char in text):
+        raise DatasetError(f"split name {quoted(text)} holds no letter or digit")
+    return text
+
+
+def file_format(value: object) -> str:
+    """Return a file format TFDS knows, or raise."""
+    if value not in FILE_FORMATS:
+        raise DatasetError(f"unknown file format {shown(value)}; TFDS has: {choices(FILE_FORMATS)}")
+    return str(value)
+
+
+def flag(value: object, what: str) -> bool:
+    """Return a bool, or raise: text and numbers are none."""
+    if not isinstance(value, bool):
+        raise DatasetError(f"{what} must be true or false, not {shown(value)}")
+    return value
+
+
+def count(value: object, what: str) -> int:
+    """Return a count of at least 0 that an int64 holds, written as a whole number, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DatasetError(f"{what} must be a whole number, not {shown(value)}")
+    if value < 0:
+        raise DatasetError(f"{what} {shown(value)} is negative")
+    if value > INT64_MAX:
+        raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
+    return value
+
+
+_PLAIN = re.compile(r"[0-9]{1,18}")
+
+
+def proto_int64(value: object, what: str) -> int:
+    """Return an int64 as protobuf's JSON parser takes it, from a number or text.
+
+    `"12"`, `12`, `12.0`, `"1e3"` and `"1_000"` are whole numbers to it; `1.5`, true and " 1" are
+    not (google.protobuf.json_format, _ConvertInteger).
+
+    >>> proto_int64("1e3", "length"), proto_int64(12.0, "length")
+    (1000, 12)
+    """
+    number: int | float | None = None
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value):
+            return int(value)
+        if " " not in value and len(value) <= 1000:
+            number = _number(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = value
+    if isinstance(number, float) and not (math.isfinite(number) and number.is_integer()):
+        number = None
+    if number is None:
+        raise DatasetError(f"{what} must be a whole number, not {shown(value)}")
+    number = int(number)
+    if not -INT64_MAX - 1 <= number <= INT64_MAX:
+        raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
+    return number
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None

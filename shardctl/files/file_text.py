@@ -1,0 +1,93 @@
+"""Text files and folders from anywhere: read whole, with a bound, and never waited for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
+
+MAX_NUM_BYTES = 1 << 30  # a million shards take about 20 MB
+
+
+def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
+    """Return the bytes of a regular file.
+
+    A pipe or a device is refused before it is opened: opening or reading it could wait forever.
+
+    Raises:
+        DatasetError: there is no such file, it is no regular file, it may not be read, or it is
+            larger than `max_num_bytes`.
+    """
+    shown = quoted(path, 200)
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise DatasetError(f"{shown} is a folder; a file is needed here")
+        if not stat.S_ISREG(mode):
+            raise DatasetError(f"{shown} is a pipe, a socket or a device; it must be a file")
+        with path.open("rb") as file:
+            data = file.read(max_num_bytes + 1)
+    except OSError as error:
+        raise DatasetError(f"cannot read {shown}: {reason(error)}") from error
+    except ValueError as error:  # a NUL in the path
+        raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
+    if len(data) > max_num_bytes:
+        raise DatasetError(f"{shown} is larger than {max_num_bytes} bytes, the most read as text")
+    return data
+
+
+def subfolder_names(folder: Path) -> list[str]:
+    """Return the names of the folders in a folder, sorted, without hidden ones.
+
+    Raises:
+        DatasetError: the folder is not there or may not be listed.
+    """
+    names = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    if entry.is_dir() and not entry.name.startswith("."):
+                        names.append(entry.name)
+                except OSError:  # links in a circle
+                    continue
+    except OSError as error:
+        what = "no such folder" if isinstance(error, FileNotFoundError) else reason(error)
+        raise DatasetError(f"cannot read {quoted(folder, 200)}: {what}") from error
+    except ValueError as error:
+        message = f"cannot read {quoted(folder, 200)}: no path holds a NUL character"
+        raise DatasetError(message) from error
+    return sorted(names)
+
+
+def reason(error: OSError) -> str:
+    """Return what went wrong in a few words, in lower case as in the middle of a sentence."""
+    if error.errno is None:
+        return "it cannot be opened"
+    if error.errno == errno.ENOENT:
+        return "no such file"
+    return os.strerror(error.errno).lower()
+
+
+def decode(data: bytes, *, source: str) -> str:
+    """Return UTF-8 bytes as text, without the byte order mark that some editors put in front.
+
+    Raises:
+        DatasetError: the bytes are no UTF-8, or hold a NUL, which no text does.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DatasetError(
+            f"{source}: line {line} is no UTF-8 text (byte 0x{data[error.start]:02x})"
+        ) from error
+    at = text.find("\0")
+    if at >= 0:
+        line = text.count("\n", 0, at) + 1
+        raise DatasetError(f"{source}: line {line} holds a NUL character; it is no text file")
+    return text

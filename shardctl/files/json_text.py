@@ -1,0 +1,70 @@
+"""JSON from anywhere: a value, or one line that says what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NoReturn
+
+from shardctl.core.text import printable, quoted
+from shardctl.errors import DatasetError
+from shardctl.files.file_text import decode, read_file
+
+
+def read_json(path: Path) -> object:
+    """Return the value a JSON file holds.
+
+    Raises:
+        DatasetError: the file cannot be read or is no JSON.
+    """
+    return parse_json(read_file(path), source=printable(str(path)))
+
+
+def parse_json(data: bytes, *, source: str) -> object:
+    """Return the value of a JSON text; `source` names it in errors.
+
+    A key that is there twice is refused, as protobuf's parser does (json_format.Parse), and so are
+    NaN and Infinity, which are no JSON.
+
+    >>> parse_json(b'{"name": "mnist"}', source="dataset_info.json")
+    {'name': 'mnist'}
+
+    Raises:
+        DatasetError: not UTF-8, not JSON, nested too deeply, or a number too long to convert.
+    """
+    text = decode(data, source=source)
+    try:
+        value: object = json.loads(
+            text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        what = error.msg.removesuffix(" at").lower()
+        raise DatasetError(
+            f"{source}: line {error.lineno}, column {error.colno} is no JSON: {what}"
+        ) from error
+    except RecursionError as error:
+        raise DatasetError(f"{source}: JSON nested too deeply") from error
+    except ValueError as error:  # more digits than Python converts
+        raise DatasetError(f"{source}: a number with too many digits") from error
+    except _BadValueError as error:
+        raise DatasetError(f"{source}: {error}") from error
+    return value
+
+
+class _BadValueError(Exception):
+    """What JSON's grammar lets through and we do not."""
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _BadValueError(f"key {quoted(key)} is there twice")
+            seen.add(key)
+    return value
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise _BadValueError(f"{text} is no JSON number")

@@ -1,0 +1,1 @@
+"""The plan file of `shardctl resume`: writer and reader."""

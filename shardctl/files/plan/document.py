@@ -1,0 +1,152 @@
+"""A plan to go on as the document that stands in a plan file, and the digest that closes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.resume.resume_plan import FurtherEpoch, HostShare, ResumePlan, ShuffleState
+from shardctl.core.shuffle.seeds import KernelSeeds
+
+PLAN_VERSION = 1
+PLAN_KIND = "resume"
+DIGEST = "digest"
+PROOF = "proof"
+
+PlanDocument = dict[str, Any]
+
+
+def plan_document(plan: ResumePlan) -> PlanDocument:
+    """Return the fields of a plan in the order they are written, lists of instructions as columns.
+
+    The last one is the digest, so that a file that was cut off or edited is known.
+    """
+    dataset = plan.dataset
+    document: PlanDocument = {
+        "format_version": PLAN_VERSION,
+        "kind": PLAN_KIND,
+        "dataset": {
+            "name": dataset.name,
+            "config": dataset.config,
+            "version": dataset.version,
+            "file_format": dataset.file_format,
+            "data_dir": dataset.data_dir,
+            "fingerprint": dataset.fingerprint,
+        },
+        "ordered": dataset.ordered,
+        "splits": [
+            {"name": s.name, "num_examples": s.num_examples, "num_shards": s.num_shards}
+            for s in dataset.splits
+        ],
+        "spec": plan.spec,
+        "pipeline": plan.pipeline,
+        "consumed": plan.consumed,
+        "epoch": plan.epoch,
+        "remaining": plan.remaining,
+        "remaining_total": plan.remaining_total,
+        "file_instructions": plan.instructions,
+    }
+    if plan.hosts:
+        document["hosts"] = [_host(host) for host in plan.hosts]
+    document |= {
+        "num_pending_instructions": plan.num_pending_instructions,
+        "read_config": plan.read_config,
+        "after_read": list(plan.after_read),
+        "mode": plan.mode,
+        "exact": plan.exact,
+    }
+    if plan.pending is not None:
+        document["pending"] = list(plan.pending)
+    if plan.shuffle is not None:
+        document["shuffle"] = _shuffle(plan.shuffle)
+    if plan.standing is not None:
+        document["reader"] = {
+            "open_files": plan.standing.open_files,
+            "block_offset": plan.standing.block_offset,
+            "next_file": plan.standing.next_file,
+            "num_files": plan.standing.num_files,
+        }
+    document["num_further_epochs"] = plan.num_further_epochs
+    document["further_epochs"] = [_further_epoch(epoch) for epoch in plan.further_epochs]
+    if plan.from_seen:
+        document["from_seen"] = True
+    if plan.from_consumed:
+        document["from_consumed"] = list(plan.from_consumed)
+    document[DIGEST] = digest_of(document)
+    return document
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """Return the hash of a plan's document, whether it stands in JSON, in YAML or in memory.
+
+    The digest itself and the proof, which is made from the plan, take no part.
+    """
+    lists: list[InstructionColumns] = []
+
+    def without_lists(value: object) -> object:
+        if isinstance(value, InstructionColumns):
+            lists.append(value)
+            return len(value)
+        raise TypeError(type(value))
+
+    rest = {key: value for key, value in document.items() if key not in (DIGEST, PROOF)}
+    text = json.dumps(
+        rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=without_lists
+    )
+    digest = hashlib.sha256(f"shardctl resume {PLAN_VERSION}\n{text}\n".encode())
+    for columns in lists:
+        _add(digest, columns)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _add(digest: Any, columns: InstructionColumns) -> None:
+    size = 1 << 16
+    for start in range(0, len(columns), size):
+        part = slice(start, start + size)
+        names = "\0".join(columns.filenames[part])
+        digest.update(names.encode("utf-8", "surrogatepass") + b"\0\0")
+    used, places = np.unique(columns.split, return_inverse=True)
+    digest.update("\0".join(columns.split_names[i] for i in used.tolist()).encode())
+    numbers = [places, columns.skip, columns.take, columns.examples_in_shard]
+    if columns.names_repeat:
+        numbers.append(columns.shard)
+    for column in numbers:
+        digest.update(np.ascontiguousarray(column, "<i8"))
+
+
+def _shuffle(state: ShuffleState) -> PlanDocument:
+    return {
+        "buffer_size": state.buffer_size,
+        "seeds": _seeds(state.seeds),
+        "num_elements": state.num_elements,
+        "num_read": state.num_read,
+        "emitted": state.emitted,
+    }
+
+
+def _further_epoch(epoch: FurtherEpoch) -> PlanDocument:
+    return {
+        "epoch": epoch.epoch,
+        "consumed": epoch.consumed,
+        "num_examples": epoch.num_examples,
+        "file_seeds": _seeds(epoch.file_seeds),
+        "buffer_seeds": _seeds(epoch.buffer_seeds),
+    }
+
+
+def _seeds(seeds: KernelSeeds | None) -> list[int] | None:
+    return None if seeds is None else [seeds.seed, seeds.seed2]
+
+
+def _host(host: HostShare) -> PlanDocument:
+    return {
+        "index": host.index,
+        "count": host.count,
+        "num_examples": host.num_examples,
+        "file_instructions": host.instructions,
+    }

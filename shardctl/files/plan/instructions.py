@@ -1,0 +1,76 @@
+"""The file instructions of a plan file, checked one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.text import choices
+from shardctl.errors import DatasetError
+from shardctl.files import fields
+
+_RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
+
+
+def read_instructions(value: object, names: Mapping[str, int], what: str) -> InstructionColumns:
+    """Return a list of file instructions as columns; `names` are the splits with their places.
+
+    Raises:
+        DatasetError: no list, a record with other fields, a split that is not there, or a skip and
+            a take that do not fit the file.
+    """
+    records = items(value, what)
+    filenames: list[str] = []
+    columns = np.empty((len(records), 5), np.int64)
+    with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
+    keys = (*_RECORD, "shard_index") if with_shards else _RECORD
+    for number, record in enumerate(records):
+        if not isinstance(record, dict) or tuple(record) != keys:
+            raise DatasetError(
+                f"{what}, entry {number}: {choices(keys)} are needed, in this order, not "
+                f"{choices(record) if isinstance(record, dict) else fields.shown(record)}"
+            )
+        name, split, *numbers = record.values()
+        if not isinstance(name, str) or split not in names:
+            raise DatasetError(
+                f"{what}, entry {number}: file {fields.shown(name)} of split "
+                f"{fields.shown(split)}; the splits are {choices(names)}"
+            )
+        for key, count in zip(keys[2:], numbers, strict=True):
+            if type(count) is not int or not 0 <= count < 1 << 63:
+                fields.count(count, f"{what}, entry {number}: {key}")
+        filenames.append(name)
+        columns[number] = (names[split], *(numbers if with_shards else (*numbers, -1)))
+    split_, skip, take, lengths, shard = np.ascontiguousarray(columns.T)
+    _check_fit(skip, take, lengths, what)
+    return InstructionColumns(
+        split_names=tuple(names),
+        filenames=filenames,
+        split=split_,
+        shard=shard,
+        skip=skip,
+        take=take,
+        examples_in_shard=lengths,
+        names_repeat=with_shards,
+    )
+
+
+def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:
+    wrong = np.flatnonzero((skip > lengths) | (take > lengths - skip))
+    if wrong.size:
+        at = int(wrong[0])
+        raise DatasetError(
+            f"{what}, entry {at}: skip {skip[at]} and take {take[at]} do not fit a file of "
+            f"{lengths[at]} examples"
+        )
+
+
+def items(value: object, what: str) -> list[Any]:
+    """Return a list, or raise."""
+    if not isinstance(value, list):
+        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
+    return value

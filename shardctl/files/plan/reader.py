@@ -1,0 +1,261 @@
+"""Plan files: what `shardctl resume` wrote, read back and known to be whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.resume.resume_plan import (
+    MODES,
+    FurtherEpoch,
+    HostShare,
+    PlannedDataset,
+    ResumePlan,
+    ShuffleState,
+    SplitSize,
+    Standing,
+)
+from shardctl.core.settings.document import settings_from_document
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.text import choices, printable, quoted
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files import fields
+from shardctl.files.file_text import read_file
+from shardctl.files.json_text import parse_json
+from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
+from shardctl.files.plan.instructions import items, read_instructions
+from shardctl.files.yaml_text import parse_yaml
+
+_REQUIRED = (
+    "dataset",
+    "ordered",
+    "splits",
+    "spec",
+    "pipeline",
+    "consumed",
+    "epoch",
+    "remaining",
+    "remaining_total",
+    "file_instructions",
+    "num_pending_instructions",
+    "after_read",
+    "mode",
+    "num_further_epochs",
+    "further_epochs",
+    DIGEST,
+)
+
+
+def read_plan(path: Path | str) -> ResumePlan:
+    """Return the plan in a file, JSON or YAML.
+
+    Raises:
+        DatasetError: the file cannot be read, holds no plan, a plan of a newer kind, or one that
+            was cut off or edited.
+    """
+    path = Path(path)
+    return parse_plan(read_file(path), source=printable(str(path)))
+
+
+def parse_plan(data: bytes, *, source: str) -> ResumePlan:
+    """Return the plan in the text of a plan file; `source` names it in errors.
+
+    Raises:
+        DatasetError: as for `read_plan`.
+    """
+    is_json = data.lstrip()[:1] == b"{"
+    try:
+        document = (parse_json if is_json else parse_yaml)(data, source=source)
+    except DatasetError as error:
+        raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
+    with fields.said_about(source):
+        plan = fields.mapping(document, "a plan file")
+        _check_kind(plan)
+        try:
+            return _plan(plan)
+        except UsageError as error:
+            raise DatasetError(f"{error}") from error
+
+
+def _check_kind(document: Mapping[str, object]) -> None:
+    kind = document.get("kind")
+    if kind != PLAN_KIND:
+        what = "no plan" if kind is None else f"the answer of {quoted(kind)}"
+        raise DatasetError(f"this is {what}; a plan is written by resume --output FILE")
+    if document.get("format_version") != PLAN_VERSION:
+        raise DatasetError(
+            f"format_version {fields.shown(document.get('format_version'))}: "
+            f"this shardctl reads plans of version {PLAN_VERSION}"
+        )
+    missing = [key for key in _REQUIRED if key not in document]
+    if missing:
+        raise DatasetError(f"the plan is cut off: it has no {choices(missing, 3)}")
+
+
+def _plan(document: Mapping[str, object]) -> ResumePlan:
+    splits = tuple(_split_size(item) for item in items(document["splits"], "splits"))
+    names = {split.name: index for index, split in enumerate(splits)}
+    instructions = read_instructions(document["file_instructions"], names, "file_instructions")
+    hosts = [
+        (fields.mapping(item, "a host"), f"hosts, entry {number}")
+        for number, item in enumerate(items(document.get("hosts", []), "hosts"))
+    ]
+    dealt = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
+    _check_digest(document, instructions, dealt)
+    ordered = fields.flag(document["ordered"], "ordered")
+    settings = fields.mapping(document["pipeline"], "pipeline")
+    pending = document.get("pending")
+    mode = document["mode"]
+    if mode not in MODES:
+        raise DatasetError(f"mode {fields.shown(mode)}: there are {choices(MODES)}")
+    return ResumePlan(
+        dataset=_dataset(document["dataset"], ordered, splits),
+        spec=_text(document["spec"], "spec"),
+        mode=mode,
+        settings=ReadSettings(**settings_from_document(settings, "pipeline")),
+        consumed=fields.count(document["consumed"], "consumed"),
+        epoch=fields.count(document["epoch"], "epoch"),
+        remaining=fields.count(document["remaining"], "remaining"),
+        remaining_total=fields.count(document["remaining_total"], "remaining_total"),
+        instructions=instructions,
+        num_pending_instructions=fields.count(
+            document["num_pending_instructions"], "num_pending_instructions"
+        ),
+        pending=None if pending is None else _pending(pending),
+        standing=_standing(document.get("reader")),
+        shuffle=_shuffle(document.get("shuffle")),
+        further_epochs=tuple(
+            _further_epoch(item) for item in items(document["further_epochs"], "further_epochs")
+        ),
+        num_further_epochs=fields.count(document["num_further_epochs"], "num_further_epochs"),
+        from_seen=fields.flag(document.get("from_seen", False), "from_seen"),
+        from_consumed=tuple(
+            fields.count(item, "from_consumed")
+            for item in items(document.get("from_consumed", []), "from_consumed")
+        ),
+        hosts=tuple(
+            _host(host, what, columns) for (host, what), columns in zip(hosts, dealt, strict=True)
+        ),
+        after_read=tuple(
+            _text(item, "after_read") for item in items(document["after_read"], "after_read")
+        ),
+    )
+
+
+def _check_digest(
+    document: Mapping[str, object],
+    instructions: InstructionColumns,
+    dealt: Sequence[InstructionColumns],
+) -> None:
+    content: dict[str, Any] = {**document, "file_instructions": instructions}
+    if "hosts" in document:
+        hosts = items(document["hosts"], "hosts")
+        content["hosts"] = [
+            {**fields.mapping(host, "a host"), "file_instructions": columns}
+            for host, columns in zip(hosts, dealt, strict=True)
+        ]
+    try:
+        found = digest_of(content)
+    except TypeError:  # a key or a value that no plan has
+        found = None
+    if found != document[DIGEST]:
+        raise DatasetError(
+            "the plan does not match its digest: it was cut off or edited; make it anew"
+        )
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise DatasetError(f"{what} must be text, not {fields.shown(value)}")
+    return value
+
+
+def _optional_text(value: object, what: str) -> str | None:
+    return None if value is None else _text(value, what)
+
+
+def _split_size(value: object) -> SplitSize:
+    split = fields.mapping(value, "a split")
+    return SplitSize(
+        name=_text(split.get("name"), "the name of a split"),
+        num_examples=fields.count(split.get("num_examples"), "num_examples of a split"),
+        num_shards=fields.count(split.get("num_shards"), "num_shards of a split"),
+    )
+
+
+def _dataset(value: object, ordered: bool, splits: tuple[SplitSize, ...]) -> PlannedDataset:
+    dataset = fields.mapping(value, "dataset")
+    return PlannedDataset(
+        name=_text(dataset.get("name"), "dataset name"),
+        config=_optional_text(dataset.get("config"), "dataset config"),
+        version=_optional_text(dataset.get("version"), "dataset version"),
+        file_format=_text(dataset.get("file_format"), "dataset file_format"),
+        data_dir=_optional_text(dataset.get("data_dir"), "dataset data_dir"),
+        fingerprint=_text(dataset.get("fingerprint"), "dataset fingerprint"),
+        ordered=ordered,
+        splits=splits,
+    )
+
+
+def _pending(value: object) -> tuple[int | str, ...]:
+    ids = items(value, "pending")
+    for one in ids:
+        if type(one) not in (int, str):
+            raise DatasetError(f"pending holds ids, not {fields.shown(one)}")
+    return tuple(ids)
+
+
+def _counts(value: object, names: Sequence[str], what: str) -> dict[str, int]:
+    mapping = fields.mapping(value, what)
+    return {name: fields.count(mapping.get(name), f"{name} of {what}") for name in names}
+
+
+def _standing(value: object) -> Standing | None:
+    if value is None:
+        return None
+    names = ("open_files", "block_offset", "next_file", "num_files")
+    return Standing(**_counts(value, names, "reader"))
+
+
+def _shuffle(value: object) -> ShuffleState | None:
+    if value is None:
+        return None
+    names = ("buffer_size", "num_elements", "num_read", "emitted")
+    seeds = _seeds(fields.mapping(value, "shuffle").get("seeds"), "shuffle")
+    if seeds is None:
+        raise DatasetError("shuffle has no seeds")
+    return ShuffleState(seeds=seeds, **_counts(value, names, "shuffle"))
+
+
+def _further_epoch(value: object) -> FurtherEpoch:
+    what = "a further epoch"
+    epoch = fields.mapping(value, what)
+    return FurtherEpoch(
+        **_counts(value, ("epoch", "consumed", "num_examples"), what),
+        file_seeds=_seeds(epoch.get("file_seeds"), what),
+        buffer_seeds=_seeds(epoch.get("buffer_seeds"), what),
+    )
+
+
+def _seeds(value: object, what: str) -> KernelSeeds | None:
+    if value is None:
+        return None
+    pair = items(value, f"seeds of {what}")
+    if len(pair) != 2 or any(type(seed) is not int for seed in pair):
+        raise DatasetError(f"seeds of {what} are two whole numbers, not {fields.shown(value)}")
+    return KernelSeeds(seed=pair[0], seed2=pair[1])
+
+
+def _host(value: Mapping[str, object], what: str, columns: InstructionColumns) -> HostShare:
+    numbers = _counts(value, ("index", "count", "num_examples"), what)
+    host = Host(index=numbers["index"], count=numbers["count"])
+    if numbers["num_examples"] != columns.num_examples:
+        raise DatasetError(
+            f"{what}: num_examples {numbers['num_examples']} where the instructions read "
+            f"{columns.num_examples}"
+        )
+    return HostShare(index=host.index, count=host.count, instructions=columns)

@@ -1,0 +1,241 @@
+"""Snapshot files: a snapshot, or one line that says why the file is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shardctl.core.dataset.dataset import Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.settings.document import SettingsDocument
+from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
+from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, ShardHashes
+from shardctl.core.snapshot.snapshot import FORMAT_VERSION, NUM_FIRST_IDS, Snapshot, checksum
+from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import RuleSet
+from shardctl.errors import DatasetError
+from shardctl.files import fields
+
+_REWRITE = "write it anew with shardctl snapshot -o FILE"
+_MAX_NUM_SHARDS = 10_000_000
+_RUN = re.compile(r"(\d{1,19})(?:x(\d{1,8}))?")
+_HEX = re.compile(r"(?:[0-9a-f]{2})+")
+
+
+def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
+    """Return the snapshot that a parsed file holds.
+
+    Lists of words may stand as one text, words between blanks, as in the YAML that is written.
+
+    Raises:
+        DatasetError: another format version; no checksum or another one, so the file is cut off or
+            was edited; a field that is missing or ill-formed.
+    """
+    _check_version(document)
+    normal = _normal(document)
+    if "checksum" not in normal:
+        raise DatasetError(f"the snapshot has no checksum: it is cut off or was edited; {_REWRITE}")
+    if normal["checksum"] != checksum(normal):
+        raise DatasetError(
+            "the snapshot does not have the checksum it states: it was edited, merged or cut off; "
+            f"restore it, or {_REWRITE}"
+        )
+    with fields.said_about("the snapshot"):
+        return _snapshot(normal)
+
+
+def _check_version(document: Mapping[str, object]) -> None:
+    version = document.get("format_version")
+    if version == FORMAT_VERSION and not isinstance(version, bool):
+        return
+    if isinstance(version, int) and not isinstance(version, bool):
+        age = "a newer shardctl, install it" if version > FORMAT_VERSION else "an older shardctl"
+        raise DatasetError(
+            f"the snapshot has format version {fields.shown(version)}, of {age}; this one reads "
+            f"{FORMAT_VERSION}: {_REWRITE}"
+        )
+    raise DatasetError(
+        f"format_version {fields.shown(version)} of the snapshot is no version; {_REWRITE}"
+    )
+
+
+def _normal(document: Mapping[str, object]) -> dict[str, Any]:
+    """Return the document with the blocks of words as lists again."""
+    normal = dict(document)
+    tree = normal.get("tree")
+    if isinstance(tree, dict):
+        normal["tree"] = {**tree, "leaves": _words(tree.get("leaves"))}
+    layout = normal.get("layout")
+    if isinstance(layout, dict) and isinstance(layout.get("splits"), list):
+        normal["layout"] = {**layout, "splits": [_normal_split(s) for s in layout["splits"]]}
+    return normal
+
+
+def _normal_split(split: object) -> object:
+    if not isinstance(split, dict):
+        return split
+    return {
+        key: _words(value) if key in ("shard_lengths", "shard_digests") else value
+        for key, value in split.items()
+    }
+
+
+def _words(value: object) -> object:
+    return value.split() if isinstance(value, str) and value != EVEN else value
+
+
+def _snapshot(document: Mapping[str, Any]) -> Snapshot:
+    dataset = fields.mapping(document.get("dataset"), "dataset")
+    layout = fields.mapping(document.get("layout"), "layout")
+    rules = fields.mapping(document.get("rules"), "rules")
+    pinned = Snapshot(
+        name=fields.name(dataset.get("name"), "the dataset's name"),
+        config=_optional(dataset.get("config"), "config"),
+        version=_optional(dataset.get("version"), "version"),
+        file_format=fields.name(dataset.get("file_format"), "file_format"),
+        fingerprint=fields.name(dataset.get("fingerprint"), "fingerprint"),
+        ordered=fields.flag(layout.get("ordered"), "ordered"),
+        splits=tuple(_splits(layout.get("splits"))),
+        spec=_text(document.get("spec"), "spec"),
+        pipeline=_pipeline(document.get("pipeline")),
+        first_ids=tuple(_first_ids(document.get("first_ids"))),
+        rules=RuleSet(
+            version=fields.count(rules.get("version"), "the version of the rules"),
+            tensorflow=_text(rules.get("tensorflow"), "tensorflow"),
+            tensorflow_datasets=_text(rules.get("tensorflow_datasets"), "tensorflow_datasets"),
+        ),
+        tree=_tree(document),
+    )
+    if pinned.tree.root.hex() != document.get("order"):
+        raise DatasetError("order is not the root of the tree")
+    return pinned
+
+
+def _optional(value: object, what: str) -> str | None:
+    return None if value is None else fields.name(value, what)
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise DatasetError(f"{what} must be text, not {fields.shown(value)}")
+    return value
+
+
+def _list(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
+    return value
+
+
+def _pipeline(value: object) -> SettingsDocument:
+    return dict(fields.mapping(value, "pipeline"))
+
+
+def _first_ids(value: object) -> Iterator[int | str]:
+    for item in _list(value, "first_ids")[:NUM_FIRST_IDS]:
+        yield item if isinstance(item, str) else fields.count(item, "an id")
+
+
+def _tree(document: Mapping[str, Any]) -> HashTree:
+    num_examples = fields.count(document.get("num_examples"), "num_examples")
+    tree = fields.mapping(document.get("tree"), "tree")
+    if tree.get("leaf_size") != leaf_size(num_examples):
+        raise DatasetError(
+            f"leaf_size {fields.shown(tree.get('leaf_size'))} is not that of {num_examples} "
+            f"examples, {leaf_size(num_examples)}"
+        )
+    leaves = tuple(_digests(tree.get("leaves"), 32, "a leaf"))
+    try:
+        return HashTree(
+            num_examples=num_examples, leaves=tuple(bytes.fromhex(leaf) for leaf in leaves)
+        )
+    except ValueError as error:
+        raise DatasetError(str(error)) from None
+
+
+def _digests(value: object, num_digits: int, what: str) -> Iterator[str]:
+    for item in _list(value, f"{what}'s list"):
+        if not isinstance(item, str) or len(item) != num_digits or not _HEX.fullmatch(item):
+            raise DatasetError(f"{what} {fields.shown(item)} is not {num_digits} hex digits")
+        yield item
+
+
+def _splits(value: object) -> Iterator[PinnedSplit]:
+    items = _list(value, "splits")
+    if not items:
+        raise DatasetError("no splits")
+    names = set()
+    for item in items:
+        record = fields.mapping(item, "a split")
+        name = fields.split_name(record.get("name"))
+        if name in names:
+            raise DatasetError(f"split {quoted(name)} is there twice")
+        names.add(name)
+        with fields.said_about(f"split {quoted(name)}"):
+            yield _split(name, record)
+
+
+def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
+    num_examples = fields.count(record.get("num_examples"), "num_examples")
+    num_shards = fields.count(record.get("num_shards"), "num_shards")
+    split = hashes = None
+    if "shard_lengths" in record:
+        if num_shards > _MAX_NUM_SHARDS:
+            raise DatasetError(f"num_shards {num_shards} is more than {_MAX_NUM_SHARDS}")
+        files = tuple(_files(record.get("files"), num_shards))
+        lengths = record["shard_lengths"]
+        if lengths == EVEN:
+            split = Split.even(
+                name=name, num_examples=num_examples, num_shards=num_shards, files=files
+            )
+        else:
+            split = Split(name=name, shard_lengths=_lengths(lengths, num_shards), files=files)
+        if split.num_examples != num_examples:
+            raise DatasetError(f"shard_lengths hold {split.num_examples}, not {num_examples}")
+    else:
+        size = fields.count(record.get("shards_per_digest"), "shards_per_digest")
+        digests = tuple(_digests(record.get("shard_digests"), 24, "a shard digest"))
+        if size < 1 or len(digests) != -(-num_shards // size):
+            raise DatasetError(f"{len(digests)} digests for {num_shards} shards, {size} each")
+        hashes = ShardHashes(size=size, digests=digests)
+    return PinnedSplit(
+        name=name, num_examples=num_examples, num_shards=num_shards, split=split, hashes=hashes
+    )
+
+
+def _lengths(value: object, num_shards: int) -> tuple[int, ...]:
+    lengths: list[int] = []
+    for word in _list(value, "shard_lengths"):
+        match = _RUN.fullmatch(word) if isinstance(word, str) else None
+        if match is None:
+            raise DatasetError(f"{fields.shown(word)} is no shard length, as in 3 or 3x12")
+        count = int(match[2] or 1)
+        if len(lengths) + count > num_shards:
+            raise DatasetError(f"shard_lengths are more than the {num_shards} shards")
+        lengths += [fields.count(int(match[1]), "a shard length")] * count
+    if len(lengths) != num_shards:
+        raise DatasetError(f"{len(lengths)} shard_lengths for {num_shards} shards")
+    return tuple(lengths)
+
+
+def _files(value: object, num_shards: int) -> Iterator[ShardFiles]:
+    if value is None:
+        return
+    if isinstance(value, str):
+        yield _templated(value, num_shards)
+        return
+    for item in _list(value, "files"):
+        part = fields.mapping(item, "a part of files")
+        if "names" in part:
+            names = tuple(_text(name, "a file name") for name in _list(part["names"], "names"))
+            yield ShardFiles(num_shards=len(names), names=names)
+        else:
+            size = fields.count(part.get("num_shards"), "num_shards of a part of files")
+            yield _templated(_text(part.get("template"), "template"), min(size, num_shards))
+
+
+def _templated(template: str, num_shards: int) -> ShardFiles:
+    return ShardFiles.from_template(
+        template, dataset="", split="", file_format="", num_shards=num_shards
+    )

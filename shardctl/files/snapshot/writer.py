@@ -1,0 +1,146 @@
+"""A snapshot as a document: YAML that people review, or JSON; the same bytes on every machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, even_lengths, run_lengths
+from shardctl.core.snapshot.snapshot import (
+    FORMAT_VERSION,
+    KIND,
+    MAX_NUM_BYTES,
+    Snapshot,
+    checksum,
+)
+from shardctl.errors import UsageError
+from shardctl.files.documents import Document, to_json, to_yaml
+
+_COMMENT = (
+    "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
+    "# Written by shardctl snapshot and shardctl diff --update, not by hand.\n"
+)
+_LAST = "_"
+_LINE = 92  # characters of a line of digests or lengths
+
+
+def snapshot_document(snapshot: Snapshot) -> Document:
+    """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
+    document: Document = {
+        "format_version": FORMAT_VERSION,
+        "kind": KIND,
+        "dataset": {
+            "name": snapshot.name,
+            "config": snapshot.config,
+            "version": snapshot.version,
+            "file_format": snapshot.file_format,
+            "data_dir": None,  # the same order wherever the files lie
+            "fingerprint": snapshot.fingerprint,
+        },
+        "spec": snapshot.spec,
+        "num_examples": snapshot.num_examples,
+        "order": snapshot.tree.root.hex(),
+        "first_ids": list(snapshot.first_ids),
+        "rules": {
+            "version": snapshot.rules.version,
+            "tensorflow": snapshot.rules.tensorflow,
+            "tensorflow_datasets": snapshot.rules.tensorflow_datasets,
+        },
+        "pipeline": snapshot.pipeline,
+        "layout": {
+            "ordered": snapshot.ordered,
+            "splits": [_split(pinned) for pinned in snapshot.splits],
+        },
+        "tree": {
+            "leaf_size": snapshot.tree.leaf_size,
+            "leaves": [leaf.hex() for leaf in snapshot.tree.leaves],
+        },
+    }
+    return {**document, "checksum": checksum(document)}
+
+
+def _split(pinned: PinnedSplit) -> Document:
+    document: Document = {
+        "name": pinned.name,
+        "num_examples": pinned.num_examples,
+        "num_shards": pinned.num_shards,
+    }
+    split = pinned.split
+    if split is not None:
+        lengths = split.shard_lengths
+        even = len(lengths) > 1 and lengths == even_lengths(split)
+        document["files"] = _files(split.files)
+        document["shard_lengths"] = EVEN if even else list(run_lengths(lengths))
+    elif pinned.hashes is not None:
+        document["shards_per_digest"] = pinned.hashes.size
+        document["shard_digests"] = list(pinned.hashes.digests)
+    return document
+
+
+def _files(parts: tuple[ShardFiles, ...]) -> object:
+    """Return a template of file names; the names, or several of either, where one does not do."""
+    if not parts:
+        return None
+    if len(parts) == 1 and parts[0].names is None:
+        return _template(parts[0])
+    return [
+        {"template": _template(part), "num_shards": part.num_shards}
+        if part.names is None
+        else {"names": list(part.names)}
+        for part in parts
+    ]
+
+
+def _template(part: ShardFiles) -> str:
+    escaped = part.pattern.replace("{", "{{").replace("}", "}}")
+    return escaped.replace("\0", "{SHARD_INDEX}")
+
+
+def snapshot_yaml(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a snapshot as YAML, long lists of short words as blocks that a review can follow."""
+    document = snapshot_document(snapshot)
+    # What holds a list is written in lines: a setting that changes is a line of a review.
+    for key in ("dataset", "rules", "pipeline"):
+        document[key] = {**document[key], _LAST: []}
+    text = _COMMENT + "".join(map(_blocks, to_yaml(document)))
+    yield _checked(text, snapshot)
+
+
+def snapshot_json(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a snapshot as JSON."""
+    yield _checked("".join(to_json(snapshot_document(snapshot))), snapshot)
+
+
+_WORDS = re.compile(
+    r"( *(?:- )?)(?P<key>leaves|shard_lengths|shard_digests): \[(?P<words>[^\[\]]*)\]\n"
+)
+
+
+def _blocks(line: str) -> str:
+    """Return a line that lists words as a YAML block, which is one text to a reader."""
+    if line == f"  {_LAST}: []\n":
+        return ""
+    match = _WORDS.fullmatch(line)
+    if match is None or not match["words"]:
+        return line
+    indent = " " * (len(match[1]) + 2)
+    words = match["words"].replace("'", "").split(", ")
+    lines = [indent + words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + 1 + len(word) <= _LINE:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(indent + word)
+    return f"{match[1]}{match['key']}: |\n" + "".join(f"{text}\n" for text in lines)
+
+
+def _checked(text: str, snapshot: Snapshot) -> str:
+    num_bytes = len(text.encode("utf-8", "backslashreplace"))
+    if num_bytes > MAX_NUM_BYTES:
+        raise UsageError(
+            f"the snapshot would take {num_bytes} bytes, of {MAX_NUM_BYTES} at most: "
+            f"{len(snapshot.splits)} splits and a spec of {len(snapshot.spec)} characters; "
+            "pin fewer splits at once"
+        )
+    return text

@@ -1,0 +1,1 @@
+"""Where and why do two orders, or two plans, differ?"""

@@ -1,0 +1,192 @@
+"""Why do two orders part: which settings, shards or rules are no longer the same?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from shardctl.core.dataset.dataset import Split
+from shardctl.core.snapshot.pinned_layout import PinnedSplit
+from shardctl.core.snapshot.snapshot import Snapshot
+
+CauseKind = Literal[
+    "rules", "spec", "setting", "dataset", "split", "shards", "state", "plan", "unknown"
+]
+ShardChange = Literal["appeared", "vanished", "length", "renamed", "hashed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedShard:
+    """A shard by its name; a length is None on the side that does not have it."""
+
+    filename: str
+    expected: int | None
+    actual: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """Something that is no longer the same: `name` went from `expected` to `actual`.
+
+    For shards `name` is the split, `change` what became of them, and `shards` which they are.
+    """
+
+    kind: CauseKind
+    name: str
+    expected: object = None
+    actual: object = None
+    change: ShardChange | None = None
+    shards: tuple[ChangedShard, ...] = ()
+
+
+def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
+    """Return everything pinned in which two snapshots differ, what weighs most first."""
+    found = list(_rules(expected, actual))
+    if expected.spec != actual.spec:
+        found.append(Cause(kind="spec", name="spec", expected=expected.spec, actual=actual.spec))
+    found += setting_causes(expected.pipeline, actual.pipeline)
+    found += _datasets(expected, actual)
+    found += _splits(expected, actual)
+    return tuple(found)
+
+
+def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object]) -> Iterator[Cause]:
+    """Yield the settings that differ; one that a file does not have is None.
+
+    >>> [str(c.name) for c in setting_causes({"cycle": 16, "block": 1}, {"cycle": 4, "block": 1})]
+    ['cycle']
+    """
+    for name in dict.fromkeys((*expected, *actual)):
+        if expected.get(name) != actual.get(name):
+            yield Cause(
+                kind="setting", name=name, expected=expected.get(name), actual=actual.get(name)
+            )
+
+
+def _rules(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
+    if expected.rules.version != actual.rules.version:
+        yield Cause(
+            kind="rules", name="rules", expected=str(expected.rules), actual=str(actual.rules)
+        )
+
+
+def _datasets(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
+    for name in ("name", "config", "version", "file_format", "ordered"):
+        old, new = getattr(expected, name), getattr(actual, name)
+        if old != new:
+            yield Cause(kind="dataset", name=name, expected=old, actual=new)
+
+
+def _splits(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
+    before = {split.name: split for split in expected.splits}
+    after = {split.name: split for split in actual.splits}
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None:
+            yield Cause(
+                kind="split",
+                name=name,
+                expected=None if old is None else old.num_examples,
+                actual=None if new is None else new.num_examples,
+            )
+        elif old != new:
+            yield from _shards(old, new)
+
+
+def _shards(old: PinnedSplit, new: PinnedSplit) -> Iterator[Cause]:
+    if old.split is not None and new.split is not None:
+        yield from _changed_shards(old.split, new.split)
+        return
+    # Where one side is hashed, digests of the same chunks of shards are compared.
+    size = next(p.hashes.size for p in (old, new) if p.hashes is not None)
+    before, after = old.hashed(size), new.hashed(size)
+    where = ""
+    if before is not None and after is not None:
+        if before.digests == after.digests:
+            return
+        pairs = zip(before.digests, after.digests, strict=False)
+        chunk = next(
+            (i for i, (a, b) in enumerate(pairs) if a != b),
+            min(len(before.digests), len(after.digests)),
+        )
+        where = f", from shard {chunk * size:,} to {(chunk + 1) * size - 1:,} at first"
+    yield Cause(
+        kind="shards",
+        name=old.name,
+        expected=f"{old.num_shards:,} shards, {old.num_examples:,} examples",
+        actual=f"{new.num_shards:,} shards, {new.num_examples:,} examples{where}",
+        change="hashed",
+    )
+
+
+def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
+    before, after = _named_lengths(old), _named_lengths(new)
+    if not before.keys() & after.keys():
+        # Every file has another name, as when the number of shards stands in it.
+        if old.files or new.files:
+            yield Cause(
+                kind="shards",
+                name=old.name,
+                expected=f"{_first_name(old)} .. of {old.num_shards:,}",
+                actual=f"{_first_name(new)} .. of {new.num_shards:,}",
+                change="renamed",
+            )
+        before = dict(enumerate(old.shard_lengths))
+        after = dict(enumerate(new.shard_lengths))
+    changes: dict[ShardChange, list[ChangedShard]] = {"vanished": [], "appeared": [], "length": []}
+    for key in dict.fromkeys((*before, *after)):
+        length, now = before.get(key), after.get(key)
+        if length == now:
+            continue
+        change: ShardChange = (
+            "vanished" if now is None else "appeared" if length is None else "length"
+        )
+        changes[change].append(
+            ChangedShard(filename=_shown(key, old, new), expected=length, actual=now)
+        )
+    for kind, shards in changes.items():
+        if shards:
+            yield Cause(
+                kind="shards",
+                name=old.name,
+                expected=old.num_shards if kind != "length" else None,
+                actual=new.num_shards if kind != "length" else None,
+                change=kind,
+                shards=tuple(shards),
+            )
+    if before == after and list(before) != list(after):
+        yield Cause(
+            kind="shards",
+            name=old.name,
+            expected=_first_name(old),
+            actual=_first_name(new),
+            change="renamed",
+        )
+
+
+ShardKey = int | tuple[str, int]
+
+
+def _named_lengths(split: Split) -> dict[ShardKey, int]:
+    """Return the length of each shard by its file's name and how often it came before."""
+    if not split.files:
+        return {}
+    seen: Counter[str] = Counter()
+    lengths: dict[ShardKey, int] = {}
+    for name, length in zip(split.filenames, split.shard_lengths, strict=True):
+        lengths[name, seen[name]] = length
+        seen[name] += 1
+    return lengths
+
+
+def _shown(key: ShardKey, old: Split, new: Split) -> str:
+    if not isinstance(key, int):
+        return key[0]
+    split = new if key < new.num_shards else old
+    return split.filename(key) if split.files else f"shard {key}"
+
+
+def _first_name(split: Split) -> str:
+    return split.filename(0) if split.files and split.num_shards else "no file"

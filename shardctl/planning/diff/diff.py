@@ -1,0 +1,167 @@
+"""Where do two orders part, how much of them moved, and why?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shardctl.core.snapshot.hash_tree import differing_blocks
+from shardctl.planning.diff.blocks import Id, Scan, TwoOrders
+from shardctl.planning.diff.causes import Cause, causes
+from shardctl.planning.diff.pinned_order import PinnedOrder
+
+EXACT_LIMIT = 5_000_000  # positions in parted blocks up to which every one is compared
+NUM_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstDifference:
+    """Where two orders part: at `position`, or somewhere in [position, stop) where that is open.
+
+    `expected` and `actual` are ids, None where the order has ended or is not known there.
+    """
+
+    position: int
+    stop: int
+    expected: Id | None
+    actual: Id | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the position is known."""
+        return self.stop == self.position + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """The ids of both orders from `start` on, None where one has ended."""
+
+    start: int
+    expected: tuple[Id | None, ...]
+    actual: tuple[Id | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """How many of `positions` have another example: a number between the two, both included."""
+
+    at_least: int
+    at_most: int
+    positions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diff:
+    """The answer: `changes` is everything pinned that differs, also where the orders are equal."""
+
+    expected: PinnedOrder
+    actual: PinnedOrder
+    first: FirstDifference | None
+    neighbours: Stretch | None
+    moved: Moved
+    changes: tuple[Cause, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether the same examples stand at the same positions."""
+        return self.first is None
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """What changed, where that parts the orders."""
+        if self.equal:
+            return ()
+        return self.changes or (Cause(kind="unknown", name="shardctl"),)
+
+
+def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT_LIMIT) -> Diff:
+    """Return where and why two orders part, rebuilding no more than the blocks that differ.
+
+    Every position is compared where at most `exact_limit` lie in such blocks; else only the first
+    such block is rebuilt, and how much moved is known to a block.
+    """
+    trees = expected.snapshot.tree, actual.snapshot.tree
+    changes = causes(expected.snapshot, actual.snapshot)
+    positions = max(tree.num_examples for tree in trees)
+    size, blocks = differing_blocks(*trees)
+    if not blocks:
+        nothing = Moved(at_least=0, at_most=0, positions=positions)
+        return Diff(
+            expected=expected,
+            actual=actual,
+            first=None,
+            neighbours=None,
+            moved=nothing,
+            changes=changes,
+        )
+    orders = TwoOrders(expected=expected, actual=actual, size=size, positions=positions)
+    scan = orders.scan(blocks[0])
+    first = _first(orders, blocks[0], scan)
+    return Diff(
+        expected=expected,
+        actual=actual,
+        first=first,
+        neighbours=None if scan is None else _neighbours(orders, first.position),
+        notes=tuple(map(_note, orders.strange)),
+        moved=_moved(orders, blocks, scan, exact_limit),
+        changes=changes,
+    )
+
+
+def _first(orders: TwoOrders, block: int, scan: Scan | None) -> FirstDifference:
+    start, stop = orders.span(block)
+    if scan is not None:
+        return _at(orders, scan.first)
+    for position, old, new in orders.first_ids():
+        if position >= start and old != new:
+            return FirstDifference(position=position, stop=position + 1, expected=old, actual=new)
+    if start == min(side.snapshot.num_examples for side in (orders.expected, orders.actual)):
+        return _at(orders, start)  # one of them has ended
+    return FirstDifference(position=start, stop=stop, expected=None, actual=None)
+
+
+def _at(orders: TwoOrders, position: int) -> FirstDifference:
+    (old,), (new,) = (
+        orders.ids(side, position, position + 1) for side in (orders.expected, orders.actual)
+    )
+    return FirstDifference(position=position, stop=position + 1, expected=old, actual=new)
+
+
+def _neighbours(orders: TwoOrders, position: int) -> Stretch:
+    start = max(position - NUM_NEIGHBOURS, 0)
+    stop = min(position + NUM_NEIGHBOURS + 1, orders.positions)
+    return Stretch(
+        start=start,
+        expected=tuple(orders.ids(orders.expected, start, stop)),
+        actual=tuple(orders.ids(orders.actual, start, stop)),
+    )
+
+
+def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_limit: int) -> Moved:
+    """Return how many positions differ: counted, or estimated from the blocks that do."""
+    spans = [orders.span(block) for block in blocks]
+    at_most = sum(stop - start for start, stop in spans)
+    if first is not None and at_most <= exact_limit:
+        scans = [first, *map(orders.scan, blocks[1:])]
+        counts = [scan.num_positions for scan in scans if scan is not None]
+        if len(counts) == len(blocks):
+            count = sum(counts)
+            return Moved(at_least=count, at_most=count, positions=orders.positions)
+    # In a block before the end of both at least one position differs; past it all do.
+    shorter = min(side.snapshot.num_examples for side in (orders.expected, orders.actual))
+    at_least = sum(max(stop - max(start, shorter), 1) for start, stop in spans)
+    return Moved(at_least=at_least, at_most=at_most, positions=orders.positions)
+
+
+def _note(side: PinnedOrder) -> str:
+    """Return why the order of a side is not known."""
+    if side.rebuilt is None:
+        return (
+            f"{side.label} pins its layout or its file order as hashes, or settings that are "
+            "refused today: its order cannot be made again, only blocks compared"
+        )
+    return (
+        f"what {side.label} pins gives another order today; it was written with rules "
+        f"{side.snapshot.rules}, and only blocks are compared"
+    )

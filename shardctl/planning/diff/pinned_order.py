@@ -1,0 +1,73 @@
+"""A snapshot as one side of a comparison, and the order itself where it can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.snapshot.hash_tree import HashTree
+from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.errors import ShardctlError
+from shardctl.planning.snapshot import LiveOrder
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PinnedOrder:
+    """A snapshot and, where the order itself is at hand, that order.
+
+    `label` names the side for people: a file, or today.
+    """
+
+    snapshot: Snapshot
+    label: str
+    live: LiveOrder | None = None
+
+    @cached_property
+    def rebuilt(self) -> LiveOrder | None:
+        """The order again: the one at hand, or one from what the snapshot pins; else None.
+
+        None where the layout or a list of files is pinned as hashes only, or where today's rules
+        refuse the settings.
+        """
+        if self.live is not None:
+            return self.live
+        dataset = self.snapshot.dataset
+        if dataset is None:
+            return None
+        try:
+            settings = self.snapshot.settings()
+            if settings is None:
+                return None
+            live = LiveOrder.of(dataset, self.snapshot.spec, _of_pinned_files(settings, dataset))
+        except ShardctlError:
+            return None
+        if live.order.num_examples != self.snapshot.num_examples:
+            return None
+        return live
+
+    def holds(self, cells: Sequence[bytes], *, size: int, block: int) -> bool:
+        """Return whether the digests of the cells of a block are those that are pinned.
+
+        What is made of an order at hand needs no proof.
+        """
+        start = block * size
+        if self.live is not None or start >= self.snapshot.num_examples:
+            return True
+        num_examples = min(size, self.snapshot.num_examples - start)
+        made = HashTree.of_cells(cells, num_examples=num_examples)
+        return made.root == self.snapshot.tree.blocks(size)[block]
+
+
+def _of_pinned_files(settings: ReadSettings, dataset: Dataset) -> ReadSettings:
+    """Return the settings with a list of files that names the pinned ones, by their base names.
+
+    A list may name files of splits that are not read, and folders; a snapshot keeps neither.
+    """
+    if settings.file_order is None:
+        return settings
+    known = {name for split in dataset.splits for name in split.filenames}
+    names = (name.rpartition("/")[2] for name in settings.file_order)
+    return replace(settings, file_order=tuple(name for name in names if name in known))

@@ -1,0 +1,1 @@
+"""Does an evaluation see every example, and end?"""

@@ -1,0 +1,110 @@
+"""What to make of an evaluation: where it hangs, what it loses, what cures it, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shardctl.planning.eval.cures import Cure, cures
+from shardctl.planning.eval.eval import Evaluation
+
+
+def advice(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return what goes wrong and what cures it, each a sentence; one that all is well if it is."""
+    return tuple(_advice(evaluation))
+
+
+def _advice(evaluation: Evaluation) -> Iterator[str]:
+    remainder, num_hosts = evaluation.remainder, evaluation.num_hosts
+    if not evaluation.total:
+        yield "there is nothing to evaluate"
+        return
+    hang = evaluation.hang(remainder)
+    if hang is not None:
+        yield (
+            f"hangs at step {hang.step:,}, counted from 0: "
+            f"{_hosts(hang.first_waiting, hang.waiting)} there for {_others(hang.finished)} done "
+            f"after {_steps(hang.step)}"
+        )
+    if evaluation.num_lost:
+        share = evaluation.num_lost / evaluation.total
+        verb = "is" if evaluation.num_lost == 1 else "are"
+        yield f"{evaluation.num_lost:,} of {evaluation.total:,} examples {verb} lost ({share:.3%})"
+    yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
+    if remainder == "ragged":
+        yield from _ragged_advice(evaluation)
+    padding = int(evaluation.padding.sum())
+    if remainder == "pad":
+        whole = int(evaluation.padding_batches.sum()) * evaluation.host_batch
+        yield (
+            f"{num_hosts:,} hosts compute {padding + whole:,} examples of padding; mask them out "
+            "of the metrics"
+        )
+    elif hang is None and not evaluation.num_lost and not padding:
+        yield "every batch is full and every host makes the same number of steps"
+
+
+def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
+    if evaluation.differing_step is not None:
+        yield (
+            f"at step {evaluation.differing_step:,} hosts hold batches of different sizes, so they "
+            "run different XLA programs; --pad gives all one"
+        )
+    partial = np.unique(evaluation.remainders)
+    uneven = partial[partial % evaluation.num_devices > 0]
+    if len(uneven):
+        yield (
+            f"a last batch of {int(uneven[0]):,} does not divide among {evaluation.num_devices:,} "
+            "devices, so it cannot be sharded over them"
+        )
+    shapes = evaluation.distinct_shapes("ragged")
+    if shapes > 1:
+        yield (
+            f"{shapes:,} shapes are compiled; --pad compiles 1 and fills the last batches with "
+            f"{int(evaluation.padding.sum()):,} examples of padding"
+        )
+
+
+def _hosts(first: int, count: int) -> str:
+    if count == 1:
+        return f"host {first} waits"
+    return f"{count:,} hosts, host {first} the first, wait"
+
+
+def _others(count: int) -> str:
+    return "1 host that is" if count == 1 else f"{count:,} hosts that are"
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count:,} steps"
+
+
+def _sentence(cure: Cure, evaluation: Evaluation) -> str:
+    now = {"batch": evaluation.device_batch, "hosts": evaluation.num_hosts}
+    if cure.change == "padding":
+        change = "--pad"
+        if cure.value:
+            batches = "1 batch" if cure.value == 1 else f"{cure.value:,} batches"
+            change += f" with {batches} of padding alone"
+    else:
+        change = f"--{cure.change} {cure.value} instead of {now[cure.change]}"
+    cost = [f"{_steps(cure.num_steps)} a host"]
+    if cure.num_slots:
+        cost.append(f"{cure.padding / cure.num_slots:.1%} of the places empty")
+    if evaluation.remainder == "drop":
+        cost.append(f"{cure.dropped:,} examples lost" if cure.dropped else "nothing lost")
+    return f"cure: {change} ({', '.join(cost)})"
+
+
+def problems(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return what `--check` finds wrong, each in a line: a hang, examples that are lost."""
+    found = []
+    hang = evaluation.hang(evaluation.remainder)
+    if hang is not None:
+        waiting = _hosts(hang.first_waiting, hang.waiting)
+        found.append(f"a collective hangs at step {hang.step:,}: {waiting} in it")
+    if evaluation.num_lost:
+        lost = evaluation.num_lost
+        found.append("1 example is lost" if lost == 1 else f"{lost:,} examples are lost")
+    return tuple(found)

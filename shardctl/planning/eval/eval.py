@@ -1,0 +1,226 @@
+"""Does an evaluation on several hosts see every example, in one shape, without hanging?
+
+Source of the questions, and of "infinite padding": Flax, "Processing the entire Dataset".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host_reads import host_reads
+from shardctl.core.instructions.file_order import sorted_rows
+from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
+from shardctl.planning.hosts.strategy import refusal
+
+Remainder = Literal["ragged", "drop", "pad"]
+
+REMAINDERS: tuple[Remainder, ...] = ("ragged", "drop", "pad")
+_EVAL_SPLITS = ("test", "validation")
+_MAX_BATCH = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hang:
+    """A collective that some hosts enter and others never do.
+
+    step: the first step, from 0, that not every host makes.
+    waiting: number of hosts that enter it, `first_waiting` the first of them.
+    finished: number of hosts that are done by then.
+    """
+
+    step: int
+    waiting: int
+    first_waiting: int
+    finished: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How the examples of a spec fill the batches of an evaluation; columns are int64[num_hosts].
+
+    `device_batch` is the batch of one device, `host_batch` that of all devices of a host.
+    `remainder` says what is done with the examples that fill no batch: "ragged" hands them out in a
+    smaller one, "drop" drops them, "pad" fills the batch up, and adds batches of padding alone
+    until every host has made as many as the one with the most ("infinite padding").
+    """
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    num_devices: int
+    device_batch: int
+    remainder: Remainder
+    table: ReadTable
+    resolved: Resolved
+    num_examples: Int64s
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts."""
+        return len(self.num_examples)
+
+    @property
+    def total(self) -> int:
+        """Number of examples in the spec."""
+        return self.table.num_examples
+
+    @property
+    def host_batch(self) -> int:
+        """Examples in a full batch of a host, which its devices share."""
+        return self.num_devices * self.device_batch
+
+    @cached_property
+    def num_batches(self) -> Int64s:
+        """Batches of each host that hold an example, a last partial one counted."""
+        return -(-self.num_examples // self.host_batch)
+
+    @cached_property
+    def remainders(self) -> Int64s:
+        """Examples in each host's partial batch, 0 where there is none."""
+        return self.num_examples % self.host_batch
+
+    @cached_property
+    def padding(self) -> Int64s:
+        """Examples that each host's partial batch lacks, 0 where there is none."""
+        return -self.num_examples % self.host_batch
+
+    @cached_property
+    def padding_batches(self) -> Int64s:
+        """Batches of padding alone that each host needs to keep up with the one with the most."""
+        batches: Int64s = self.num_batches.max() - self.num_batches
+        return batches
+
+    def num_steps(self, remainder: Remainder) -> Int64s:
+        """Return how many steps each host makes, by what is done with the remainder."""
+        if remainder == "drop":
+            steps: Int64s = self.num_examples // self.host_batch
+            return steps
+        return self.num_batches + (self.padding_batches if remainder == "pad" else 0)
+
+    def distinct_shapes(self, remainder: Remainder) -> int:
+        """Return how many shapes of a batch there are on all hosts, each of which XLA compiles."""
+        full = int(self.num_examples.max()) >= self.host_batch
+        if remainder == "drop":
+            return int(full)
+        if remainder == "pad":
+            return int(self.total > 0)
+        partial = np.unique(self.remainders)
+        return int((partial > 0).sum()) + full
+
+    @property
+    def dropped_by_device_batch(self) -> int:
+        """Examples lost by `batch(device_batch, drop_remainder=True)` on every host.
+
+        The batches are then dealt to the devices, and the last step may use some of them only.
+        """
+        return int((self.num_examples % self.device_batch).sum())
+
+    @property
+    def dropped_by_host_batch(self) -> int:
+        """Examples lost by `batch(host_batch, drop_remainder=True)` on every host."""
+        return int(self.remainders.sum())
+
+    @property
+    def num_lost(self) -> int:
+        """Examples that the evaluation as it is set up does not see."""
+        return self.dropped_by_host_batch if self.remainder == "drop" else 0
+
+    def hang(self, remainder: Remainder) -> Hang | None:
+        """Return where a collective hangs, None where every host makes as many steps.
+
+        A host waits in its collective (`psum`) for hosts that have no more batches.
+        """
+        steps = self.num_steps(remainder)
+        least = int(steps.min())
+        waiting = np.flatnonzero(steps > least)
+        if not len(waiting):
+            return None
+        return Hang(
+            step=least,
+            waiting=len(waiting),
+            first_waiting=int(waiting[0]),
+            finished=self.num_hosts - len(waiting),
+        )
+
+    @property
+    def differing_step(self) -> int | None:
+        """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
+
+        They then run different XLA programs, which breaks SPMD even where nobody waits.
+        """
+        least, most = int(self.num_examples.min()), int(self.num_examples.max())
+        if self.remainder != "ragged" or least == most or not least % self.host_batch:
+            return None
+        return least // self.host_batch
+
+
+def evaluate(
+    dataset: Dataset,
+    spec: str | None = None,
+    *,
+    batch: int,
+    num_hosts: int = 1,
+    num_devices: int = 1,
+    remainder: Remainder = "ragged",
+    settings: ReadSettings | None = None,
+) -> Evaluation:
+    """Return how the examples of a spec (None is `test`, `validation`, else `train`) fill batches.
+
+    `batch` is that of one device. Of the settings only `host_by` and the file order take part.
+
+    Raises:
+        UsageError: a bad spec, a number outside its range, or TFDS refuses to deal so.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> mnist = Dataset(name="mnist", splits=(Split(name="test", shard_lengths=(10_000,)),))
+    >>> alone = evaluate(mnist, batch=512)
+    >>> alone.num_batches.tolist(), alone.remainders.tolist(), alone.dropped_by_device_batch
+    ([20], [272], 272)
+    >>> evaluate(mnist, batch=512, num_hosts=6).num_examples.tolist()
+    [1667, 1667, 1667, 1667, 1666, 1666]
+    """
+    for option, number, most in (
+        ("--hosts", num_hosts, MAX_NUM_HOSTS),
+        ("--devices", num_devices, MAX_NUM_HOSTS),
+        ("--batch", batch, _MAX_BATCH),
+    ):
+        if not 1 <= number <= most:
+            raise UsageError(f"{option} {quoted(number, 24)}: a number from 1 to {most} is needed")
+    settings = ReadSettings() if settings is None else settings
+    resolved = resolve_subsplit(_default(dataset) if spec is None else spec, dataset)
+    table = sorted_rows(
+        read_table(dataset, resolved.ranges),
+        reverse=settings.reverse,
+        file_order=settings.file_order,
+    )
+    num_examples = host_reads(table, resolved.ranges, settings.host_by, num_hosts).num_examples
+    refused = refusal(settings.host_by, num_examples, len(table))
+    return Evaluation(
+        dataset=dataset,
+        spec=resolved.spec,
+        settings=settings,
+        num_devices=num_devices,
+        device_batch=batch,
+        remainder=remainder,
+        table=table,
+        resolved=resolved,
+        num_examples=num_examples,
+        warnings=(*resolved.warnings, *([refused] if refused else [])),
+    )
+
+
+def _default(dataset: Dataset) -> str:
+    names = {split.name for split in dataset.splits}
+    return next((name for name in _EVAL_SPLITS if name in names), None) or default_spec(dataset)

@@ -1,0 +1,1 @@
+"""What does every host read?"""

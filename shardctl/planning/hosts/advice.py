@@ -1,0 +1,130 @@
+"""What to make of a comparison of hosts: why a strategy serves best, what to change, what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.core.hosts.host import HostBy
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION, Comparison
+from shardctl.planning.hosts.strategy import Load, Strategy
+
+
+def reason(comparison: Comparison) -> str:
+    """Return in a sentence why the recommended strategy is, against those it is better than."""
+    best = comparison.recommended
+    if best is None:
+        return "TFDS reads none of them: there are fewer examples than hosts"
+    if comparison.num_hosts == 1:
+        return "one host reads the same under each"
+    said = [_merits(best)]
+    said += [
+        f"{other.name} {fault}"
+        for other in comparison.strategies
+        if other is not best and (fault := _fault(other, best)) is not None
+    ]
+    return "; ".join(said)
+
+
+def _merits(best: Strategy) -> str:
+    if best.idle_hosts:
+        return f"{best.idle_hosts:,} hosts are idle under it, TFDS refuses the others"
+    amplification = f"{best.read_amplification or 1:,.2f}"
+    if best.num_batches is not None and not best.is_uneven:
+        return f"{spread(best.num_batches)} batches on every host, {amplification} times read"
+    return f"{spread(best.num_examples)} examples a host, {amplification} times read"
+
+
+def _fault(other: Strategy, best: Strategy) -> str | None:
+    if other.refusal is not None:
+        return "is refused"
+    if other.idle_hosts > best.idle_hosts:
+        return f"leaves {other.idle_hosts:,} hosts idle"
+    if other.is_uneven and not best.is_uneven and other.num_batches is not None:
+        return f"gives {spread(other.num_batches)} batches"
+    amplification, least = other.read_amplification or 1, best.read_amplification or 1
+    if other.is_uneven and (other.imbalance or 1) > (best.imbalance or 1) + 0.005:
+        return f"gives one host {other.imbalance:,.2f} times the mean"
+    if amplification >= least + 0.005:
+        return f"reads {amplification:,.2f} times"
+    return None
+
+
+def advice(comparison: Comparison, settings: ReadSettings) -> tuple[str, ...]:
+    """Return what to change or to know, most pressing first, each a sentence."""
+    return tuple(_advice(comparison, settings))
+
+
+def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
+    num_hosts, count = comparison.num_hosts, comparison.num_file_instructions
+    if num_hosts == 1 or not count:
+        return
+    best = comparison.recommended
+    shards = " or ".join(f"{number:,}" for number in comparison.even_shard_counts)
+    if count % num_hosts:
+        files = "1 file does" if count == 1 else f"{count:,} files do"
+        yield f"{files} not divide among {num_hosts:,} hosts; {shards} would"
+    else:
+        each = count // num_hosts
+        yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
+    if best is not None and best.num_batches is not None and best.is_uneven:
+        load = best.num_batches
+        cure = f"take({load.min})" + (
+            " or --drop-remainder" if _dropping_cures(best, settings) else ""
+        )
+        yield (
+            f"{best.name}: hosts make {load.min:,} to {load.max:,} batches, so a collective hangs "
+            f"at step {load.min:,}; {cure} gives every host {load.min:,}"
+        )
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        yield (
+            "examples: without --shuffle-seed each host shuffles the files its own way, so the "
+            "hosts' examples overlap and others are read by nobody"
+        )
+    elif any(s.same_permutation for s in comparison.strategies if s.name != "examples"):
+        yield (
+            "hosts with equally many files and one seed open them in the same permutation of "
+            "places; give each host its own seed where that matters (never under examples)"
+        )
+
+
+def _dropping_cures(strategy: Strategy, settings: ReadSettings) -> bool:
+    if settings.drop_remainder or settings.batch is None:
+        return False
+    load = strategy.num_examples
+    least, most = (number * settings.epochs // settings.batch for number in (load.min, load.max))
+    return least == most
+
+
+def problems(
+    comparison: Comparison,
+    strategy: HostBy = "even",
+    max_amplification: float = MAX_AMPLIFICATION,
+) -> tuple[str, ...]:
+    """Return what `--check` finds wrong with a strategy, each in a line.
+
+    Idle hosts, hosts with different numbers of batches (where a batch size is given), a read
+    amplification over the bound, and that TFDS refuses.
+    """
+    return tuple(
+        f"{comparison.num_hosts:,} hosts, {strategy}: {problem}"
+        for problem in _problems(comparison.strategy(strategy), max_amplification)
+    )
+
+
+def _problems(judged: Strategy, max_amplification: float) -> Iterator[str]:
+    if judged.refusal is not None:
+        yield judged.refusal
+    if judged.idle_hosts:
+        yield f"{judged.idle_hosts:,} idle"
+    batches = judged.num_batches
+    if batches is not None and batches.min != batches.max:
+        yield f"{batches.min:,} to {batches.max:,} batches"
+    amplification = judged.read_amplification
+    if amplification is not None and amplification > max_amplification:
+        yield f"read amplification {amplification:.4g} is over {max_amplification:.4g}"
+
+
+def spread(load: Load) -> str:
+    """Return the least and the most of a quantity, or the one value all hosts have."""
+    return f"{load.min:,}" if load.min == load.max else f"{load.min:,} to {load.max:,}"

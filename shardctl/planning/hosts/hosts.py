@@ -1,0 +1,167 @@
+"""What does each of N hosts read, dealt evenly, by files or by examples, and what serves best?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.host_reads import host_reads
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.file_order import sorted_rows
+from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+from shardctl.planning.hosts.strategy import Strategy, strategy_of
+
+STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
+
+# A tenth more than is needed: even splits stay below it from about five files a host on.
+MAX_AMPLIFICATION = 1.1
+
+MAX_NUM_HOSTS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The strategies for one number of hosts.
+
+    `num_file_instructions` is how many files, or parts of files, there are to deal.
+    """
+
+    num_hosts: int
+    num_examples: int
+    num_file_instructions: int
+    strategies: tuple[Strategy, ...]
+
+    def strategy(self, name: HostBy) -> Strategy:
+        """Return a strategy by name."""
+        return self.strategies[STRATEGIES.index(name)]
+
+    @cached_property
+    def recommended(self) -> Strategy | None:
+        """The strategy that serves best, None where TFDS refuses all.
+
+        First, one that leaves no host idle; then one whose hosts keep step (the same number of
+        batches, or the least imbalance); then the one that reads least; even splits before files
+        before examples where all this is the same.
+        """
+        able = [strategy for strategy in self.strategies if strategy.refusal is None]
+        return min(able, key=_drawbacks) if able else None
+
+    @property
+    def even_shard_counts(self) -> tuple[int, ...]:
+        """Numbers of shards next to the present one that the hosts divide without a remainder."""
+        below = self.num_file_instructions // self.num_hosts * self.num_hosts
+        if below and below == self.num_file_instructions:
+            return (below,)
+        return tuple(count for count in (below, below + self.num_hosts) if count)
+
+
+def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
+    uneven = strategy.is_uneven
+    return (
+        strategy.idle_hosts > 0,
+        uneven,
+        round(strategy.imbalance or 1.0, 2) if uneven else 0.0,
+        strategy.read_amplification or 0.0,
+        STRATEGIES.index(strategy.name),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostsPlan:
+    """A comparison for each number of hosts, in the order asked."""
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def hosts(
+    dataset: Dataset,
+    spec: str | None = None,
+    num_hosts: int | Sequence[int] = 1,
+    settings: ReadSettings | None = None,
+) -> HostsPlan:
+    """Return what hosts read of a spec (None is `train`, else the only split) in one epoch.
+
+    Of the settings the file order, the file shuffle, the epochs and the batches take part; batches
+    are those of all epochs, formed across them as `ds.repeat(epochs).batch(batch)` does. Several
+    numbers of hosts are a sweep, which leaves out the figures of single hosts.
+
+    Raises:
+        UsageError: a bad spec, a number of hosts outside 1 to 1,000,000, a bad file order.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> train = Split.even(name="train", num_examples=120, num_shards=6)
+    >>> plan = hosts(Dataset(name="d", splits=(train,)), "train", 4)
+    >>> [(s.name, s.imbalance, s.read_amplification) for s in plan.comparisons[0].strategies]
+    [('even', 1.0, 1.1666666666666667), ('files', 1.3333333333333333, 1.0), ('examples', 1.0, 4.0)]
+    >>> plan.comparisons[0].recommended.name
+    'even'
+    """
+    settings = ReadSettings() if settings is None else settings
+    counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)
+    for count in counts:
+        if not 1 <= count <= MAX_NUM_HOSTS:
+            raise UsageError(
+                f"--hosts {quoted(count, 24)}: a number from 1 to {MAX_NUM_HOSTS} is needed"
+            )
+    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    table = sorted_rows(
+        read_table(dataset, resolved.ranges),
+        reverse=settings.reverse,
+        file_order=settings.file_order,
+    )
+    if table.num_examples * settings.epochs > INT64_MAX:
+        raise UsageError(f"--epochs {settings.epochs} of {table.num_examples} examples is too many")
+    keep = isinstance(num_hosts, int)
+    return HostsPlan(
+        dataset=dataset,
+        spec=resolved.spec,
+        settings=settings,
+        comparisons=tuple(
+            _compared(table, resolved.ranges, count, settings, keep_columns=keep)
+            for count in counts
+        ),
+        warnings=(*resolved.warnings, *_data_source(dataset)),
+    )
+
+
+def _data_source(dataset: Dataset) -> tuple[str, ...]:
+    if dataset.file_format != "array_record":
+        return ()
+    return (
+        "array_record files are read by as_data_source, which seeks; the figures are those of "
+        "as_dataset, which reads a file from its start",
+    )
+
+
+def _compared(
+    table: ReadTable,
+    ranges: Sequence[SplitRange],
+    num_hosts: int,
+    settings: ReadSettings,
+    *,
+    keep_columns: bool,
+) -> Comparison:
+    strategies = []
+    for name in STRATEGIES:
+        strategy = strategy_of(name, host_reads(table, ranges, name, num_hosts), table, settings)
+        if not keep_columns:
+            strategy = replace(strategy, columns=None, batches=None)
+        strategies.append(strategy)
+    return Comparison(
+        num_hosts=num_hosts,
+        num_examples=table.num_examples,
+        num_file_instructions=len(table),
+        strategies=tuple(strategies),
+    )

@@ -1,0 +1,140 @@
+"""One way of dealing a spec to hosts, and what it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.host_reads import HostReads
+from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.settings.read_settings import ReadSettings
+
+_EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """How a quantity is spread over the hosts: its extremes, and the straggler.
+
+    `straggler` is the first host that has the most; `imbalance` is max / mean over all hosts, the
+    idle ones included: 1.0 where all have the same, None where there is nothing.
+    """
+
+    min: int
+    max: int
+    total: int
+    straggler: int
+    imbalance: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """One way of dealing to the hosts, and what it comes to.
+
+    read_amplification: examples that all hosts take from disk over examples in the spec; None for
+        a spec without examples.
+    idle_hosts: number of hosts that get no examples.
+    shared_files: number of files that more than one host opens.
+    num_batches: of the whole pass, None without a batch size.
+    same_permutation: whether all hosts open their files in the same permutation of places, None
+        where files are not shuffled or no seed fixes how.
+    refusal: why TFDS does not read this way, None where it does.
+    columns, batches: the figures of each host, None in a sweep.
+    """
+
+    name: HostBy
+    num_examples: Load
+    num_bytes: Load | None
+    num_files: Load
+    num_batches: Load | None
+    read_amplification: float | None
+    shared_files: int
+    idle_hosts: int
+    same_permutation: bool | None
+    refusal: str | None
+    columns: HostReads | None
+    batches: Int64s | None
+
+    @property
+    def imbalance(self) -> float | None:
+        """Examples of the busiest host over those of the mean one."""
+        return self.num_examples.imbalance
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether hosts make different numbers of batches; by examples where no batch is given."""
+        if self.num_batches is not None:
+            return self.num_batches.min != self.num_batches.max
+        return (self.imbalance or 1.0) > _EVEN
+
+
+def strategy_of(
+    name: HostBy, columns: HostReads, table: ReadTable, settings: ReadSettings
+) -> Strategy:
+    """Return what the hosts' shares of a table come to, batches formed as the settings say."""
+    num_batches = None
+    if settings.batch is not None:
+        whole, rest = np.divmod(columns.num_examples * settings.epochs, settings.batch)
+        num_batches = whole if settings.drop_remainder else whole + (rest > 0)
+    num_read, total = sum(columns.num_read.tolist()), table.num_examples
+    return Strategy(
+        name=name,
+        num_examples=_load(columns.num_examples),
+        num_bytes=None if columns.num_bytes is None else _load(columns.num_bytes),
+        num_files=_load(columns.num_files),
+        num_batches=None if num_batches is None else _load(num_batches),
+        read_amplification=num_read / total if total else None,
+        shared_files=columns.num_shared_files,
+        idle_hosts=int((columns.num_examples == 0).sum()),
+        same_permutation=_same_permutation(columns, settings),
+        refusal=refusal(name, columns.num_examples, len(table)),
+        columns=columns,
+        batches=num_batches,
+    )
+
+
+def _load(values: Int64s) -> Load:
+    total = sum(values.tolist())  # of Python's ints: N hosts that read all are past an int64 soon
+    most = int(values.max())
+    return Load(
+        min=int(values.min()),
+        max=most,
+        total=total,
+        straggler=int(values.argmax()),
+        imbalance=most * len(values) / total if total else None,
+    )
+
+
+def refusal(name: HostBy, num_examples: Int64s, num_file_instructions: int) -> str | None:
+    """Return why TFDS does not read this way on every host, None where it does.
+
+    Sources: TFDS core/reader.py, validate_input_context; core/splits.py and core/dataset_builder.py
+    ("corresponds to no data!").
+    """
+    num_hosts, total = len(num_examples), int(num_examples.sum())
+    if not total:
+        return "TFDS refuses to read a spec without examples"
+    if name == "files" and 1 < num_hosts > num_file_instructions:
+        return (
+            f"TFDS refuses an InputContext with fewer files than hosts: {num_file_instructions:,} "
+            f"for {num_hosts:,}"
+        )
+    idle = int((num_examples == 0).sum())
+    if name == "even" and idle:
+        return f"TFDS refuses to read a split without examples, which {idle:,} hosts would get"
+    return None
+
+
+def _same_permutation(columns: HostReads, settings: ReadSettings) -> bool | None:
+    """Whether hosts that read shuffle their instructions by the same permutation.
+
+    TFDS shuffles a host's list with a buffer at least as large, so that the seed and the number of
+    instructions fix the permutation (TFDS core/reader.py, _read_files).
+    """
+    if not settings.shuffles_files or settings.shuffle_seed is None:
+        return None
+    counts = columns.num_instructions[columns.num_instructions > 0]
+    return len(counts) == 0 or int(counts.min()) == int(counts.max())

@@ -1,0 +1,205 @@
+"""What the rules of the linter look at: a dataset, the specs a project reads, and how it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.even_splits import even_split
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.planning.hosts.strategy import Strategy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a project does that is no part of an order's settings; None where nobody said.
+
+    num_hosts: how many hosts read.
+    take: `ds.take(N)` on what is read.
+    as_data_source: whether `as_data_source` reads, without tf.data; by the file format where None.
+    assert_cardinality, try_autocache: these two of `ReadConfig`.
+    seeds: seeds of several runs, which are meant to differ.
+    max_open_files: how many files a process may have open.
+    """
+
+    num_hosts: int | None = None
+    take: int | None = None
+    as_data_source: bool | None = None
+    assert_cardinality: bool = True
+    try_autocache: bool = True
+    seeds: tuple[int, ...] = ()
+    max_open_files: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("--hosts", self.num_hosts),
+            ("--take", self.take),
+            ("--open-files", self.max_open_files),
+        ):
+            if value is not None and value < 1:
+                raise UsageError(f"{name} {value}: a number, at least 1, is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A spec that a project reads, for training or for evaluation."""
+
+    resolved: Resolved
+    evaluates: bool = False
+
+    @property
+    def spec(self) -> str:
+        """The spec as it was written."""
+        return self.resolved.spec
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples in the spec."""
+        return self.resolved.num_examples
+
+    @cached_property
+    def num_files(self) -> int:
+        """Number of file instructions, which leave out empty shards."""
+        return num_file_instructions(self.resolved.ranges)
+
+
+def num_file_instructions(ranges: tuple[SplitRange, ...]) -> int:
+    """Return how many file instructions the ranges come to.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> split = Split(name="train", shard_lengths=(3, 0, 4))
+    >>> num_file_instructions((SplitRange(split=split, start=2, stop=7),))
+    2
+    """
+    touched = ((piece.shards(), piece.split.shard_lengths) for piece in ranges)
+    return sum(sum(map(bool, lengths[r.start : r.stop])) for r, lengths in touched)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """A dataset, the specs a project reads of it, and how."""
+
+    dataset: Dataset
+    reads: tuple[Read, ...]
+    settings: ReadSettings
+    usage: Usage
+
+    @property
+    def trained(self) -> tuple[Read, ...]:
+        """The specs with examples that are read for training."""
+        return tuple(read for read in self.reads if not read.evaluates and read.num_examples)
+
+    @property
+    def evaluated(self) -> tuple[Read, ...]:
+        """The specs with examples that are read for evaluation."""
+        return tuple(read for read in self.reads if read.evaluates and read.num_examples)
+
+    @property
+    def reads_data_source(self) -> bool:
+        """Whether `as_data_source` reads; of array_record files nothing else does."""
+        if self.usage.as_data_source is None:
+            return self.dataset.file_format == "array_record"
+        return self.usage.as_data_source
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, 1 where nobody said."""
+        if self.settings.host is not None:
+            return self.settings.host.count
+        return self.usage.num_hosts or 1
+
+    @property
+    def host(self) -> Host:
+        """The host that is looked at: the one named, else the first."""
+        return self.settings.host or Host(index=0, count=self.num_hosts)
+
+    @property
+    def reads_by_files(self) -> bool:
+        """Whether an `InputContext` deals the files to hosts."""
+        return self.num_hosts > 1 and self.settings.host_by == "files"
+
+    @property
+    def reads_by_examples(self) -> bool:
+        """Whether `ds.shard` deals the examples to hosts."""
+        return self.num_hosts > 1 and self.settings.host_by == "examples"
+
+    @property
+    def reads_evenly(self) -> bool:
+        """Whether `tfds.even_splits` deals the examples to hosts."""
+        return self.num_hosts > 1 and self.settings.host_by == "even"
+
+    @property
+    def several_epochs(self) -> bool:
+        """Whether examples are read more than once."""
+        settings = self.settings
+        return settings.epochs > 1 or settings.repeat_files or settings.pass_index > 0
+
+    @property
+    def buffers(self) -> bool:
+        """Whether there is a shuffle buffer that changes an order."""
+        return self.settings.buffer not in (None, 1)
+
+    @property
+    def reshuffles_files(self) -> bool:
+        """Whether the files are shuffled, anew in each epoch."""
+        return self.settings.shuffles_files and self.settings.reshuffle is not False
+
+    @property
+    def races(self) -> bool:
+        """Whether TFDS interleaves files as they come, for want of a shuffle seed."""
+        settings = self.settings
+        return (
+            settings.shuffles_files
+            and settings.shuffle_seed is None
+            and settings.deterministic is None
+        )
+
+    def ranges_of_host(self, read: Read) -> tuple[SplitRange, ...]:
+        """Return the ranges that TFDS is asked for on the host: its even part, else all."""
+        if not self.reads_evenly:
+            return read.resolved.ranges
+        return even_split(read.resolved.ranges, self.host.index, self.host.count)
+
+    def files_of_host(self, read: Read) -> int:
+        """Return how many file instructions the host interleaves in an epoch."""
+        if self.reads_by_files:
+            return len(range(self.host.index, read.num_files, self.host.count))
+        return (
+            num_file_instructions(self.ranges_of_host(read))
+            if self.reads_evenly
+            else (read.num_files)
+        )
+
+    def cycle_of_host(self, read: Read) -> int:
+        """Return how many files the host reads at a time."""
+        cycle = self.settings.cycle_length(ordered=self.dataset.ordered)
+        return cycle if self.settings.repeat_files else min(cycle, self.files_of_host(read))
+
+    def buffer_size(self, read: Read) -> int | None:
+        """Return how many examples the shuffle buffer holds, None without one."""
+        return read.num_examples if self.settings.buffer == WHOLE_DATASET else self.settings.buffer
+
+    @cached_property
+    def _strategies(self) -> dict[str, Strategy]:
+        from shardctl.planning.hosts.hosts import hosts
+
+        plans = {
+            read.spec: hosts(self.dataset, read.spec, self.num_hosts, self.settings)
+            for read in self.reads
+        }
+        return {
+            spec: plan.comparisons[0].strategy(self.settings.host_by)
+            for spec, plan in plans.items()
+        }
+
+    def dealt(self, read: Read) -> Strategy:
+        """Return what each host gets of a spec, and what that comes to."""
+        return self._strategies[read.spec]

@@ -1,0 +1,160 @@
+"""What will bite in the way a project reads a dataset?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import choices, quoted
+from shardctl.errors import UsageError
+from shardctl.planning.lint.context import Pipeline, Read, Usage
+from shardctl.planning.lint.rule import Rule, Severity
+from shardctl.planning.lint.rules import RULES
+
+# Splits that nobody trains on, by how their names begin.
+_EVALUATION = ("test", "val", "dev", "eval")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that will bite: which rule says so, why, and what helps.
+
+    `settings` names the settings behind it, the one to change first.
+    """
+
+    rule: Rule
+    severity: Severity
+    why: str
+    fix: str
+    specs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lint:
+    """What was looked at, by which rules, and what they found, in the order of their codes."""
+
+    pipeline: Pipeline
+    rules: tuple[Rule, ...]
+    findings: tuple[Finding, ...]
+
+
+def lint(
+    dataset: Dataset,
+    specs: Sequence[str] | None = None,
+    evaluated: Sequence[str] = (),
+    settings: ReadSettings | None = None,
+    usage: Usage | None = None,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> Lint:
+    """Return what will bite when a project reads `specs`, and evaluates on `evaluated`.
+
+    `specs` None is `train`, else the only split, or nothing beside what is evaluated. A spec whose
+    splits are all named like test or validation counts as evaluation. `select` and `ignore` hold
+    codes or their beginnings; the longer one that fits a code decides, and `ignore` where both are
+    as long.
+
+    Raises:
+        UsageError: a bad spec, a code that no rule has, `usage.num_hosts` against `settings.host`.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> train = Split.even(name="train", num_examples=120, num_shards=6)
+    >>> dataset = Dataset(name="d", splits=(train,))
+    >>> report = lint(dataset, ["train[:60%]"], ["train[50%:]"], ReadSettings(epochs=2))
+    >>> [(finding.rule.code, finding.rule.name) for finding in report.findings]
+    [('SC001', 'one-order'), ('SC041', 'leak')]
+    """
+    settings = ReadSettings() if settings is None else settings
+    usage = Usage() if usage is None else usage
+    host = settings.host
+    if host is not None and usage.num_hosts not in (None, host.count):
+        raise UsageError(
+            f"--host {host} and --hosts {usage.num_hosts}: two numbers of hosts; choose one"
+        )
+    if specs is None:
+        specs = _default_specs(dataset, evaluated)
+    reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
+    reads = [
+        Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
+    ]
+    reads += [Read(resolved=resolved, evaluates=True) for resolved in _resolved(evaluated, dataset)]
+    pipeline = Pipeline(dataset=dataset, reads=tuple(reads), settings=settings, usage=usage)
+    rules = chosen_rules(select, ignore)
+    return Lint(pipeline=pipeline, rules=rules, findings=tuple(_findings(rules, pipeline)))
+
+
+def _default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+    if not evaluated:
+        return (default_spec(dataset),)
+    return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
+
+
+def _resolved(specs: Sequence[str], dataset: Dataset) -> list[Resolved]:
+    return [resolve_subsplit(spec, dataset) for spec in specs]
+
+
+def _is_evaluation(resolved: Resolved) -> bool:
+    return all(piece.split.name.lower().startswith(_EVALUATION) for piece in resolved.ranges)
+
+
+def _findings(rules: Sequence[Rule], pipeline: Pipeline) -> Iterator[Finding]:
+    for rule in rules:
+        if pipeline.reads_data_source and not rule.for_data_source:
+            continue
+        for found in rule.check(pipeline):
+            yield Finding(
+                rule=rule,
+                severity=found.severity or rule.severity,
+                why=found.why,
+                fix=found.fix,
+                specs=found.specs,
+                settings=found.settings,
+            )
+
+
+def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """Return the rules that codes, or beginnings of codes, choose.
+
+    >>> [rule.code for rule in chosen_rules(["SC01"], ["SC012"])][:2]
+    ['SC011', 'SC013']
+
+    Raises:
+        UsageError: a beginning that no code has.
+    """
+    for option, prefixes in (("--select", select), ("--ignore", ignore)):
+        for prefix in prefixes:
+            if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in RULES):
+                raise UsageError(f"{option} {quoted(prefix)}: {_no_such_code()}")
+    return tuple(
+        rule for rule in RULES if _fit(rule, select, default=0) > _fit(rule, ignore, default=-1)
+    )
+
+
+def _fit(rule: Rule, prefixes: Sequence[str], *, default: int) -> int:
+    """Return the length of the longest prefix of the rule's code; `default` where none is given."""
+    fits = [len(prefix) for prefix in prefixes if rule.code.startswith(prefix.upper())]
+    return max(fits, default=-1 if prefixes else default)
+
+
+def explained(code: str) -> Rule:
+    """Return the rule of a code, or of a name.
+
+    >>> explained("sc041").name
+    'leak'
+
+    Raises:
+        UsageError: no rule has that code.
+    """
+    for rule in RULES:
+        if code.upper() == rule.code or code == rule.name:
+            return rule
+    raise UsageError(f"--explain {quoted(code)}: {_no_such_code()}")
+
+
+def _no_such_code() -> str:
+    return f"no finding has this code; there are: {choices((r.code for r in RULES), len(RULES))}"

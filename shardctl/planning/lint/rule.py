@@ -1,0 +1,84 @@
+"""What a rule of the linter is: a code, a story, and a small function that looks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from shardctl.planning.lint.context import Pipeline
+
+Severity = Literal["error", "warning", "notice"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """Something a rule found: why it bites and what helps, each a line.
+
+    `specs` are the specs it is about, none where it is about settings alone; `settings` the names
+    of the settings behind it, the one to change first; `severity` where it is not the rule's.
+    """
+
+    why: str
+    fix: str
+    specs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    severity: Severity | None = None
+
+
+Check = Callable[[Pipeline], Iterable[Found]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """The whole story of a rule: what happens and why, where it was seen, what helps.
+
+    `example` is a command line that shows the finding.
+    """
+
+    happens: str
+    source: str
+    fix: str
+    example: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One kind of finding.
+
+    severity: an "error" fails or gives wrong results, a "warning" bites, a "notice" surprises.
+    for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
+    """
+
+    code: str
+    name: str
+    title: str
+    severity: Severity
+    story: Story
+    check: Check
+    for_data_source: bool = False
+
+
+def rule(
+    code: str,
+    name: str,
+    severity: Severity,
+    title: str,
+    *,
+    story: Story,
+    for_data_source: bool = False,
+) -> Callable[[Check], Rule]:
+    """Make a rule of the function below."""
+
+    def made(check: Check) -> Rule:
+        return Rule(
+            code=code,
+            name=name,
+            title=title,
+            severity=severity,
+            story=story,
+            check=check,
+            for_data_source=for_data_source,
+        )
+
+    return made

@@ -1,0 +1,223 @@
+"""SC026 to SC029 and SC061: datasets and files that cannot be read this way."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.planning.lint.context import Pipeline
+from shardctl.planning.lint.rule import Found, Story, rule
+
+_RANDOM_ACCESS = ("array_record", "parquet")  # TFDS core/file_adapters.py, with_random_access
+_PARQUET_BATCH = 100  # TFDS core/file_adapters.py, ParquetFileAdapter._BATCH_SIZE
+
+
+@rule(
+    "SC026",
+    "ordered-shuffle",
+    "error",
+    "an ordered dataset that is shuffled or interleaved",
+    story=Story(
+        happens="A dataset written with disable_shuffling=True is meant to be read in order. TFDS "
+        "refuses to shuffle its files and to interleave them, which is any cycle length but 1, "
+        "None included: as_dataset raises a ValueError.",
+        source="TFDS core/reader.py, _verify_read_config_for_ordered_dataset.",
+        fix="Leave these settings out; or set ReadConfig(enable_ordering_guard=False) where the "
+        "order does not matter, and --ignore SC026.",
+        example="shardctl lint --shuffle-seed 1 -d ordered.yaml",
+    ),
+)
+def ordered_shuffle(pipeline: Pipeline) -> Iterator[Found]:
+    """Find what TFDS's guard of ordered datasets refuses."""
+    settings = pipeline.settings
+    if not pipeline.dataset.ordered:
+        return
+    names = ["shuffle_files", "shuffle_seed"] if settings.shuffles_files else []
+    names += ["cycle"] if settings.cycle not in (None, 1) else []
+    if names:
+        said = [] if not settings.shuffles_files else ["shuffled files"]
+        said += [f"cycle {settings.cycle}"] if "cycle" in names else []
+        yield Found(
+            why=f"the dataset is ordered (disable_shuffling=True), and TFDS refuses "
+            f"{' and '.join(said)}",
+            fix="leave them out, or ReadConfig(enable_ordering_guard=False) and --ignore SC026",
+            settings=tuple(names),
+        )
+
+
+@rule(
+    "SC027",
+    "format-refused",
+    "error",
+    "a file format that is not read this way",
+    story=Story(
+        happens="as_dataset reads tfrecord, riegeli and parquet files; as_data_source, which "
+        "seeks, reads array_record and parquet. Asked for another format they raise "
+        "NotImplementedError.",
+        source="TFDS core/file_adapters.py (make_tf_data of array_record) and "
+        "core/dataset_builder.py, as_data_source.",
+        fix="Read with the other one, or prepare the dataset in another file format "
+        "(`tfds convert_format`).",
+        example="shardctl lint --as-data-source -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def format_refused(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a way of reading that the file format does not allow."""
+    form = pipeline.dataset.file_format
+    if pipeline.reads_data_source and form not in _RANDOM_ACCESS:
+        yield Found(
+            why=f"as_data_source does not read {form} files: it raises NotImplementedError",
+            fix="as_dataset, or prepare the dataset as array_record",
+            settings=("as_data_source",),
+        )
+    if not pipeline.reads_data_source and form == "array_record":
+        yield Found(
+            why="as_dataset does not read array_record files: it raises NotImplementedError",
+            fix="as_data_source, said with --as-data-source",
+            settings=("as_data_source",),
+        )
+
+
+@rule(
+    "SC028",
+    "parquet-part",
+    "error",
+    "a part of a Parquet shard through as_data_source",
+    story=Story(
+        happens="as_data_source over Parquet files reads every shard that a subsplit touches "
+        "whole: it ignores where the subsplit begins and ends inside a shard. train[:5] of shards "
+        "of 15 has 15 examples, and train[:50%] and train[50%:] share those of the shard in the "
+        "middle, so that evaluation examples are trained on.",
+        source="TFDS core/data_sources/parquet.py, ParquetDataSource.__post_init__, which opens "
+        "the files of the instructions without their skip and take: 94 of 94 partial subsplits.",
+        fix="Slice at shard boundaries (train[:3shard]), read array_record files, or as_dataset.",
+        example="shardctl lint 'train[:50%]' --as-data-source -d parquet.yaml",
+    ),
+    for_data_source=True,
+)
+def parquet_part(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a subsplit that begins or ends inside a Parquet shard."""
+    if not pipeline.reads_data_source or pipeline.dataset.file_format != "parquet":
+        return
+    for read in pipeline.reads:
+        ranges = pipeline.ranges_of_host(read)
+        num_asked = sum(piece.num_examples for piece in ranges)
+        num_read = sum(map(num_in_whole_shards, ranges))
+        if num_read != num_asked:
+            yield Found(
+                why=f"{read.spec}: as_data_source hands out {num_read:,} examples in place of "
+                f"{num_asked:,}, every Parquet shard it touches whole",
+                fix="slice by shards, as in [:3shard], or read array_record files",
+                specs=(read.spec,),
+                settings=("specs", "eval", "as_data_source"),
+            )
+
+
+def num_in_whole_shards(piece: SplitRange) -> int:
+    """Return how many examples the shards that a range touches hold.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> split = Split(name="train", shard_lengths=(15, 15))
+    >>> num_in_whole_shards(SplitRange(split=split, start=0, stop=5))
+    15
+    """
+    shards, offsets = piece.shards(), piece.split.offsets
+    if not len(shards):
+        return 0
+    return offsets[bisect_left(offsets, piece.stop)] - offsets[shards.start]
+
+
+@rule(
+    "SC029",
+    "unread-settings",
+    "warning",
+    "settings that as_data_source does not read",
+    story=Story(
+        happens="as_data_source has no ReadConfig and no tf.data behind it: example i is the i-th "
+        "in storage order. Settings of the interleave, of file shuffles and of ds.shuffle do "
+        "nothing there; a sampler decides the order.",
+        source="TFDS core/dataset_builder.py, as_data_source(split, decoders, "
+        "deserialize_method, file_format).",
+        fix="Leave them out and give the sampler its seed; or read with as_dataset, said with "
+        "--no-as-data-source.",
+        example="shardctl lint --shuffle-seed 1 --as-data-source -d parquet.yaml",
+    ),
+    for_data_source=True,
+)
+def unread_settings(pipeline: Pipeline) -> Iterator[Found]:
+    """Find settings of tf.data where it is not used."""
+    settings = pipeline.settings
+    if not pipeline.reads_data_source:
+        return
+    given = {
+        "shuffle_files": settings.shuffles_files,
+        "shuffle_seed": settings.shuffle_seed is not None,
+        "cycle": settings.cycle is not None,
+        "buffer": settings.buffer is not None,
+        "repeat_files": settings.repeat_files,
+        "reverse": settings.reverse,
+        "file_order": settings.file_order is not None,
+        "host_by": settings.host_by != "even",
+    }
+    names = tuple(name for name, is_given in given.items() if is_given)
+    if names:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+        yield Found(
+            why=f"as_data_source reads none of {options}: a sampler decides the order",
+            fix="leave them out, or read with as_dataset",
+            settings=names,
+        )
+
+
+@rule(
+    "SC061",
+    "short-parquet",
+    "warning",
+    "Parquet files that TFDS writes too short",
+    story=Story(
+        happens="TFDS 4.9.10 writes Parquet in batches of 100 and, before each batch but the "
+        "first, passes over examples that are never written. A file meant for 214 examples holds "
+        "114, while dataset_info.json says 214: as_dataset fails when it has read what is there, "
+        "and ids and positions point at examples that do not exist.",
+        source="TFDS core/file_adapters.py, _batched: itertools.islice(iterator, i, i + n) on an "
+        "iterator that has moved on already.",
+        fix="Count with `shardctl verify`; write tfrecord or array_record files, or so many shards "
+        "that none has over 100 examples. Ignore it where another program wrote the files.",
+        example="shardctl lint -d short.yaml",
+    ),
+    for_data_source=True,
+)
+def short_parquet(pipeline: Pipeline) -> Iterator[Found]:
+    """Find Parquet shards of more examples than TFDS's writer keeps."""
+    if pipeline.dataset.file_format != "parquet":
+        return
+    pieces = [piece for read in pipeline.reads for piece in read.resolved.ranges]
+    for split in {piece.split.name: piece.split for piece in pieces}.values():
+        longest = max(split.shard_lengths, default=0)
+        num_rows = num_rows_written(longest)
+        if num_rows != longest:
+            yield Found(
+                why=f"{split.name}: as TFDS writes it, a file of {longest:,} examples holds "
+                f"{num_rows:,} rows",
+                fix="count the files with `shardctl verify`; write another format, or more shards",
+                settings=("specs", "eval"),
+            )
+
+
+def num_rows_written(length: int) -> int:
+    """Return how many of a shard's examples TFDS 4.9.10 writes to its Parquet file.
+
+    Batch k passes over 100 k examples and takes up to 100.
+
+    >>> num_rows_written(100), num_rows_written(214)
+    (100, 114)
+    """
+    num_rows = batch = 0
+    while length > 0:
+        taken = max(0, min(_PARQUET_BATCH, length - _PARQUET_BATCH * batch))
+        num_rows += taken
+        length -= _PARQUET_BATCH * (batch + 1)
+        batch += 1
+    return num_rows

@@ -1,0 +1,106 @@
+"""SC035 to SC037: shuffles of several hosts that do not fit together, and hosts with nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.planning.lint.context import Pipeline
+from shardctl.planning.lint.rule import Found, Story, rule
+
+
+@rule(
+    "SC035",
+    "same-permutation",
+    "notice",
+    "hosts that open their files in one permutation",
+    story=Story(
+        happens="The permutation of a host's list of files hangs on the seed and on the length of "
+        "the list alone. Hosts with equally many files and one seed shuffle in lockstep: at any "
+        "time all read the file at the same place of their lists. Where files differ by place, "
+        "by date or by source, a global batch then holds one kind.",
+        source="TFDS core/reader.py, _read_files: the shuffle comes after the files are dealt, "
+        "with a buffer at least as large as the list; 0/1,894 passes differed.",
+        fix="Give each host its own seed, as in shuffle_seed = seed + host. (Never with ds.shard, "
+        "where all hosts have to share one order.)",
+        example="shardctl lint --hosts 8 --host-by files --shuffle-seed 1 -d imagenet2012",
+    ),
+)
+def same_permutation(pipeline: Pipeline) -> Iterator[Found]:
+    """Find hosts that shuffle their files alike."""
+    if pipeline.num_hosts == 1 or pipeline.reads_by_examples:
+        return
+    for read in pipeline.trained:
+        if pipeline.dealt(read).same_permutation and pipeline.files_of_host(read) > 1:
+            yield Found(
+                why=f"{read.spec}: all {pipeline.num_hosts:,} hosts open their files in the same "
+                "permutation of places",
+                fix="a seed for each host, as in seed + host",
+                specs=(read.spec,),
+                settings=("shuffle_seed",),
+            )
+
+
+@rule(
+    "SC036",
+    "unshared-order",
+    "error",
+    "example sharding of an order that hosts do not share",
+    story=Story(
+        happens="ds.shard(n, i) keeps the examples at every n-th place of the order. Hosts share "
+        "the dataset out among them only if all read in one and the same order. Where the files "
+        "are shuffled without a seed, or timing has a say, each host has its own order: some "
+        "examples are read by several hosts and others by none, and nothing fails.",
+        source="tensorflow/core/kernels/data/shard_dataset_op.cc counts places, not examples.",
+        fix="Give every host the same --shuffle-seed; or deal before the shuffle: --host-by even.",
+        example="shardctl lint --hosts 4 --host-by examples --shuffle-files -d imagenet2012",
+    ),
+)
+def unshared_order(pipeline: Pipeline) -> Iterator[Found]:
+    """Find `ds.shard` over orders that differ between hosts."""
+    settings = pipeline.settings
+    if not pipeline.reads_by_examples:
+        return
+    unseeded = settings.shuffles_files and settings.shuffle_seed is None
+    if (
+        settings.deterministic is False
+        or pipeline.races
+        or (unseeded and settings.global_seed is None)
+    ):
+        yield Found(
+            why="each host reads in an order of its own, so ds.shard gives some examples to "
+            "several hosts and others to none",
+            fix="one --shuffle-seed for all hosts, or --host-by even",
+            settings=("host_by", "deterministic", "shuffle_files"),
+        )
+
+
+@rule(
+    "SC037",
+    "idle-hosts",
+    "error",
+    "hosts without examples",
+    story=Story(
+        happens="There are fewer examples than hosts. Under even splits TFDS refuses the spec of "
+        'a host that gets none ("corresponds to no data!"); under ds.shard such a host makes no '
+        "step, and the others wait for it in their first.",
+        source="TFDS core/splits.py and core/subsplits_utils.py.",
+        fix="Fewer hosts, or more examples: validate on some hosts only, or on one.",
+        example="shardctl lint 'test[:6]' --hosts 8 -d mnist",
+    ),
+    for_data_source=True,
+)
+def idle_hosts(pipeline: Pipeline) -> Iterator[Found]:
+    """Find fewer examples than hosts."""
+    num_hosts = pipeline.num_hosts
+    for read in (*pipeline.trained, *pipeline.evaluated):
+        if read.num_files < num_hosts and pipeline.reads_by_files:
+            continue  # SC031 says so
+        if num_hosts > 1 and pipeline.dealt(read).idle_hosts:
+            idle = pipeline.dealt(read).idle_hosts
+            who = "1 host gets" if idle == 1 else f"{idle:,} hosts get"
+            yield Found(
+                why=f"{read.spec}: {who} none of its {read.num_examples:,} examples",
+                fix="fewer hosts",
+                specs=(read.spec,),
+                settings=("hosts", "host"),
+            )

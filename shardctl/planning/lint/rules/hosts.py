@@ -1,0 +1,192 @@
+"""SC03x: what several hosts read, too much of, unevenly, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.planning.lint.context import Pipeline, Read
+from shardctl.planning.lint.rule import Found, Story, rule
+
+# From here on reading everything on every host is more than a detail.
+MANY_HOSTS = 8
+MUCH_TO_READ = 1024**3  # bytes that are read for nothing in an epoch
+
+
+@rule(
+    "SC031",
+    "few-shards",
+    "warning",
+    "fewer shards than hosts",
+    story=Story(
+        happens="With fewer files than hosts an InputContext, which deals whole files, raises a "
+        "ValueError. Even splits give every host examples, but several hosts then read one file, "
+        "each from its start up to where its own part ends: the data is read several times over.",
+        source="TFDS core/reader.py, validate_input_context; a file is skipped by reading it "
+        "(tf.data skip). `shardctl hosts --hosts N` has the figures.",
+        fix="Prepare the dataset in more shards: a multiple of the number of hosts.",
+        example="shardctl lint --hosts 4 -d mnist",
+    ),
+)
+def few_shards(pipeline: Pipeline) -> Iterator[Found]:
+    """Find fewer file instructions than hosts."""
+    num_hosts = pipeline.num_hosts
+    for read in _dealt_in_files(pipeline):
+        if read.num_files >= num_hosts:
+            continue
+        files = _files(read.num_files)
+        if pipeline.reads_by_files:
+            yield Found(
+                why=f"{read.spec}: TFDS refuses to deal {files} to {num_hosts:,} hosts",
+                fix=f"--host-by even, or {num_hosts:,} shards or a multiple of that",
+                specs=(read.spec,),
+                settings=("host_by", "hosts", "host"),
+                severity="error",
+            )
+            continue
+        times = pipeline.dealt(read).read_amplification or 1
+        yield Found(
+            why=f"{read.spec}: {num_hosts:,} hosts share {files} and read the data "
+            f"{times:,.1f} times in all",
+            fix=f"{num_hosts:,} shards, or a multiple of that",
+            specs=(read.spec,),
+            settings=("hosts", "host"),
+        )
+
+
+@rule(
+    "SC032",
+    "odd-shards",
+    "warning",
+    "a number of shards that the hosts do not divide",
+    story=Story(
+        happens="Dealt by files, some hosts get a file more than others, and end later: up to one "
+        "shard of examples. Under even splits (a notice) the hosts stay even, but a file whose "
+        "examples belong to two hosts is opened by both, and its beginning read twice.\n\n"
+        "What counts is the number of files that the spec touches: train[:10%] of 1,024 shards "
+        "touches 103.",
+        source="TFDS core/reader.py: `instruction_ds.shard(n, i)`; core/subsplits_utils.py, "
+        "even_splits.",
+        fix="A number of shards that the hosts divide, or a spec that ends at such a shard: "
+        "train[:96shard].",
+        example="shardctl lint --hosts 7 --host-by files -d imagenet2012",
+    ),
+)
+def odd_shards(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a number of file instructions that leaves a remainder among the hosts."""
+    num_hosts = pipeline.num_hosts
+    for read in _dealt_in_files(pipeline):
+        count, rest = read.num_files, read.num_files % num_hosts
+        if count < num_hosts or not rest:
+            continue
+        if pipeline.reads_by_files:
+            load = pipeline.dealt(read).num_examples
+            what = f"hosts read {load.min:,} to {load.max:,} examples"
+        else:
+            times = pipeline.dealt(read).read_amplification or 1
+            what = f"some are read by two hosts, {times:,.2f} times the data in all"
+        yield Found(
+            why=f"{read.spec}: {_files(count)} do not divide among {num_hosts:,} hosts, and {what}",
+            fix=f"{count - rest:,} or {count - rest + num_hosts:,} shards",
+            specs=(read.spec,),
+            settings=("hosts", "host"),
+            severity="warning" if pipeline.reads_by_files else "notice",
+        )
+
+
+def _dealt_in_files(pipeline: Pipeline) -> tuple[Read, ...]:
+    if pipeline.num_hosts == 1 or pipeline.reads_by_examples:
+        return ()
+    return (*pipeline.trained, *pipeline.evaluated)
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
+
+
+@rule(
+    "SC033",
+    "example-sharding",
+    "warning",
+    "example sharding at scale",
+    story=Story(
+        happens="ds.shard(n, i) behind the reader keeps every n-th example and drops the others "
+        "after they were read and decoded: every one of n hosts reads and decodes the whole "
+        "dataset. 64 hosts read it 64 times.\n\n"
+        f"The finding is made from {MANY_HOSTS} hosts on, or where more than 1 GiB is read for "
+        "nothing in an epoch.",
+        source="tensorflow/core/kernels/data/shard_dataset_op.cc; `shardctl hosts` has the "
+        "amplification as a figure.",
+        fix="--host-by even (tfds.even_splits), or --host-by files (InputContext) where the hosts "
+        "divide the number of shards.",
+        example="shardctl lint --hosts 64 --host-by examples -d imagenet2012",
+    ),
+)
+def example_sharding(pipeline: Pipeline) -> Iterator[Found]:
+    """Find `ds.shard` where it reads a lot for nothing."""
+    if not pipeline.reads_by_examples:
+        return
+    num_hosts = pipeline.num_hosts
+    for read in (*pipeline.trained, *pipeline.evaluated):
+        dealt = pipeline.dealt(read)
+        total = 0 if dealt.num_bytes is None else dealt.num_bytes.total
+        if num_hosts < MANY_HOSTS and total - total // num_hosts < MUCH_TO_READ:
+            continue
+        yield Found(
+            why=f"{read.spec}: each of {num_hosts:,} hosts reads and decodes every example, "
+            f"{num_hosts:,} times the data in all",
+            fix="--host-by even, or --host-by files",
+            specs=(read.spec,),
+            settings=("host_by",),
+        )
+
+
+@rule(
+    "SC034",
+    "uneven-hosts",
+    "warning",
+    "hosts that make different numbers of batches",
+    story=Story(
+        happens="Hosts that train together meet in each step, in an all-reduce. A host with a "
+        "batch more waits there for hosts that have ended, and the job hangs at the end of the "
+        "epoch. Without --batch the finding is made where the busiest host has 1% more examples "
+        "than the mean one.",
+        source='Flax, "Processing the entire Dataset". `shardctl hosts --batch B` shows each '
+        "host, `shardctl eval` the padding that cures an evaluation.",
+        fix="Drop the remainder where all hosts then have as many batches, or take as many on "
+        "each; for evaluation pad, until every host has made the same number of steps.",
+        example="shardctl lint --hosts 8 --batch 1 -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def uneven_hosts(pipeline: Pipeline) -> Iterator[Found]:
+    """Find hosts that end before others do."""
+    settings, usage = pipeline.settings, pipeline.usage
+    if pipeline.num_hosts == 1 or settings.repeat_files:
+        return
+    for read in (*pipeline.trained, *pipeline.evaluated):
+        dealt = pipeline.dealt(read)
+        examples, batches = dealt.num_examples, dealt.num_batches
+        if dealt.refusal is not None or not dealt.is_uneven:
+            continue
+        if usage.take is not None and usage.take <= examples.min:
+            continue
+        if batches is None:
+            why = f"hosts read {examples.min:,} to {examples.max:,} examples"
+            fix = "--host-by even" if settings.host_by == "files" else f"take({examples.min})"
+        else:
+            why = (
+                f"hosts make {batches.min:,} to {batches.max:,} batches, so a collective hangs at "
+                f"step {batches.min:,}, counted from 0"
+            )
+            size, epochs = settings.batch or 1, settings.epochs
+            cured = examples.min * epochs // size == examples.max * epochs // size
+            drop = "--drop-remainder, or " if cured and not settings.drop_remainder else ""
+            fix = f"{drop}take({batches.min}) on the batches"
+            if read.evaluates:
+                fix = "pad, as `shardctl eval --pad` counts it"
+        yield Found(
+            why=f"{read.spec}: {why}",
+            fix=fix,
+            specs=(read.spec,),
+            settings=("batch", "host_by", "hosts", "host"),
+        )

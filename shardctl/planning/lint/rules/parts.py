@@ -1,0 +1,137 @@
+"""SC046 and SC051: examples that are left out, by `take` or with a remainder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import ShardctlError
+from shardctl.planning.lint.context import Pipeline, Read
+from shardctl.planning.lint.rule import Found, Story, rule
+
+_COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
+_STEP = 1 << 16
+
+
+@rule(
+    "SC046",
+    "take-for-slice",
+    "warning",
+    "take(n) taken for [:n]",
+    story=Story(
+        happens="ds.take(n) keeps the first n examples of the order, not the first n of the split: "
+        "the interleave hands out a block of each of its files in turn, so they come from many "
+        "files. take(25) of imagenet2012 is ids 0 to 15 and 1251 to 1259. Behind a shuffle they "
+        "are others in each epoch, and with ds.skip(n) for the rest training and validation then "
+        "share examples.\n\n"
+        "A slice reads n examples from as few files as hold them, the same ones always.",
+        source="The TFDS determinism guide; tensorflow/core/kernels/data/take_dataset_op.cc.",
+        fix="Slice the spec: 'train[:n]' for as_dataset(split=..).",
+        example="shardctl lint --take 25 -d imagenet2012",
+    ),
+)
+def take_for_slice(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a `take` that reads other examples than the slice would."""
+    take = pipeline.usage.take
+    if take is None:
+        return
+    for read in (*pipeline.trained, *pipeline.evaluated):
+        several = pipeline.num_hosts > 1
+        if take >= (pipeline.dealt(read).num_examples.max if several else read.num_examples):
+            continue
+        num_same = _num_in_slice(pipeline, read, take)
+        if num_same == take:
+            continue
+        known = ""
+        if num_same is not None and not several:
+            known = f": it has {num_same:,} of the slice's {take:,} examples"
+        yield Found(
+            why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec{known}",
+            fix="a slice of the spec, which is then dealt to the hosts"
+            if several
+            else _slice(read, take),
+            specs=(read.spec,),
+            settings=("take",),
+        )
+
+
+def _slice(read: Read, take: int) -> str:
+    (first, *rest) = read.resolved.ranges
+    if rest or take > first.num_examples:
+        return "a spec that selects them, as train[:n] does"
+    start = "" if not first.start else str(first.start)
+    return f"read {first.split.name}[{start}:{first.start + take}] in place of take({take})"
+
+
+def _num_in_slice(pipeline: Pipeline, read: Read, take: int) -> int | None:
+    """Return how many of the first `take` the slice has too, None where nobody can say."""
+    import numpy as np
+
+    from shardctl.core.order.order import Order
+
+    host = pipeline.host if pipeline.num_hosts > 1 else None
+    settings = replace(
+        pipeline.settings,
+        host=host,
+        epochs=1,
+        repeat_files=False,
+        batch=None,
+        drop_remainder=False,
+        pass_index=0,
+    )
+    in_storage_order = ReadSettings(cycle=1, host=host)
+    try:
+        order, stored = (
+            Order(pipeline.dataset, read.resolved.ranges, each)
+            for each in (settings, in_storage_order)
+        )
+    except ShardctlError:  # an order that is left open, or that other rules are about
+        return None
+    num_kept = min(take, order.num_examples, stored.num_examples)
+    for start in range(0, num_kept, _STEP):
+        stop = min(start + _STEP, num_kept)
+        if not np.array_equal(order.read(start, stop), stored.read(start, stop)):
+            break
+    else:
+        return take
+    if num_kept > _COUNTABLE:
+        return None
+    return len(np.intersect1d(order.read(0, num_kept), stored.read(0, num_kept)))
+
+
+@rule(
+    "SC051",
+    "dropped-in-evaluation",
+    "warning",
+    "a remainder that is dropped in evaluation",
+    story=Story(
+        happens="drop_remainder=True leaves out what fills no whole batch, on every host. In "
+        "training these examples come in another epoch; an evaluation never sees them, and its "
+        "metric is that of a smaller dataset, which changes with the batch size and the number of "
+        "hosts. 10,000 examples in batches of 512 are 9,728.\n\n"
+        "Specs of splits whose names begin with test, val, dev or eval count as evaluation; others "
+        "are named with --eval SPEC.",
+        source='Flax, "Processing the entire Dataset".',
+        fix="Pad the last batch and mask the padding out of the metric (`shardctl eval --pad` "
+        "counts it), or take a batch size that divides.",
+        example="shardctl lint test --batch 512 --drop-remainder -d mnist",
+    ),
+)
+def dropped_in_evaluation(pipeline: Pipeline) -> Iterator[Found]:
+    """Find evaluation examples that fill no batch."""
+    settings = pipeline.settings
+    if not settings.drop_remainder or settings.batch is None:
+        return
+    for read in pipeline.evaluated:
+        columns = pipeline.dealt(read).columns
+        lost = 0 if columns is None else int((columns.num_examples % settings.batch).sum())
+        if lost:
+            hosts = f" on {pipeline.num_hosts:,} hosts" if pipeline.num_hosts > 1 else ""
+            yield Found(
+                why=f"{read.spec}: {lost:,} of {read.num_examples:,} examples fill no batch of "
+                f"{settings.batch:,}{hosts} and are never evaluated",
+                fix="pad the last batch and mask it, as `shardctl eval --pad` counts it",
+                specs=(read.spec,),
+                settings=("drop_remainder", "batch"),
+            )

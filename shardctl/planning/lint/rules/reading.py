@@ -1,0 +1,194 @@
+"""SC02x: settings of TFDS's reader that fail, or that a machine decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.planning.lint.context import Pipeline, Read
+from shardctl.planning.lint.rule import Found, Story, rule
+
+# TFDS core/dataset_builder.py, _should_cache_ds.
+AUTOCACHE_BYTES = 250 * 1024**2
+
+# tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc reads ahead two files for each one
+# of the cycle (kDefaultCyclePrefetchFactor), whatever num_parallel_calls is.
+FILES_OPEN_PER_CYCLE = 3
+OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
+
+
+@rule(
+    "SC021",
+    "cycle-none",
+    "warning",
+    "a cycle length that the machine decides",
+    story=Story(
+        happens="interleave_cycle_length=None is a third of the CPUs of the machine that reads, "
+        "rounded up: the order of the examples changes with the machine, and with the CPUs that a "
+        "container is given. (interleave_block_length=None, by the way, is 1, not TFDS's 16.)",
+        source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc, for calls that are "
+        "tuned automatically; 16 on a machine with 48 CPUs.",
+        fix="Give a number, TFDS's 16 for one: --cycle 16.",
+        example="shardctl lint --cycle auto --cpus 8 -d imagenet2012",
+    ),
+)
+def cycle_none(pipeline: Pipeline) -> Iterator[Found]:
+    """Find `interleave_cycle_length=None`."""
+    settings = pipeline.settings
+    if settings.cycle == "auto":
+        cycle = settings.cycle_length(ordered=False)
+        yield Found(
+            why=f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
+            "another machine reads in another order",
+            fix="--cycle 16, or another number",
+            settings=("cycle",),
+        )
+
+
+@rule(
+    "SC022",
+    "repeat-assertion",
+    "error",
+    "repeat_filenames with the default assertion",
+    story=Story(
+        happens="With repeat_filenames=True the reader hands out the files again and again, but "
+        "TFDS still asserts that it hands out as many examples as the split has. The first epoch "
+        'goes well; the example after it raises "Input dataset was expected to contain N elements '
+        'but contained at least N+1". The job fails after its first epoch.',
+        source="TFDS core/reader.py, assert_cardinality_and_apply_options. The assertion is left "
+        "out with an InputContext, and .take(N) of no more than an epoch hides it.",
+        fix="Set ReadConfig(assert_cardinality=False) and say so with --no-assert-cardinality.",
+        example="shardctl lint --repeat-files --shuffle-seed 1 -d imagenet2012",
+    ),
+)
+def repeat_assertion(pipeline: Pipeline) -> Iterator[Found]:
+    """Find files that repeat under an assertion of how many examples there are."""
+    usage = pipeline.usage
+    if not (pipeline.settings.repeat_files and usage.assert_cardinality):
+        return
+    if pipeline.settings.host is not None and pipeline.settings.host_by == "files":
+        return
+    if pipeline.reads_by_files:
+        return
+    for read in (*pipeline.trained, *pipeline.evaluated):
+        num_examples = sum(piece.num_examples for piece in pipeline.ranges_of_host(read))
+        if not num_examples or (usage.take is not None and usage.take <= num_examples):
+            continue
+        yield Found(
+            why=f"{read.spec}: reading fails after the first epoch, since TFDS asserts that there "
+            f"are no more than {num_examples:,} examples",
+            fix="ReadConfig(assert_cardinality=False), said with --no-assert-cardinality",
+            specs=(read.spec,),
+            settings=("repeat_files",),
+        )
+
+
+@rule(
+    "SC023",
+    "repeat-autocache",
+    "warning",
+    "repeat_filenames under TFDS's cache",
+    story=Story(
+        happens="TFDS caches small datasets in memory: those of at most 250 MiB whose files are "
+        "not shuffled anew each epoch, or lie in one shard. With repeat_filenames the stream below "
+        "that cache has no end, so the cache is never complete and keeps every example of every "
+        "epoch: memory grows until it ends.",
+        source="TFDS core/dataset_builder.py, _should_cache_ds, which does not look at "
+        "repeat_filenames.",
+        fix="Set ReadConfig(try_autocache=False) and say so with --no-autocache.",
+        example="shardctl lint --repeat-files --buffer 60000 --buffer-seed 1 "
+        "--no-assert-cardinality -d mnist",
+    ),
+)
+def repeat_autocache(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a cache over a stream without end."""
+    if not (pipeline.settings.repeat_files and pipeline.usage.try_autocache):
+        return
+    sizes = [split.num_bytes for split in pipeline.dataset.splits]
+    num_bytes = sum(size for size in sizes if size is not None)
+    if None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:
+        return
+    for read in (*pipeline.trained, *pipeline.evaluated):
+        if not pipeline.reshuffles_files or _shards_asked_for(pipeline, read) == 1:
+            yield Found(
+                why=f"{read.spec}: TFDS caches this small dataset, and the cache of a stream "
+                "without end grows for ever",
+                fix="ReadConfig(try_autocache=False), said with --no-autocache",
+                specs=(read.spec,),
+                settings=("repeat_files",),
+            )
+
+
+def _shards_asked_for(pipeline: Pipeline, read: Read) -> int:
+    # An InputContext deals the files later, so that it does not count here.
+    return read.num_files if pipeline.reads_by_files else pipeline.files_of_host(read)
+
+
+@rule(
+    "SC024",
+    "open-files",
+    "error",
+    "more files open than the system allows",
+    story=Story(
+        happens="The interleave holds the files of its cycle open, and opens the next two cycles "
+        "ahead: three times the cycle length, as far as there are files. Past the limit of the "
+        'process, which is often 1024, reading fails with "Too many open files".\n\n'
+        "The limit here is that of this machine; --open-files N names another's.",
+        source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc; counted in "
+        "/proc/self/fd: 12, 48 and 96 files at cycle lengths 4, 16 and 32, for every "
+        "num_parallel_calls.",
+        fix="A smaller --cycle, or a higher limit: ulimit -n N.",
+        example="shardctl lint --cycle 512 --open-files 1024 -d imagenet2012",
+    ),
+)
+def open_files(pipeline: Pipeline) -> Iterator[Found]:
+    """Find an interleave that opens more files than a process may."""
+    limit, settings = pipeline.usage.max_open_files, pipeline.settings
+    if limit is None:
+        return
+    cycle = settings.cycle_length(ordered=pipeline.dataset.ordered)
+    for read in (*pipeline.trained, *pipeline.evaluated):
+        num_open = FILES_OPEN_PER_CYCLE * cycle
+        if not settings.repeat_files:
+            num_open = min(num_open, pipeline.files_of_host(read))
+        if num_open + OTHER_OPEN_FILES > limit:
+            fitting = max((limit - OTHER_OPEN_FILES) // FILES_OPEN_PER_CYCLE, 1)
+            yield Found(
+                why=f"{read.spec}: cycle {cycle:,} and its read-ahead hold {num_open:,} files "
+                f"open, and a process may open {limit:,}",
+                fix=f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}",
+                specs=(read.spec,),
+                settings=("cycle", "open_files"),
+            )
+
+
+@rule(
+    "SC025",
+    "idle-cycle",
+    "notice",
+    "a cycle longer than there are files",
+    story=Story(
+        happens="The interleave reads as many files at a time as there are. A longer cycle does "
+        "not mix more; what mixes is more shards, or a shuffle buffer. Nor does it harm: the "
+        "order is that of a cycle as long as the list of files.",
+        source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc: slots without a "
+        "file are passed over.",
+        fix="A shorter --cycle, more shards, or --buffer N.",
+        example="shardctl lint --cycle 64 -d mnist",
+    ),
+)
+def idle_cycle(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a cycle, asked for, that there are too few files for."""
+    settings = pipeline.settings
+    if not isinstance(settings.cycle, int) or settings.repeat_files:
+        return
+    for read in pipeline.trained:
+        num_files = pipeline.files_of_host(read)
+        if 0 < num_files < settings.cycle:
+            files = "1 file" if num_files == 1 else f"{num_files:,} files"
+            yield Found(
+                why=f"{read.spec}: a cycle of {settings.cycle:,} mixes {files}, as many as a host "
+                "reads",
+                fix=f"--cycle {num_files}, more shards, or --buffer N",
+                specs=(read.spec,),
+                settings=("cycle",),
+            )

@@ -1,0 +1,136 @@
+"""SC011 to SC013: what seeds do not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.planning.lint.context import Pipeline
+from shardctl.planning.lint.rule import Found, Story, rule
+
+
+@rule(
+    "SC011",
+    "global-seed",
+    "warning",
+    "a global seed that changes a seeded order",
+    story=Story(
+        happens="A shuffle draws from two seeds, its own and the global one, also where its own is "
+        "given. tf.random.set_seed(N), and keras.utils.set_random_seed(N), which calls it, "
+        "therefore change the order of a dataset with an explicit shuffle_seed: two programs that "
+        "share the shuffle seed read in different orders when one of them seeds its model.\n\n"
+        "The global seed counts at the moment when the dataset is built.",
+        source="tensorflow/python/framework/random_seed.py, get_seed; "
+        "tensorflow/python/data/util/random_seed.py.",
+        fix="Build the dataset before tf.random.set_seed, which then does not count (leave out "
+        "--global-seed); or hold the global seed fixed as carefully as the shuffle seed, and "
+        "--ignore this finding.",
+        example="shardctl lint --shuffle-seed 1 --global-seed 42 -d imagenet2012",
+    ),
+)
+def global_seed(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a global seed beside a shuffle seed."""
+    settings = pipeline.settings
+    if settings.global_seed is None:
+        return
+    seeded = {
+        "--shuffle-seed": settings.shuffle_seed if settings.shuffles_files else None,
+        "--buffer-seed": settings.buffer_seed if pipeline.buffers else None,
+    }
+    options = [option for option, seed in seeded.items() if seed is not None]
+    if options:
+        yield Found(
+            why=f"the order hangs on --global-seed as well as on {' and '.join(options)}: another "
+            "tf.random.set_seed gives another order",
+            fix="build the dataset before tf.random.set_seed, or fix that seed too",
+            settings=("global_seed",),
+        )
+
+
+@rule(
+    "SC012",
+    "equal-seeds",
+    "warning",
+    "seeds that are equal modulo 2^31 - 1",
+    story=Story(
+        happens="TensorFlow takes seeds modulo 2^31 - 1 = 2147483647. Seeds that differ by a "
+        "multiple of it are one seed: 0 and 2147483647, -1 and 2147483646. Runs that were meant to "
+        "differ then read in the same order. Seeds made from hashes or from the clock can meet.\n\n"
+        "The seeds of several runs are named with --seeds, or `seeds:` under `lint:` in "
+        "shardctl.yaml; a file seed and a buffer seed are compared as well.",
+        source="tensorflow/python/framework/random_seed.py, _truncate_seed. 0/15,504 orders over "
+        "seeds up to 10^30 differed from this rule.",
+        fix="Take seeds from 0 to 2147483646, all different.",
+        example="shardctl lint --shuffle-seed 1 --seeds 0,1,2147483647 -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def equal_seeds(pipeline: Pipeline) -> Iterator[Found]:
+    """Find seeds that are one to TensorFlow."""
+    settings = pipeline.settings
+    for group in _alike(pipeline.usage.seeds, settings.global_seed):
+        several = len(set(group)) > 1
+        listed = ", ".join(map(str, group))
+        yield Found(
+            why=f"seeds {listed} are one seed modulo 2147483647: their runs have one order"
+            if several
+            else f"seed {group[0]} is there {len(group)} times: these runs have one order",
+            fix="seeds from 0 to 2147483646, all different",
+            settings=("seeds",),
+        )
+    both = (settings.shuffle_seed, settings.buffer_seed)
+    if None in both or both[0] == both[1] or not settings.shuffles_files:
+        return
+    pair = [seed for seed in both if seed is not None]
+    if list(_alike(pair, settings.global_seed)):
+        yield Found(
+            why=f"--shuffle-seed {pair[0]} and --buffer-seed {pair[1]} are one seed modulo "
+            "2147483647: both shuffles draw the same numbers",
+            fix="seeds from 0 to 2147483646, all different",
+            settings=("buffer_seed", "shuffle_seed"),
+        )
+
+
+def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]:
+    if len(seeds) < 2:
+        return
+    from shardctl.core.shuffle.seeds import shuffle_kernel_seeds  # loads numpy
+
+    groups: dict[object, list[int]] = {}
+    for seed in seeds:
+        groups.setdefault(shuffle_kernel_seeds(seed, global_seed), []).append(seed)
+    yield from (group for group in groups.values() if len(group) > 1)
+
+
+@rule(
+    "SC013",
+    "drawn-seed",
+    "notice",
+    "a shuffle whose seed is drawn from the global one",
+    story=Story(
+        happens="A shuffle without a seed of its own, after tf.random.set_seed, takes the next "
+        "number of a generator that every random op without a seed shares. One more such op built "
+        "before it, a tf.random.uniform or another shuffle in a library, gives the dataset "
+        "another order.",
+        source="tensorflow/python/eager/context.py, _internal_operation_seed: Python's generator, "
+        "one randint(0, 2^31 - 1) an op.",
+        fix="Give the shuffle its own seed: --shuffle-seed N, --buffer-seed N.",
+        example="shardctl lint --buffer 50000 --global-seed 42 -d imagenet2012",
+    ),
+)
+def drawn_seed(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a shuffle whose seed hangs on what was built before it."""
+    settings = pipeline.settings
+    if settings.global_seed is None:
+        return
+    unseeded = []
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        unseeded.append("--shuffle-seed")
+    if pipeline.buffers and settings.buffer_seed is None:
+        unseeded.append("--buffer-seed")
+    if unseeded:
+        yield Found(
+            why="a seed is drawn from the global one: every random op built before the shuffle "
+            "changes the order",
+            fix=" and ".join(f"{option} N" for option in unseeded),
+            settings=("global_seed",),
+        )

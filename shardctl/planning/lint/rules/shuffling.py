@@ -1,0 +1,232 @@
+"""SC00x: shuffles that shuffle less than they seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.planning.lint.context import Pipeline
+from shardctl.planning.lint.rule import Found, Story, rule
+
+FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
+
+
+@rule(
+    "SC001",
+    "one-order",
+    "warning",
+    "several epochs in one order",
+    story=Story(
+        happens="Every epoch hands out the same examples in the same order, so every epoch makes "
+        "the same batches. A model then sees one fixed set of batches however long it trains, and "
+        "the noise between epochs that shuffling is meant to give is missing.\n\n"
+        "It comes about without any shuffle, with reshuffle_each_iteration=False, and where the "
+        "only shuffle is that of a single file. With --repeat-files the files come in one order "
+        "again and again.",
+        source="A shuffle with reshuffle_each_iteration=False draws from the same two seeds for "
+        "each iterator (tensorflow/core/kernels/data/shuffle_dataset_op.cc). The TFDS determinism "
+        "guide says that a shuffle_seed alone repeats the order in each epoch; since "
+        "shuffle_reshuffle_each_iteration exists it no longer does.",
+        fix="Give --shuffle-seed N where there are several files, or --buffer N with "
+        "--buffer-seed N, and leave out --no-reshuffle and --no-buffer-reshuffle.",
+        example="shardctl lint --epochs 90 -d imagenet2012",
+    ),
+)
+def one_order(pipeline: Pipeline) -> Iterator[Found]:
+    """Find training whose epochs are alike."""
+    settings = pipeline.settings
+    if not pipeline.several_epochs or settings.deterministic is False:
+        return
+    # The random numbers of a buffer go on over files that repeat, which are one endless epoch.
+    fixed = settings.buffer_reshuffle is False and not settings.repeat_files
+    if pipeline.buffers and not fixed:
+        return
+    for read in pipeline.trained:
+        if pipeline.reshuffles_files and pipeline.files_of_host(read) > 1:
+            continue
+        names: tuple[str, ...] = ("epochs", "repeat_files", "pass")
+        fix = "--buffer N with --buffer-seed N"
+        if pipeline.buffers:
+            cause = "its buffer is shuffled the same way each time"
+            fix, names = "leave out --no-buffer-reshuffle", ("buffer_reshuffle",)
+        elif pipeline.files_of_host(read) == 1:
+            cause = "it lies in one file" if settings.shuffles_files else "nothing shuffles it"
+        elif settings.shuffles_files:
+            cause = "its files are shuffled the same way each time"
+            fix, names = "leave out --no-reshuffle", ("reshuffle",)
+        else:
+            cause, fix = "nothing shuffles it", f"--shuffle-seed N, or {fix}"
+        what = "files come" if settings.repeat_files else "examples come"
+        yield Found(
+            why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
+            fix=fix,
+            specs=(read.spec,),
+            settings=names,
+        )
+
+
+@rule(
+    "SC002",
+    "small-buffer",
+    "warning",
+    "a buffer far smaller than a shard times the cycle length",
+    story=Story(
+        happens="The reader interleaves as many files as the cycle length at a time, from their "
+        "beginning to their end. A buffer that holds a small part of these mixes neighbours only: "
+        "a batch holds examples of a few files, from the same stretch of each, and an example can "
+        "come at most one buffer earlier than it is read.\n\n"
+        f"The finding is made where the buffer is {FAR_SMALLER} times smaller than the mean shard "
+        "times the cycle length (or the number of files, where that is smaller).",
+        source="The buffer hands out what it read up to one buffer length before; it never looks "
+        "further ahead (tensorflow/core/kernels/data/shuffle_dataset_op.cc). `shardctl quality` "
+        "measures how well an order is mixed, and with --target how large the buffer has to be.",
+        fix="Make the buffer about as large as a shard times the cycle length, where memory "
+        "allows; or store the examples shuffled and in more, smaller shards.",
+        example="shardctl lint --buffer 1000 --buffer-seed 1 -d imagenet2012",
+    ),
+)
+def small_buffer(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a buffer that holds a small part of the files read at a time."""
+    if not pipeline.buffers:
+        return
+    for read in pipeline.trained:
+        size, cycle = pipeline.buffer_size(read), pipeline.cycle_of_host(read)
+        shard = read.num_examples / read.num_files
+        if size is None or size * FAR_SMALLER >= shard * cycle:
+            continue
+        files = "1 file" if cycle == 1 else f"{cycle:,} files"
+        yield Found(
+            why=f"{read.spec}: the buffer holds {size:,} of the {round(shard * cycle):,} examples "
+            f"in the {files} read at a time",
+            fix=f"--buffer {round(shard * cycle)}, or what memory allows; "
+            "`shardctl quality` says what it gains",
+            specs=(read.spec,),
+            settings=("buffer",),
+        )
+
+
+@rule(
+    "SC003",
+    "files-only",
+    "notice",
+    "epochs that differ in the order of files only",
+    story=Story(
+        happens="Only the files are shuffled. Within a file the examples come in storage order in "
+        "every epoch, and the interleave hands them out block by block: the examples of a block "
+        "are neighbours in every epoch, so batches of a block's size or below repeat.",
+        source="TFDS shuffles the list of file instructions and nothing else (TFDS core/reader.py, "
+        "_read_files); blocks are ReadConfig.interleave_block_length, 16.",
+        fix="Add ds.shuffle: --buffer N with --buffer-seed N.",
+        example="shardctl lint --epochs 90 --shuffle-seed 1 -d imagenet2012",
+    ),
+)
+def files_only(pipeline: Pipeline) -> Iterator[Found]:
+    """Find several epochs whose files are shuffled and whose examples are not."""
+    settings = pipeline.settings
+    if not (pipeline.several_epochs and pipeline.reshuffles_files) or pipeline.buffers:
+        return
+    for read in pipeline.trained:
+        if pipeline.files_of_host(read) > 1:
+            yield Found(
+                why=f"{read.spec}: only files are shuffled, so the {settings.block:,} examples of "
+                "a block stay neighbours in every epoch"
+                if settings.block > 1
+                else f"{read.spec}: only files are shuffled, so a file's examples keep their order",
+                fix="--buffer N with --buffer-seed N",
+                specs=(read.spec,),
+                settings=("shuffle_seed", "shuffle_files"),
+            )
+
+
+@rule(
+    "SC004",
+    "one-file-shuffle",
+    "warning",
+    "a shuffle of a single file",
+    story=Story(
+        happens="shuffle_files shuffles the list of files. Where a spec, or a host's part of it, "
+        "lies in one file there is nothing to shuffle, and the examples come in storage order. "
+        "Small datasets such as mnist have one shard.",
+        source="TFDS core/reader.py, _read_files: `instruction_ds.shuffle(len(file_instructions))` "
+        "comes before the files are opened.",
+        fix="Shuffle examples: --buffer N with --buffer-seed N (a small dataset fits whole).",
+        example="shardctl lint --shuffle-seed 1 -d mnist",
+    ),
+)
+def one_file_shuffle(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a file shuffle that has one file to shuffle."""
+    if not pipeline.settings.shuffles_files:
+        return
+    for read in pipeline.trained:
+        if pipeline.files_of_host(read) == 1:
+            where = (
+                "a host's part lies"
+                if pipeline.num_hosts > 1 and read.num_files > 1
+                else ("it lies")
+            )
+            yield Found(
+                why=f"{read.spec}: shuffling files changes nothing, since {where} in one file",
+                fix="--buffer N with --buffer-seed N",
+                specs=(read.spec,),
+                settings=("shuffle_files", "shuffle_seed"),
+            )
+
+
+@rule(
+    "SC005",
+    "buffer-of-one",
+    "warning",
+    "a shuffle buffer of one example",
+    story=Story(
+        happens="ds.shuffle(1) hands out each example as it is read: the order does not change. "
+        "It is easily left over from a run that was made deterministic for a test.",
+        source="tensorflow/core/kernels/data/shuffle_dataset_op.cc: an example is drawn from the "
+        "buffer, which holds one.",
+        fix="Leave the shuffle out, or give it a real buffer.",
+        example="shardctl lint --buffer 1 --buffer-seed 1 -d imagenet2012",
+    ),
+)
+def buffer_of_one(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a buffer that holds one example."""
+    if pipeline.settings.buffer == 1:
+        yield Found(
+            why="ds.shuffle(1) leaves every example where it is",
+            fix="a larger --buffer, or none",
+            settings=("buffer",),
+        )
+
+
+@rule(
+    "SC006",
+    "no-seed",
+    "warning",
+    "a shuffle without a seed",
+    story=Story(
+        happens="Without a shuffle seed and without tf.random.set_seed TensorFlow takes seeds from "
+        "the machine, and every run has another order. Such a run cannot be repeated, its order "
+        "cannot be predicted, and it cannot go on where it stopped: a restart reads some examples "
+        "twice and others not at all in that epoch.",
+        source="tensorflow/python/framework/random_seed.py, get_seed: two zeros, which tell the "
+        "kernel to seed itself.",
+        fix="Give --shuffle-seed N for files and --buffer-seed N for the buffer.",
+        example="shardctl lint --shuffle-files -d imagenet2012",
+    ),
+)
+def no_seed(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a shuffle that is seeded by the machine."""
+    settings = pipeline.settings
+    if settings.global_seed is not None:
+        return
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        yield Found(
+            why="files are shuffled in another order in each run, which cannot be repeated or "
+            "resumed",
+            fix="--shuffle-seed N",
+            settings=("shuffle_files",),
+        )
+    if pipeline.buffers and settings.buffer_seed is None:
+        yield Found(
+            why="the buffer shuffles in another order in each run, which cannot be repeated or "
+            "resumed",
+            fix="--buffer-seed N",
+            settings=("buffer",),
+        )

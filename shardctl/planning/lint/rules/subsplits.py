@@ -1,0 +1,217 @@
+"""SC041 to SC045: specs that overlap, or select something else than they look like."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.planning.lint.context import Pipeline, Read
+from shardctl.planning.lint.id_sets import (
+    IdSets,
+    as_spec,
+    id_sets,
+    in_both,
+    num_ids,
+    without,
+)
+from shardctl.planning.lint.rule import Found, Story, rule
+
+_SMALL_GAP = 100  # a gap of at most a hundredth of a split is a slip, a larger one a choice
+_MOST_PLUSES = 2  # a longer spec helps nobody
+_SPECS = ("specs", "eval")
+
+
+@rule(
+    "SC041",
+    "leak",
+    "error",
+    "evaluation examples that are trained on",
+    story=Story(
+        happens="A spec for training and a spec for evaluation share examples: the evaluation "
+        "measures in part what was learned by heart. train[:60%] and train[50%:] share a tenth of "
+        "the split.\n\n"
+        "Specs of splits whose names begin with test, val, dev or eval count as evaluation; others "
+        "are named with --eval SPEC, or `eval:` under `lint:` in shardctl.yaml.",
+        source="TFDS core/splits.py: a percent bound is rounded to an example, so that [:60%] and "
+        "[60%:] meet exactly.",
+        fix="End the one where the other begins: train[:60%] and train[60%:].",
+        example="shardctl lint 'train[:60%]' --eval 'train[50%:]' -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def leak(pipeline: Pipeline) -> Iterator[Found]:
+    """Find examples in a spec for training and in one for evaluation."""
+    for trained, evaluated in itertools.product(pipeline.trained, pipeline.evaluated):
+        shared = in_both(id_sets(trained.resolved.ranges), id_sets(evaluated.resolved.ranges))
+        if shared:
+            rest = _rest(pipeline, trained, evaluated)
+            yield Found(
+                why=f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
+                fix="specs that share nothing, as [:60%] and [60%:]"
+                if rest is None
+                else f"train on {rest}",
+                specs=(trained.spec, evaluated.spec),
+                settings=_SPECS,
+            )
+
+
+@rule(
+    "SC042",
+    "overlap",
+    "warning",
+    "specs that share examples",
+    story=Story(
+        happens="Two specs of one use share examples. Where one of them is meant for validation "
+        "this is a leak, which --eval tells apart; where both are trained on, these examples count "
+        "twice. k-fold training shares by design: lint one fold at a time.",
+        source="TFDS core/splits.py resolves each spec by itself and compares none.",
+        fix="End the one where the other begins: train[:60%] and train[60%:].",
+        example="shardctl lint 'train[:60%]' 'train[50%:]' -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def overlap(pipeline: Pipeline) -> Iterator[Found]:
+    """Find examples in two specs of the same use."""
+    pairs = itertools.chain(
+        itertools.combinations(pipeline.trained, 2), itertools.combinations(pipeline.evaluated, 2)
+    )
+    for one, other in pairs:
+        shared = in_both(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
+        if shared:
+            rest = _rest(pipeline, one, other)
+            yield Found(
+                why=f"{one.spec} and {other.spec} share {_some(shared)}",
+                fix="specs that share nothing, as [:60%] and [60%:]"
+                if rest is None
+                else f"{rest} in place of {one.spec}",
+                specs=(one.spec, other.spec),
+                settings=_SPECS,
+            )
+
+
+def _some(shared: IdSets) -> str:
+    """Say how many examples there are, and which come first."""
+    name, stretches = next(iter(shared.items()))
+    start, stop = stretches[0]
+    count = num_ids(shared)
+    rest = ", the first of them" if count > stop - start else ""
+    ids = f"id {start}" if stop - start == 1 else f"ids {start} to {stop - 1}"
+    return f"{count:,} example{'' if count == 1 else 's'} ({ids} of {name}{rest})"
+
+
+def _rest(pipeline: Pipeline, one: Read, other: Read) -> str | None:
+    """Return a spec of what the one reads and the other does not, None where it is long."""
+    rest = without(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
+    spec = as_spec(rest, pipeline.dataset)
+    return spec if spec and spec.count("+") <= _MOST_PLUSES else None
+
+
+@rule(
+    "SC043",
+    "repeated-part",
+    "warning",
+    "a sum that reads examples twice",
+    story=Story(
+        happens="The parts of a sum, as in train[:60%]+train[50%:], overlap. TFDS reads what they "
+        "share twice in each epoch, and counts it twice in len(ds) and in every metric.",
+        source="TFDS core/splits.py: the instructions of the parts are put one after the other.",
+        fix="Parts that share nothing.",
+        example="shardctl lint 'train[:60%]+train[50%:]' -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def repeated_part(pipeline: Pipeline) -> Iterator[Found]:
+    """Find a sum whose parts overlap."""
+    for read in pipeline.reads:
+        num_repeated = read.num_examples - num_ids(id_sets(read.resolved.ranges))
+        if num_repeated:
+            count = "1 example" if num_repeated == 1 else f"{num_repeated:,} examples"
+            yield Found(
+                why=f"{read.spec}: {count} more are read than there are, since its parts overlap",
+                fix="parts that share nothing",
+                specs=(read.spec,),
+                settings=_SPECS,
+            )
+
+
+@rule(
+    "SC044",
+    "surprising-spec",
+    "warning",
+    "a spec that selects something else than it looks like",
+    story=Story(
+        happens="TFDS reads some bounds otherwise than Python would. [:0shard] is the whole split, "
+        "not nothing; [3:50%] is 3 to 50 percent; a shard bound past the end is clamped in "
+        'silence. And a spec without any example is refused when it is read ("corresponds to no '
+        'data!").',
+        source="TFDS core/splits.py, _make_absolute_instructions and _str_to_relative_instruction.",
+        fix="Write what is meant: both bounds with their unit, shards that there are. "
+        "`shardctl plan SPEC` shows what is read.",
+        example="shardctl lint 'train[:0shard]' -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def surprising_spec(pipeline: Pipeline) -> Iterator[Found]:
+    """Find bounds that TFDS reads in its own way, and specs that select nothing."""
+    for read in pipeline.reads:
+        if not read.num_examples:
+            yield Found(
+                why=f"{read.spec} selects no examples, and TFDS refuses to read it",
+                fix="a spec with examples",
+                specs=(read.spec,),
+                settings=_SPECS,
+                severity="error",
+            )
+            continue
+        for part in read.spec.split("+"):
+            # By itself a part cannot overlap, which is another rule's.
+            alone = resolve_subsplit(part.strip(), pipeline.dataset)
+            for warning in alone.warnings:
+                yield Found(
+                    why=warning,
+                    fix="write what is meant; `shardctl plan` shows what is read",
+                    specs=(read.spec,),
+                    settings=_SPECS,
+                )
+
+
+@rule(
+    "SC045",
+    "gap",
+    "notice",
+    "examples between two specs that neither reads",
+    story=Story(
+        happens="Specs cut a split into pieces, as train[:9000] and train[9001:], and leave a few "
+        "examples between them that nobody reads: most often a bound that counts from the wrong "
+        "end or from 1. The finding is made for gaps of at most a hundredth of the split.",
+        source="Bounds are half-open, as Python's are (TFDS core/splits.py).",
+        fix="Begin the second where the first ends: train[:9000] and train[9000:].",
+        example="shardctl lint 'train[:59%]' --eval 'train[60%:]' -d imagenet2012",
+    ),
+    for_data_source=True,
+)
+def gap(pipeline: Pipeline) -> Iterator[Found]:
+    """Find small gaps between the specs of a split."""
+    if len(pipeline.reads) < 2:
+        return
+    together = id_sets(piece for read in pipeline.reads for piece in read.resolved.ranges)
+    for name, stretches in together.items():
+        most = max(1, pipeline.dataset.split(name).num_examples // _SMALL_GAP)
+        for (_, start), (stop, _) in itertools.pairwise(stretches):
+            if stop - start <= most:
+                ids = f"id {start} is" if stop - start == 1 else f"ids {start} to {stop - 1} are"
+                yield Found(
+                    why=f"{ids} between two specs of {name} and in neither",
+                    fix=f"let one end at {name}[:{stop}], where the other begins",
+                    specs=tuple(
+                        read.spec
+                        for read in pipeline.reads
+                        if any(
+                            piece.split.name == name
+                            and (piece.stop == start or piece.start == stop)
+                            for piece in read.resolved.ranges
+                        )
+                    ),
+                    settings=_SPECS,
+                )

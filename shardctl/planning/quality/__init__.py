@@ -1,0 +1,1 @@
+"""How well is an order shuffled?"""

@@ -1,0 +1,214 @@
+"""How alike are the orders of two epochs, and those of the hosts of a job?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.hosts.host import Host
+from shardctl.core.order.order import Order
+from shardctl.core.order.own_reads import RowLookup
+from shardctl.errors import UnpredictableOrderError
+from shardctl.planning.quality.metrics import batch_coverage
+from shardctl.planning.quality.sample import (
+    COMPLETE_LIMIT,
+    Floats,
+    OrderSample,
+    codes_of_stretches,
+    epoch_length,
+    sample_epoch,
+)
+from shardctl.planning.quality.score import Metric
+from shardctl.planning.quality.storage_order import StorageRanks
+from shardctl.planning.quality.what_if import Question
+
+_MAX_HOSTS = 8
+_NUM_WINDOWS = 64
+_LONGEST_BATCH = 4096  # examples of a batch of each host that are compared
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcrossEpochs:
+    """How an epoch compares with the next.
+
+    unit: "epoch" or "pass". same_order: whether both hand out the examples in one order.
+    correlation: of what the same positions hold, 1 where both go through storage alike; expected 0
+        and spread under two uniform permutations.
+    neighbours_kept: part of the neighbours of one epoch that follow each other in the next as well,
+        None where a sample cannot tell; expected_kept: 1 / n.
+    """
+
+    unit: str
+    same_order: bool
+    correlation: float
+    spread: float
+    neighbours_kept: float | None
+    expected_kept: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcrossHosts:
+    """How the hosts of a job compare, and the batches that they form together.
+
+    hosts: which are compared. correlation: of how far into its own files each is at the same step,
+        1 where all shuffle by the same permutation; expected 0 and spread if each had its own.
+    coverage: of storage, by the batches of all of them at one step.
+    shared: part of the examples that more than one of them reads.
+    """
+
+    num_hosts: int
+    hosts: tuple[int, ...]
+    correlation: float
+    spread: float
+    coverage: Metric
+    shared: float
+
+
+def across_epochs(question: Question, order: Order, sample: OrderSample) -> AcrossEpochs | None:
+    """Return how an epoch compares with the next: of the pass, or else the first of the next pass.
+
+    None where the next pass hangs on timing.
+    """
+    settings, epoch, unit = question.settings, 1, "epoch"
+    second = order
+    if settings.epochs == 1:
+        epoch, unit = 0, "pass"
+        try:
+            second = question.order(replace(settings, pass_index=settings.pass_index + 1))
+            again = sample_epoch(second, window=question.window)
+        except UnpredictableOrderError:
+            return None
+    else:
+        again = sample_epoch(second, epoch=epoch, window=question.window)
+    # The last epoch of a pass may be cut short by a batch that is dropped.
+    length = min(sample.length, again.length)
+    first, other = sample.ranks[:, :length], again.ranks[:, :length]
+    return AcrossEpochs(
+        unit=unit,
+        same_order=_same_order(order, second, epoch, sample, again),
+        correlation=_correlation(_centred(first, sample), _centred(other, again)),
+        spread=1 / math.sqrt(max(1, first.size - 1)),
+        neighbours_kept=_neighbours_kept(second, epoch, sample, again),
+        expected_kept=1 / sample.num_positions,
+    )
+
+
+def _centred(ranks: Int64s, sample: OrderSample) -> Floats:
+    n = sample.num_ranks
+    return np.asarray((ranks - (n - 1) / 2) / math.sqrt((n * n - 1) / 12), np.float64)
+
+
+def _correlation(first: Floats, second: Floats) -> float:
+    return float((first * second).mean())
+
+
+def _same_order(
+    order: Order, second: Order, epoch: int, sample: OrderSample, again: OrderSample
+) -> bool:
+    if not np.array_equal(sample.codes, again.codes):
+        return False
+    if not sample.law:
+        return True
+    # Drawn alike; what is left to compare are the seeds.
+    seeds, others = order.seeds, second.seeds
+    files = not order.settings.shuffles_files or seeds.of_files(0) == others.of_files(epoch)
+    return files and seeds.of_buffer(0) == others.of_buffer(epoch)
+
+
+def _neighbours_kept(
+    second: Order, epoch: int, sample: OrderSample, again: OrderSample
+) -> float | None:
+    if sample.complete:
+        places = _places(sample.codes[0], again.codes[0])
+    elif second.num_buffered is None and not second.settings.repeat_files:
+        places = _read_at(second, epoch, sample.codes)
+    else:
+        return None
+    follows = (places[..., 1:] == places[..., :-1] + 1) & (places[..., :-1] >= 0)
+    return float(follows.mean())
+
+
+def _places(codes: Int64s, others: Int64s) -> Int64s:
+    """Return where `codes` stand among `others`, int64[n], -1 where they do not."""
+    by_code = np.argsort(others, kind="stable")
+    found = np.minimum(np.searchsorted(others, codes, sorter=by_code), len(others) - 1)
+    places = by_code[found]
+    return np.where(others[places] == codes, places, -1)
+
+
+def _read_at(order: Order, epoch: int, codes: Int64s) -> Int64s:
+    """Return the positions in an epoch without a buffer, int64 of the shape of `codes`, or -1."""
+    table = order.table
+    lookup = RowLookup(table, table.first + order.codes.bases[table.split])
+    query, rows, offsets = lookup.rows_of(codes.ravel())
+    which, positions = order.reads(epoch).positions(rows, offsets)
+    found = np.full(codes.size, -1, np.int64)
+    found[query[which]] = positions
+    return found.reshape(codes.shape)
+
+
+def across_hosts(question: Question) -> AcrossHosts | None:
+    """Return how the hosts compare at the same steps, None for one host or hosts without a batch.
+
+    Of more than 8 hosts, 8 at equal distances are compared, the host of the settings among them.
+    """
+    host = question.settings.host
+    if host is None or host.count == 1:
+        return None
+    count = min(host.count, _MAX_HOSTS)
+    indices = sorted((host.index + i * host.count // count) % host.count for i in range(count))
+    settings = question.settings
+    orders = [
+        question.order(replace(settings, host=Host(index=index, count=host.count)))
+        for index in indices
+    ]
+    window = min(question.window, _LONGEST_BATCH)
+    num_examples = min(epoch_length(order) for order in orders)
+    if num_examples < max(2, window):
+        return None
+    num_windows = min(_NUM_WINDOWS, num_examples // window)
+    starts = np.arange(num_windows) * (num_examples // num_windows)
+    exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
+    codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
+    storages = [StorageRanks([order.table], order.codes.bases) for order in orders]
+    together = StorageRanks([order.table for order in orders], orders[0].codes.bases)
+    pairs = list(combinations(range(count), 2))
+    places = [_own_places(storage, drawn) for storage, drawn in zip(storages, codes, strict=True)]
+    return AcrossHosts(
+        num_hosts=host.count,
+        hosts=tuple(indices),
+        correlation=sum(_correlation(places[a], places[b]) for a, b in pairs) / len(pairs),
+        spread=1 / math.sqrt(num_windows * window * len(pairs)),
+        coverage=_joint_coverage(together, np.concatenate(codes, axis=1)),
+        shared=0.0 if settings.host_by == "examples" else _shared(storages, together),
+    )
+
+
+def _own_places(storage: StorageRanks, codes: Int64s) -> Floats:
+    n = storage.num_ranks
+    places = (storage.of(codes)[0] - (n - 1) / 2) / math.sqrt(max(1, n * n - 1) / 12)
+    return np.asarray(places, np.float64)
+
+
+def _joint_coverage(together: StorageRanks, codes: Int64s) -> Metric:
+    ranks, shards = together.of(codes)
+    sample = OrderSample(
+        starts=np.zeros(len(ranks), np.int64),
+        ranks=ranks,
+        shards=shards,
+        codes=codes,
+        num_positions=together.num_ranks,
+        num_ranks=together.num_ranks,
+        shard_sizes=together.shard_sizes,
+    )
+    return batch_coverage(sample, min(codes.shape[1], together.num_ranks))
+
+
+def _shared(storages: Sequence[StorageRanks], together: StorageRanks) -> float:
+    read = sum(storage.num_ranks for storage in storages)
+    return (read - together.num_ranks) / together.num_ranks

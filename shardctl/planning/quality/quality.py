@@ -1,0 +1,207 @@
+"""How close is an order to a uniform permutation, where does it fall short, and what would help?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.stand_in_seeds import with_seeds
+from shardctl.errors import UsageError
+from shardctl.planning.quality.across import (
+    AcrossEpochs,
+    AcrossHosts,
+    across_epochs,
+    across_hosts,
+)
+from shardctl.planning.quality.metrics import (
+    buffer_coverage,
+    far_metrics,
+    near_metrics,
+    shards_in_batch,
+)
+from shardctl.planning.quality.parts import Part, by_position
+from shardctl.planning.quality.sample import OrderSample, epoch_length, sample_epoch
+from shardctl.planning.quality.score import Metric, Score, score_of
+from shardctl.planning.quality.what_if import (
+    Alternative,
+    BufferForTarget,
+    Question,
+    alternatives,
+    buffer_for_target,
+)
+
+DEFAULT_WINDOW = 256
+_LONGEST_BUFFER_WINDOW = 4096
+_NUM_IN_BUFFER_WINDOWS = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """What of a large epoch is measured: stretches, and whether by the law of the buffer."""
+
+    num_examples: int
+    num_stretches: int
+    stretch: int
+    law: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """The quality of an order, measured over one epoch of one host.
+
+    num_examples: of the epoch. window: examples in a batch, or what stands for one.
+    assumed: settings that are made up since the pipeline leaves them open.
+    num_classes: how many the labels sorted in storage are taken to have, None where not asked.
+    sampled: None where every position is measured.
+    """
+
+    spec: str
+    order: Order
+    num_examples: int
+    window: int
+    assumed: Mapping[str, Any]
+    num_classes: int | None
+    score: Score
+    metrics: tuple[Metric, ...]
+    by_position: tuple[Part, ...]
+    tail: Part | None
+    across_epochs: AcrossEpochs | None
+    across_hosts: AcrossHosts | None
+    alternatives: tuple[Alternative, ...]
+    buffer_for_target: BufferForTarget | None
+    sampled: Sampled | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def weakest(self) -> Metric:
+        """The metric that lowers the score most."""
+        counted = [metric for metric in self.metrics if metric.scale != "shown"]
+        return min(counted, key=lambda metric: metric.score)
+
+
+def quality(
+    dataset: Dataset,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    num_classes: int | None = None,
+    target: float | None = None,
+    what_if: bool = True,
+) -> Quality:
+    """Return the quality of the order in which a pipeline reads a spec.
+
+    num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a shard.
+    target: a score for which to find the smallest shuffle buffer. what_if: whether to measure
+        alternatives, too.
+
+    Seeds that are not given are made up: the quality hangs on them little.
+
+    Raises:
+        UsageError: fewer than 2 examples; a bad spec, target or number of classes.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> data = Dataset(name="d", splits=(Split.even(name="train", num_examples=600, num_shards=6),))
+    >>> for settings in (ReadSettings(), ReadSettings(buffer=-2)):
+    ...     found = quality(data, "train", settings, what_if=False)
+    ...     print(round(found.score.value, 1), dict(found.assumed))
+    0.1 {}
+    0.9 {'buffer_seed': 2}
+    """
+    settings, assumed = with_seeds(ReadSettings() if settings is None else settings)
+    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    order = Order(dataset, resolved.ranges, settings)
+    num_examples = epoch_length(order)
+    _check(resolved.spec, num_examples, num_classes, target)
+    window = _window(settings, num_examples)
+    question = Question(
+        dataset=dataset,
+        ranges=tuple(resolved.ranges),
+        settings=settings,
+        window=window,
+        num_classes=num_classes,
+    )
+    sample = sample_epoch(order, window=window)
+    metrics = _metrics(order, sample, window, num_classes)
+    parts, tail = by_position(sample, window, num_classes)
+    return Quality(
+        spec=resolved.spec,
+        order=order,
+        num_examples=num_examples,
+        window=window,
+        assumed=assumed,
+        num_classes=num_classes or (None if num_classes is None else len(sample.shard_sizes)),
+        score=score_of(metrics),
+        metrics=metrics,
+        by_position=parts,
+        tail=tail,
+        across_epochs=across_epochs(question, order, sample),
+        across_hosts=across_hosts(question),
+        alternatives=alternatives(question) if what_if else (),
+        buffer_for_target=None if target is None else buffer_for_target(question, target),
+        sampled=None
+        if sample.complete
+        else Sampled(
+            num_examples=sample.num_measured,
+            num_stretches=len(sample.starts),
+            stretch=sample.length,
+            law=sample.law,
+        ),
+        warnings=(*resolved.warnings, *_notes(assumed, order)),
+    )
+
+
+def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
+    notes = []
+    seeds = [f"--{name.replace('_', '-')} {value}" for name, value in assumed.items()]
+    if "deterministic" in assumed:
+        seeds.remove("--deterministic True")
+        notes.append(
+            "the order hangs on timing, which mixes a little more; measured as if --deterministic"
+        )
+    if seeds:
+        notes.append(
+            f"no seed is given: measured with {' and '.join(seeds)}; others give about the same"
+        )
+    if order.codes.several_splits:
+        notes.append("several splits are read: storage goes from one to the next")
+    return notes
+
+
+def _check(spec: str, num_examples: int, num_classes: int | None, target: float | None) -> None:
+    if num_examples < 2:
+        raise UsageError(
+            f"{spec} has {num_examples} examples here: the quality of an order needs 2 at least"
+        )
+    if num_classes is not None and not 0 <= num_classes <= num_examples:
+        raise UsageError(
+            f"--classes {num_classes}: {spec} has {num_examples} examples; give 1 to that many"
+        )
+    if target is not None and not 0 < target <= 1:
+        raise UsageError(f"--target {target}: a score above 0, at most 1, is needed")
+
+
+def _window(settings: ReadSettings, num_examples: int) -> int:
+    """Return the examples in a batch; where there is none, or it is one example, what stands in."""
+    if settings.batch is not None and settings.batch > 1:
+        return min(settings.batch, num_examples)
+    return max(2, min(DEFAULT_WINDOW, num_examples // 4))
+
+
+def _metrics(
+    order: Order, sample: OrderSample, window: int, num_classes: int | None
+) -> tuple[Metric, ...]:
+    found = [*near_metrics(sample, window, num_classes), *far_metrics(sample)]
+    if len(sample.shard_sizes) > 1 and window <= sample.length:
+        found.append(shards_in_batch(sample, window))
+    if order.num_buffered is not None:
+        buffer = min(order.num_buffered, _LONGEST_BUFFER_WINDOW, sample.num_positions)
+        if buffer > sample.length:
+            sample = sample_epoch(order, window=buffer, num_measured=_NUM_IN_BUFFER_WINDOWS)
+        if buffer > 1:
+            found.append(buffer_coverage(sample, buffer))
+    return tuple(found)

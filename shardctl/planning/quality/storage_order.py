@@ -1,0 +1,58 @@
+"""The places in storage of the examples that an order reads: ranks from 0, and the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.instructions.reads import ReadTable
+
+
+class StorageRanks:
+    """Ranks of example codes in the order of storage, among all that the tables read.
+
+    `bases` is the code of the first example of each split (see `ExampleCodes`). An example that is
+    read twice has one rank. A shard's number counts the shards that are read, from 0.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.core.instructions.file_instruction import SplitRange
+    >>> from shardctl.core.instructions.reads import read_table
+    >>> split = Split.even(name="train", num_examples=12, num_shards=3)
+    >>> data = Dataset(name="d", splits=(split,))
+    >>> table = read_table(data, [SplitRange(split=split, start=6, stop=10),
+    ...                           SplitRange(split=split, start=2, stop=8)])
+    >>> ranks = StorageRanks([table], np.zeros(1, np.int64))
+    >>> ranks.num_ranks, ranks.shard_sizes.tolist()
+    (8, [2, 4, 2])
+    >>> [array.tolist() for array in ranks.of(np.array([2, 6, 9]))]
+    [[0, 4, 7], [0, 1, 2]]
+    """
+
+    def __init__(self, tables: Sequence[ReadTable], bases: Int64s) -> None:
+        starts = np.concatenate([table.first + bases[table.split] for table in tables])
+        takes = np.concatenate([table.take for table in tables])
+        splits = np.concatenate([table.split for table in tables])
+        shards = np.concatenate([table.shard for table in tables])
+        rows = np.argsort(starts, kind="stable")
+        starts, stops = starts[rows], starts[rows] + takes[rows]
+        # What an earlier row reads as well is cut from a later one.
+        reached = np.maximum.accumulate(np.concatenate([[0], stops]))[:-1]
+        starts = np.maximum(starts, reached)
+        kept = np.flatnonzero(stops > starts)
+        rows, starts, sizes = rows[kept], starts[kept], (stops - starts)[kept]
+        changes = (np.diff(splits[rows]) != 0) | (np.diff(shards[rows]) != 0)
+        self._starts = starts
+        self._shards = np.concatenate([np.zeros(1, np.int64), np.cumsum(changes)])[: len(rows)]
+        self._offsets = np.cumsum(sizes) - sizes - starts
+        self.num_ranks = int(sizes.sum())
+        self.num_read = int(takes.sum())
+        self.shard_sizes: Int64s = np.bincount(self._shards, sizes).astype(np.int64)
+
+    def of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (rank, number of the shard), int64 of the shape of `codes`."""
+        if len(self._starts) == 1:
+            return codes + self._offsets[0], np.zeros_like(codes)
+        rows = np.searchsorted(self._starts, codes, side="right") - 1
+        return codes + self._offsets[rows], self._shards[rows]

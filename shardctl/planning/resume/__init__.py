@@ -1,0 +1,1 @@
+"""What is left to read after an interruption?"""

@@ -1,0 +1,221 @@
+"""How does a job go on with another number of hosts?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.planning.resume.rest import (
+    Place,
+    inputs_read,
+    joined,
+    pending_inputs,
+    place_of,
+    rest_of_reading,
+    rows_at,
+    runs_of,
+)
+from shardctl.planning.resume.resume import (
+    calls_after_read,
+    consumed_examples,
+    further_epochs,
+    ids_at,
+    num_further_epochs,
+)
+from shardctl.planning.resume.shares import MAX_HOSTS, dealt
+from shardctl.planning.simulate import PlannedOrder, plan_order
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OldHost:
+    """One of the hosts that stopped, and where."""
+
+    order: Order
+    place: Place
+
+
+def resume_on_hosts(
+    dataset: Dataset,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    hosts: int,
+    to_hosts: int,
+    consumed: Sequence[int] | None = None,
+    steps: int | None = None,
+) -> ResumePlan:
+    """Return how a job of `hosts` hosts goes on with `to_hosts`: exactly once, in another order.
+
+    What no host has handed out is dealt evenly to the new ones, in the order of the files.
+    `consumed` has one count for all hosts or one for each. Hosts that stand in different epochs
+    go on in that of the foremost: what the others have left of earlier ones is dealt as well.
+
+    Raises:
+        UsageError: a count past a host's end, as many counts as no host count, a host in the
+            settings, files that repeat without end.
+    """
+    settings = ReadSettings() if settings is None else settings
+    if settings.host is not None:
+        raise UsageError("--host with --to-hosts: all hosts are planned at once; leave --host out")
+    if settings.repeat_files:
+        raise UsageError(
+            "--repeat-files with --to-hosts: the epochs of each host run into one another without "
+            "end, so nothing is left over to deal; resume each host by itself"
+        )
+    planned = old_orders(dataset, spec, settings, hosts)
+    counts = _counts([p.order for p in planned], consumed, steps)
+    old = [
+        _OldHost(order=one.order, place=place_of(one.order, count))
+        for one, count in zip(planned, counts, strict=True)
+    ]
+    epochs = _epochs(old)
+    whole = plan_order(dataset, spec, settings).order
+    by_examples = settings.host_by == "examples"
+    tables = [runs_of(_left_by_examples(old, e) if by_examples else _left(old, e)) for e in epochs]
+    left = joined(tables)
+    going_on = any(host.place.remaining for host in old)
+    _check_count(left, old, epochs[-1], counts)
+    buffered = settings.buffer is not None
+    return ResumePlan(
+        dataset=PlannedDataset.of(dataset),
+        spec=planned[0].spec,
+        mode="exactly-once",
+        settings=settings_as_planned(settings, ordered=dataset.ordered),
+        consumed=sum(counts),
+        epoch=epochs[-1],
+        remaining=left.num_examples,
+        remaining_total=sum(h.order.num_examples for h in old) - sum(counts),
+        instructions=InstructionColumns.of_table(left.select(slice(0, 0))),
+        pending=_pending_ids(old) if buffered else None,
+        further_epochs=further_epochs(whole, epochs[-1]) if going_on else (),
+        num_further_epochs=num_further_epochs(whole, epochs[-1]) if going_on else 0,
+        from_consumed=tuple(counts),
+        hosts=dealt(left, to_hosts),
+        after_read=calls_after_read(settings, "exactly-once", epochs[-1]),
+        warnings=(*planned[0].warnings, *_apart(epochs)),
+    )
+
+
+def old_orders(
+    dataset: Dataset, spec: str | None, settings: ReadSettings, hosts: int
+) -> list[PlannedOrder]:
+    """Return the order of each of the hosts that stopped."""
+    if not 1 <= hosts <= MAX_HOSTS:
+        raise UsageError(f"--hosts {hosts}: a number from 1 to {MAX_HOSTS} is needed")
+    return [
+        plan_order(dataset, spec, replace(settings, host=Host(index=index, count=hosts)))
+        for index in range(hosts)
+    ]
+
+
+def _counts(
+    orders: Sequence[Order], consumed: Sequence[int] | None, steps: int | None
+) -> list[int]:
+    if consumed is None or len(consumed) == 1:
+        each = [None if consumed is None else consumed[0]] * len(orders)
+    elif len(consumed) == len(orders):
+        each = list(consumed)
+    else:
+        raise UsageError(
+            f"--consumed names {len(consumed)} counts for --hosts {len(orders)}: "
+            "give one for all, or one a host"
+        )
+    counts = []
+    for index, (order, count) in enumerate(zip(orders, each, strict=True)):
+        try:
+            counts.append(consumed_examples(order, consumed=count, steps=steps))
+        except UsageError as error:
+            raise UsageError(f"host {index} of {len(orders)}: {error}") from None
+    return counts
+
+
+def _epochs(old: Sequence[_OldHost]) -> range:
+    """Return the epochs that hosts stand in; a host that has no examples stands nowhere."""
+    standing = [host.place.epoch for host in old if host.order.epoch_size]
+    return range(min(standing), max(standing) + 1) if standing else range(1)
+
+
+def _left(old: Sequence[_OldHost], epoch: int) -> ReadTable:
+    """Return what the hosts have left of one epoch, each of them reading its own rows."""
+    tables = []
+    for host in old:
+        table, reads = host.order.table, host.order.reads(epoch)
+        tables.append(rest_of_reading(table, reads, _num_read(host, epoch)))
+        if len(pending := _pending(host, epoch)):
+            tables.append(rows_at(table, reads, pending))
+    return joined(tables)
+
+
+def _left_by_examples(old: Sequence[_OldHost], epoch: int) -> ReadTable:
+    """Return what the hosts have left of one epoch, all of them reading the same rows.
+
+    Host i of n has examples i, i + n, ... of the reading. From where the foremost host stands on
+    all are left; before that, and in the buffers, they are left one by one.
+    """
+    num_hosts, table = len(old), old[0].order.table
+    reads = replace(old[0].order.reads(epoch), stride=1, phase=0)
+    num_read = [_num_read(host, epoch) for host in old]
+    foremost = max(num_read)
+    positions = []
+    for index, host in enumerate(old):
+        between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
+        positions += [
+            between * num_hosts + index,
+            _pending(host, epoch) * num_hosts + index,
+        ]
+    single = rows_at(table, reads, np.concatenate(positions))
+    return joined([single, rest_of_reading(table, reads, foremost * num_hosts)])
+
+
+def _num_read(host: _OldHost, epoch: int) -> int:
+    """Return how many examples of an epoch a host has got from the reader."""
+    if host.place.epoch > epoch or not host.place.remaining:
+        return host.order.epoch_size
+    if host.place.epoch < epoch:
+        return 0
+    return inputs_read(host.order, host.place)
+
+
+def _pending(host: _OldHost, epoch: int) -> Int64s:
+    """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
+    if host.place.epoch != epoch or not host.place.remaining:
+        return np.empty(0, np.int64)
+    return pending_inputs(host.order, host.place)
+
+
+def _pending_ids(old: Sequence[_OldHost]) -> tuple[int | str, ...]:
+    ids: list[int | str] = []
+    for host in old:
+        epoch = host.place.epoch
+        ids += ids_at(host.order, host.order.reads(epoch), _pending(host, epoch))
+    return tuple(ids)
+
+
+def _check_count(left: ReadTable, old: Sequence[_OldHost], epoch: int, counts: list[int]) -> None:
+    """Hold the plan to its promise: what is left and what was handed out make the epochs whole."""
+    expected = 0
+    for host, count in zip(old, counts, strict=True):
+        at_end = count == host.order.num_examples
+        expected += 0 if at_end else (epoch + 1) * host.order.epoch_size - count
+    if left.num_examples != expected:
+        raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
+
+
+def _apart(epochs: range) -> tuple[str, ...]:
+    if len(epochs) == 1:
+        return ()
+    return (
+        f"the hosts stand in epochs {epochs[0]} to {epochs[-1]}: what is left of each is dealt in "
+        "one",
+    )

@@ -1,0 +1,232 @@
+"""Does a plan read what is left, no more, no less, and in the same order?
+
+The plan is taken as the list of instructions it is: an interleave of its own is built over it and
+read to the end, and held against what the uninterrupted pipeline hands out, as `simulate` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.order.epoch_reading import FileReads
+from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.errors import UsageError
+from shardctl.planning.resume.check import applied, table_of
+from shardctl.planning.resume.counts import Counts, num_apart
+from shardctl.planning.resume.hosts import old_orders
+from shardctl.planning.simulate import plan_order
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What came out: of `compared` examples so many lost, repeated, and in another place.
+
+    `moved` is None where there is no order to compare with: other hosts, or a log.
+    """
+
+    compared: int
+    lost: int
+    repeated: int
+    moved: int | None
+    exact: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the plan keeps its promise; one that is exactly-once may move examples."""
+        return not (self.lost or self.repeated or (self.exact and self.moved))
+
+
+def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) -> Proof:
+    """Read a plan to its end and compare with the uninterrupted pipeline.
+
+    `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from.
+
+    Raises:
+        DatasetError: the dataset is not the one the plan was made for.
+        UsageError: a plan of the unseen without `seen`, or too many examples to count.
+    """
+    plan = applied(plan, dataset)
+    if plan.from_seen:
+        return _prove_unseen(dataset, plan, seen)
+    # A last batch that is dropped is dropped by the batches of either pipeline.
+    settings = replace(plan.settings, batch=None, drop_remainder=False)
+    if plan.from_consumed:
+        return _prove_dealt(dataset, plan, settings)
+    order = plan_order(dataset, plan.spec, settings).order
+    if plan.mode == "exactly-once":
+        return _prove_once(order, plan)
+    stop = plan.consumed + plan.remaining
+    reading = _through_buffer(order, plan) if plan.mode == "exact-order" else _reading(order, plan)
+    moved = num_apart(order.chunks(plan.consumed, stop), reading)
+    lost = repeated = 0
+    if moved:
+        counts = Counts(order.codes)
+        counts.add(order.chunks(plan.consumed, stop))
+        counts.remove(
+            _through_buffer(order, plan) if plan.mode == "exact-order" else _reading(order, plan)
+        )
+        lost, repeated = counts.left(), counts.excess()
+    return Proof(compared=plan.remaining, lost=lost, repeated=repeated, moved=moved, exact=True)
+
+
+def _prove_once(order: Order, plan: ResumePlan) -> Proof:
+    counts = Counts(order.codes)
+    stop = plan.consumed + plan.remaining
+    if plan.settings.repeat_files and plan.remaining:
+        # The files never end, and the buffer has read beyond the order: all it was given counts.
+        reads = order.reads(0)
+        counts.add(_chunks(reads, reads.num_examples))
+        counts.remove(order.chunks(0, plan.consumed))
+    else:
+        counts.add(order.chunks(plan.consumed, stop))
+    counts.remove(_reading(order, plan))
+    reading = _cut(_reading(order, plan), plan.remaining)
+    moved = num_apart(order.chunks(plan.consumed, stop), reading)
+    return Proof(
+        compared=plan.remaining,
+        lost=counts.left(),
+        repeated=counts.excess(),
+        moved=moved,
+        exact=False,
+    )
+
+
+def _cut(chunks: Iterable[Int64s], size: int) -> Iterator[Int64s]:
+    """Yield the first `size` codes of some chunks."""
+    for chunk in chunks:
+        yield chunk[:size]
+        size -= len(chunk)
+        if size <= 0:
+            return
+
+
+def _prove_dealt(dataset: Dataset, plan: ResumePlan, settings: ReadSettings) -> Proof:
+    planned = old_orders(dataset, plan.spec, settings, len(plan.from_consumed))
+    counts = Counts(planned[0].order.codes)
+    for one, consumed in zip(planned, plan.from_consumed, strict=True):
+        stop = (plan.epoch + 1) * one.order.epoch_size
+        if _is_over(plan, one.order, consumed):
+            continue
+        counts.add(one.order.chunks(consumed, stop))
+    for host in plan.hosts:
+        counts.remove(_read(host.instructions, planned[0].order))
+    return Proof(
+        compared=plan.remaining,
+        lost=counts.left(),
+        repeated=counts.excess(),
+        moved=None,
+        exact=False,
+    )
+
+
+def _is_over(plan: ResumePlan, order: Order, consumed: int) -> bool:
+    """Whether a host was done: only what a dropped batch would have held was left."""
+    total = order.num_examples
+    if plan.settings.drop_remainder and plan.settings.batch is not None:
+        total -= total % plan.settings.batch
+    return consumed >= total
+
+
+def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) -> Proof:
+    if seen is None:
+        raise UsageError("this plan was made from a log: give it again with --seen FILE to prove")
+    # The share of a host, read in whatever order, each example of it once.
+    settings = ReadSettings(
+        host=plan.settings.host,
+        host_by=plan.settings.host_by,
+        reverse=plan.settings.reverse,
+        file_order=plan.settings.file_order,
+    )
+    ranges = resolve_subsplit(plan.spec, dataset).ranges
+    order = Order(dataset, ranges, settings)
+    counts = Counts(order.codes)
+    counts.add(order.chunks(0, order.num_examples))
+    counts.take_once()
+    counts.drop(np.asarray(seen, np.int64))
+    for columns in (plan.instructions, *(host.instructions for host in plan.hosts)):
+        counts.remove(_read(columns, order))
+    return Proof(
+        compared=plan.remaining,
+        lost=counts.left(),
+        repeated=counts.excess(),
+        moved=None,
+        exact=False,
+    )
+
+
+def _reads(columns: InstructionColumns, order: Order, plan: ResumePlan | None) -> FileReads:
+    """Return the reading of instructions; with a plan, as the host of it reads them."""
+    table = table_of(columns, order.dataset)
+    stride, phase = 1, 0
+    host = None if plan is None else plan.settings.host
+    if plan is not None and host is not None and plan.settings.host_by == "examples":
+        stride, phase = host.count, host.index
+    cycle, block = (16, 16) if plan is None else (plan.cycle_length, plan.settings.block)
+    return FileReads(
+        opened=np.arange(len(table)),
+        interleave=Interleave(table.take, cycle_length=cycle, block_length=block),
+        first_codes=table.first + order.codes.bases[table.split],
+        stride=stride,
+        phase=phase,
+    )
+
+
+def _chunks(reads: FileReads, stop: int) -> Iterator[Int64s]:
+    size = max(1, _PIECE // reads.stride)
+    for start in range(0, stop, size):
+        yield reads.codes(start, min(start + size, stop))
+
+
+def _read(columns: InstructionColumns, order: Order) -> Iterator[Int64s]:
+    """Yield the codes that instructions read, in whatever order."""
+    reads = _reads(columns, order, None)
+    yield from _chunks(reads, reads.num_examples)
+
+
+def _reading(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield the codes in the order in which a host gets them from the instructions of its plan.
+
+    Where hosts share by `ds.shard`, what a buffer held is the host's own and read before.
+    """
+    columns, num_held = plan.instructions, plan.num_pending_instructions
+    if plan.settings.host is not None and plan.settings.host_by == "examples" and num_held:
+        yield from _read(columns.rows(0, num_held), order)
+        columns = columns.rows(num_held, len(columns))
+    reads = _reads(columns, order, plan)
+    yield from _chunks(reads, reads.num_examples)
+
+
+def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield the codes that come out of the buffer when the plan goes on feeding it."""
+    state = plan.shuffle
+    if state is None or not plan.remaining:
+        return
+    replay = ShuffleReplay(
+        num_elements=state.num_elements, buffer_size=state.buffer_size, seeds=state.seeds
+    )
+    held = [
+        chunk[chunk < state.num_read] for chunk in replay.chunks(state.emitted, state.num_elements)
+    ]
+    places = np.sort(np.concatenate(held))
+    pending = np.array([order.codes.parse(str(name)) for name in plan.pending or ()], np.int64)
+    rest = _reads(plan.instructions, order, plan)
+    for chunk in replay.chunks(state.emitted, state.emitted + plan.remaining):
+        codes = np.empty_like(chunk)
+        old = chunk < state.num_read
+        codes[old] = pending[np.searchsorted(places, chunk[old])]
+        codes[~old] = rest.codes_at(chunk[~old] - state.num_read)
+        yield codes

@@ -1,0 +1,226 @@
+"""How does a pipeline go on exactly where it stopped?"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.order.epoch_reading import FileReads
+from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import (
+    MAX_FURTHER_EPOCHS,
+    FurtherEpoch,
+    Mode,
+    PlannedDataset,
+    ResumePlan,
+    settings_as_planned,
+)
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import choices, quoted
+from shardctl.errors import UsageError
+from shardctl.planning.resume.rest import (
+    inputs_read,
+    joined,
+    pending_inputs,
+    place_of,
+    rest_of_reading,
+    rows_at,
+    shuffle_state,
+    standing,
+)
+from shardctl.planning.simulate import plan_order
+
+BufferMode = Literal["exactly-once", "exact-order"]
+
+
+def resume(
+    dataset: Dataset,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    consumed: int | None = None,
+    steps: int | None = None,
+    mode: BufferMode = "exactly-once",
+) -> ResumePlan:
+    """Return how a pipeline goes on after `consumed` examples, or `steps` batches, of its order.
+
+    Without a shuffle buffer the plan is exact, and `mode` says nothing. The rule is that of an
+    interleave's continuation (TFDATA, the resume in one rule): the open files from where they
+    stand, in turn, then the files that were not opened yet.
+
+    Raises:
+        UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
+            batch size, no such mode.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> from shardctl.core.dataset.shard_files import ShardFiles
+    >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
+    >>> train = Split.even(name="train", num_examples=12, num_shards=3, files=(files,))
+    >>> plan = resume(Dataset(name="d", splits=(train,)), "train",
+    ...               ReadSettings(cycle=2, block=2), consumed=9)
+    >>> [(i.filename, i.skip, i.take) for i in plan.file_instructions]
+    [('d-train-00002', 1, 1), ('d-train-00002', 2, 2)]
+    """
+    if mode not in get_args(BufferMode):
+        raise UsageError(f"--mode {quoted(mode)}: choose from {choices(get_args(BufferMode))}")
+    settings = ReadSettings() if settings is None else settings
+    planned = plan_order(dataset, spec, settings)
+    order = planned.order
+    consumed = consumed_examples(order, consumed=consumed, steps=steps)
+    place = place_of(order, consumed)
+    num_read = inputs_read(order, place)
+    reads = order.reads(place.stream)
+    rest = rest_of_reading(order.table, reads, num_read if place.remaining else _END)
+    pending = pending_inputs(order, place) if place.remaining else np.empty(0, np.int64)
+    num_pending_rows = 0
+    if len(pending) and mode == "exactly-once":
+        held = rows_at(order.table, reads, pending)
+        num_pending_rows = len(held)
+        rest = joined([held, rest])
+    buffered = order.num_buffered is not None
+    plan_mode: Mode = mode if buffered else "exact"
+    return ResumePlan(
+        dataset=PlannedDataset.of(dataset),
+        spec=planned.spec,
+        mode=plan_mode,
+        settings=settings_as_planned(settings, ordered=dataset.ordered),
+        consumed=consumed,
+        epoch=place.epoch,
+        remaining=place.remaining,
+        remaining_total=order.num_examples - consumed,
+        instructions=InstructionColumns.of_table(rest),
+        num_pending_instructions=num_pending_rows,
+        pending=ids_at(order, reads, pending) if buffered else None,
+        standing=standing(order, place.stream, num_read),
+        shuffle=shuffle_state(order, place) if buffered else None,
+        further_epochs=further_epochs(order, place.epoch) if place.remaining else (),
+        num_further_epochs=num_further_epochs(order, place.epoch) if place.remaining else 0,
+        after_read=calls_after_read(
+            settings,
+            plan_mode,
+            place.epoch,
+            take=place.remaining,
+            num_own=num_pending_rows,
+            num_shared=len(rest) - num_pending_rows,
+        ),
+        warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
+    )
+
+
+_END = 2**63 - 1
+
+
+def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) -> int:
+    """Return how many examples of the whole order are consumed, given as such or in batches.
+
+    Batches run on from one epoch into the next (`ds.repeat` comes before `ds.batch`); the last of
+    the order holds what is left, or is dropped.
+
+    Raises:
+        UsageError: both or neither, a batch size missing, past the end.
+    """
+    total, batch = order.num_examples, order.settings.batch
+    if (consumed is None) == (steps is None):
+        raise UsageError("say how far the pipeline got: --consumed N, or --steps S with --batch B")
+    if consumed is not None:
+        if not 0 <= consumed <= total:
+            raise UsageError(
+                f"--consumed {quoted(consumed, 24)}: the order has {total} examples"
+                + _as_a_pass(order, consumed, total, "consumed")
+            )
+        return consumed
+    if batch is None:
+        raise UsageError("--steps needs --batch N: a step is a batch")
+    num_steps = -(-total // batch)
+    steps = steps or 0
+    if not 0 <= steps <= num_steps:
+        raise UsageError(
+            f"--steps {quoted(steps, 24)}: the order has {num_steps} batches of {batch}"
+            + _as_a_pass(order, steps, num_steps, "steps")
+        )
+    return min(steps * batch, total)
+
+
+def _as_a_pass(order: Order, count: int, total: int, option: str) -> str:
+    """Return how a count over several passes is to be given, "" where there is no such way."""
+    if count < 0 or not total or order.settings.repeat_files:
+        return ""
+    passes, rest = divmod(count, total)
+    pass_index = order.settings.pass_index + passes
+    return (
+        f"; counted over several passes of the dataset it is --pass {pass_index} --{option} {rest}"
+    )
+
+
+def further_epochs(order: Order, epoch: int) -> tuple[FurtherEpoch, ...]:
+    """Return the epochs that follow one, as many as a plan lists."""
+    stop = epoch + 1 + min(num_further_epochs(order, epoch), MAX_FURTHER_EPOCHS)
+    shuffles, buffers = order.settings.shuffles_files, order.num_buffered is not None
+    return tuple(
+        FurtherEpoch(
+            epoch=index,
+            consumed=index * order.epoch_size,
+            num_examples=order.epoch_size,
+            file_seeds=order.seeds.of_files(index) if shuffles else None,
+            buffer_seeds=order.seeds.of_buffer(index) if buffers else None,
+        )
+        for index in range(epoch + 1, stop)
+    )
+
+
+def num_further_epochs(order: Order, epoch: int) -> int:
+    """Return how many epochs follow one; where the files repeat, its stream holds them all."""
+    return 0 if order.settings.repeat_files else order.settings.epochs - 1 - epoch
+
+
+def ids_at(order: Order, reads: FileReads, inputs: Int64s) -> tuple[int | str, ...]:
+    """Return the ids at positions (int64[q]) of a reading of the files."""
+    return tuple(order.codes.ids(reads.codes_at(inputs)) if len(inputs) else [])
+
+
+def calls_after_read(
+    settings: ReadSettings,
+    mode: Mode,
+    epoch: int,
+    *,
+    take: int | None = None,
+    num_own: int = 0,
+    num_shared: int = 1,
+) -> tuple[str, ...]:
+    """Return the calls behind the reader, in their order; `take` is what is left of the stream.
+
+    Of the instructions the first `num_own` hold examples of this host alone, which `ds.shard` must
+    not deal again; the `num_shared` after them hold those of all hosts.
+    """
+    calls = []
+    if settings.host is not None and settings.host_by == "examples" and num_shared:
+        call = f"shard({settings.host.count}, {settings.host.index})"
+        if num_own:
+            call += f" of all but the first {num_own} instructions, which are this host's alone"
+        calls.append(call)
+    if mode == "exactly-once" and settings.buffer is not None:
+        calls.append(f"shuffle({settings.buffer}, seed={settings.buffer_seed})")
+    if settings.repeat_files:
+        if settings.buffer is not None and take is not None:
+            calls.append(f"take({take})")  # the buffer reads beyond the end of the order
+    elif epoch + 1 < settings.epochs:
+        calls.append(f"concatenate(epochs {epoch + 1} to {settings.epochs - 1})")
+    if settings.batch is not None:
+        drop = ", drop_remainder=True" if settings.drop_remainder else ""
+        calls.append(f"batch({settings.batch}{drop})")
+    return tuple(calls)
+
+
+def _within_a_batch(order: Order, consumed: int) -> tuple[str, ...]:
+    batch = order.settings.batch
+    if batch is None or consumed == order.num_examples or not consumed % batch:
+        return ()
+    return (
+        f"{consumed} examples end {consumed % batch} into a batch of {batch}: the batches that "
+        "follow begin in other places than those of the uninterrupted pipeline",
+    )

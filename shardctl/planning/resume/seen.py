@@ -1,0 +1,126 @@
+"""What is left to read when only a log says what was seen?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.own_reads import own_rows, sorted_table
+from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.planning.resume.resume import calls_after_read
+from shardctl.planning.resume.shares import dealt
+
+
+def resume_unseen(
+    dataset: Dataset,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    seen: ArrayLike,
+    to_hosts: int | None = None,
+) -> ResumePlan:
+    """Return the instructions for every example of the spec that is not among `seen`, each once.
+
+    `seen` is int64[n], codes as `spec_codes` has them (ids where the spec reads one split), in any
+    order and any number of times. The files are read in their order, whatever the settings say;
+    those need not fix an order at all. A host reads what is left of its own share.
+
+    Raises:
+        UsageError: a host of `ds.shard`, whose share only the order tells; a bad spec.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> plan = resume_unseen(Dataset(name="d", splits=(train,)), seen=[4, 1, 4])
+    >>> plan.instructions.shard.tolist(), plan.instructions.skip.tolist()
+    ([0, 0, 1, 1, 2], [0, 2, 0, 2, 0])
+    """
+    settings = ReadSettings() if settings is None else settings
+    resolved = _resolved(dataset, spec)
+    codes = spec_codes(dataset, spec)
+    table = _each_once(_share(dataset, resolved.ranges, settings), codes)
+    firsts = table.first + codes.bases[table.split]
+    own = distinct(np.asarray(seen, np.int64))
+    row = np.searchsorted(firsts, own, side="right") - 1
+    inside = row >= 0
+    inside[inside] = own[inside] - firsts[row[inside]] < table.take[row[inside]]
+    left = _without(table, firsts, own[inside])
+    num_seen = int(np.count_nonzero(inside))
+    nothing = left.select(slice(0, 0))
+    return ResumePlan(
+        dataset=PlannedDataset.of(dataset),
+        spec=resolved.spec,
+        mode="exactly-once",
+        settings=settings_as_planned(settings, ordered=dataset.ordered),
+        consumed=num_seen,
+        epoch=0,
+        remaining=left.num_examples,
+        remaining_total=left.num_examples,
+        instructions=InstructionColumns.of_table(left if to_hosts is None else nothing),
+        from_seen=True,
+        hosts=() if to_hosts is None else dealt(left, to_hosts),
+        after_read=calls_after_read(settings, "exactly-once", settings.epochs),
+        warnings=(*resolved.warnings, *_outside(len(own) - num_seen, resolved.spec)),
+    )
+
+
+def spec_codes(dataset: Dataset, spec: str | None = None) -> ExampleCodes:
+    """Return the codes of the examples of the splits that a spec reads."""
+    ranges = _resolved(dataset, spec).ranges
+    names = [piece.split.name for piece in ranges]
+    return ExampleCodes(dataset, names, read_table(dataset, ranges))
+
+
+def _resolved(dataset: Dataset, spec: str | None) -> Resolved:
+    return resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+
+
+def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> ReadTable:
+    host = settings.host
+    if host is not None and settings.host_by == "examples" and host.count > 1:
+        raise UsageError(
+            "--seen with --host-by examples: which examples are a host's own hangs on the order "
+            "that was read; gather the logs of all hosts and deal the rest with --to-hosts N"
+        )
+    return own_rows(sorted_table(dataset, ranges, settings), settings)
+
+
+def _each_once(table: ReadTable, codes: ExampleCodes) -> ReadTable:
+    """Return the rows in the order of the files, without what an earlier row reads as well."""
+    table = table.select(np.argsort(table.first + codes.bases[table.split], kind="stable"))
+    if not len(table):
+        return table
+    firsts = table.first + codes.bases[table.split]
+    ends = np.maximum.accumulate(firsts + table.take)
+    skip = np.maximum(np.concatenate([[0], ends[:-1] - firsts[1:]]), 0)
+    skip = np.minimum(skip, table.take)
+    trimmed = table.trimmed(skip, table.take - skip)
+    return trimmed.select(np.flatnonzero(trimmed.take))
+
+
+def _without(table: ReadTable, firsts: Int64s, seen: Int64s) -> ReadTable:
+    """Return the runs between the seen examples (int64[n], ascending, each read by a row)."""
+    # A row without k of its examples falls into k + 1 runs, some of them empty; rows ascend, so
+    # the k-th start belongs to the k-th end.
+    starts = np.sort(np.concatenate([firsts, seen + 1]))
+    ends = np.sort(np.concatenate([firsts + table.take, seen]))
+    kept = np.flatnonzero(ends > starts)
+    starts, ends = starts[kept], ends[kept]
+    row = np.searchsorted(firsts, starts, side="right") - 1
+    return table.select(row).trimmed(starts - firsts[row], ends - starts)
+
+
+def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
+    if not num_outside:
+        return ()
+    return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)

@@ -1,0 +1,1 @@
+"""Differences, as text, annotations and documents."""

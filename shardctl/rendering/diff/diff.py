@@ -1,0 +1,241 @@
+"""Where two orders part: as text like a good test failure, as a document, as annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.text import choices, printable
+from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.planning.diff.causes import Cause, ChangedShard
+from shardctl.planning.diff.diff import Diff, FirstDifference, Moved
+from shardctl.rendering.text import annotations as github
+from shardctl.rendering.text.quantities import counted
+from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import Column, paragraph, table
+
+_MAX_SHARDS = 100  # shards of a cause that a document lists
+_COLUMNS = (
+    Column(heading="", align="left"),
+    Column(heading="position"),
+    Column(heading="expected"),
+    Column(heading="actual"),
+)
+
+
+def diff_text(diff: Diff, screen: Screen, *, advice: str | None = None) -> Iterator[str]:
+    """Yield what a person wants to know: where, how much, why, and what to do about it."""
+    yield paragraph(headline(diff), screen, style="bold")
+    if diff.first is None:
+        for line in without_effect(diff):
+            yield paragraph(line, screen)
+        return
+    if diff.neighbours is not None:
+        yield "\n"
+        yield table(_COLUMNS, _rows(diff), screen)
+    yield "\n"
+    yield paragraph(moved_line(diff.moved), screen)
+    for note in diff.notes:
+        yield paragraph(f"note: {note}", screen)
+    yield paragraph("because:", screen)
+    for cause in diff.causes:
+        yield paragraph(f"  {cause_line(cause)}", screen)
+    if advice is not None:
+        yield "\n"
+        yield paragraph(advice, screen)
+
+
+def headline(diff: Diff) -> str:
+    """Return the sentence that says whether and where two orders part."""
+    old, new = diff.expected, diff.actual
+    if diff.first is None:
+        order = f"the order of {counted(old.snapshot.num_examples, 'example')}"
+        return f"{old.label} and {new.label}: the same, {order}"
+    return f"{old.label} and {new.label} part {_where(diff.first)} of {diff.moved.positions:,}"
+
+
+def _where(first: FirstDifference) -> str:
+    if first.exact:
+        return f"at position {first.position:,}"
+    return f"between positions {first.position:,} and {first.stop - 1:,}"
+
+
+def _rows(diff: Diff) -> Iterator[tuple[str, str, str, str]]:
+    stretch, first = diff.neighbours, diff.first
+    if stretch is None or first is None:
+        return
+    pairs = zip(stretch.expected, stretch.actual, strict=True)
+    for position, (old, new) in enumerate(pairs, stretch.start):
+        mark = ">" if position == first.position else ""
+        yield mark, f"{position:,}", _id(old), _id(new)
+
+
+def _id(value: int | str | None) -> str:
+    return "(end)" if value is None else str(value)
+
+
+def moved_line(moved: Moved) -> str:
+    """Return the sentence that says how much of an order moved, and how well that is known.
+
+    >>> moved_line(Moved(at_least=1, at_most=1, positions=8))
+    '1 of 8 positions has another example (12.5%)'
+    """
+    if moved.at_least == moved.at_most:
+        positions = counted(moved.positions, "position")
+        have = "has" if moved.at_least == 1 else "have"
+        share = _percent(moved.at_least, moved.positions)
+        return f"{moved.at_least:,} of {positions} {have} another example ({share})"
+    return (
+        f"between {moved.at_least:,} and {moved.at_most:,} of {moved.positions:,} positions have "
+        f"another example (at most {_percent(moved.at_most, moved.positions)}; "
+        "blocks were compared, not every position)"
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    if 0 < share < 0.1:
+        return "less than 0.1%"
+    return "more than 99.9%" if 99.9 < share < 100 else f"{share:.1f}".removesuffix(".0") + "%"
+
+
+def without_effect(diff: Diff) -> Iterator[str]:
+    """Yield what changed where the order did not."""
+    for cause in diff.changes:
+        yield f"  without effect on the order: {cause_line(cause)}"
+
+
+_CHANGES = {"appeared": "appeared", "vanished": "vanished", "length": "changed length"}
+
+
+def cause_line(cause: Cause) -> str:
+    """Return a cause as part of a sentence.
+
+    >>> cause_line(Cause(kind="setting", name="cycle", expected=16, actual=8))
+    'cycle: 16 became 8'
+    """
+    became = f"{_value(cause.expected)} became {_value(cause.actual)}"
+    if cause.kind == "unknown":
+        return (
+            "nothing that a snapshot pins: another version of shardctl made it, or the files are "
+            "named otherwise inside a long layout"
+        )
+    if cause.kind == "rules":
+        return f"the rules of TensorFlow and TFDS: {became}"
+    if cause.kind == "dataset":
+        return f"dataset {cause.name}: {became}"
+    if cause.kind == "split":
+        if cause.actual is None:
+            return f"split {cause.name} is no longer read"
+        if cause.expected is None:
+            return f"split {cause.name} is read now, {_value(cause.actual)} examples"
+    if cause.kind == "shards":
+        return f"{cause.name}: {_shards(cause, became)}"
+    return f"{cause.name}: {became}"
+
+
+def _shards(cause: Cause, became: str) -> str:
+    if cause.change in (None, "hashed"):
+        return became
+    if cause.change == "renamed":
+        return f"the files are named otherwise, {became}"
+    listed = choices((_shard(shard) for shard in cause.shards), 4)
+    return f"{counted(len(cause.shards), 'shard')} {_CHANGES[str(cause.change)]}: {listed}"
+
+
+def _shard(shard: ChangedShard) -> str:
+    if shard.expected is None or shard.actual is None:
+        length = shard.actual if shard.expected is None else shard.expected
+        return f"{shard.filename} ({counted(length or 0, 'example')})"
+    return f"{shard.filename} ({shard.expected:,} became {shard.actual:,})"
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value), 100)
+
+
+def diff_document(diff: Diff) -> Document:
+    """Return the document of the command line's contract; the dataset is the expected one's."""
+    first, moved, stretch = diff.first, diff.moved, diff.neighbours
+    return {
+        **snapshot_head(diff.expected.snapshot),
+        "expected": diff.expected.label,
+        "actual": diff.actual.label,
+        "equal": diff.equal,
+        "first_difference": None
+        if first is None
+        else {
+            "position": first.position,
+            "expected": first.expected,
+            "actual": first.actual,
+            "stop": first.stop,
+            "exact": first.exact,
+        },
+        "neighbours": None
+        if stretch is None
+        else {
+            "start": stretch.start,
+            "expected": list(stretch.expected),
+            "actual": list(stretch.actual),
+        },
+        "moved": {
+            "at_least": moved.at_least,
+            "at_most": moved.at_most,
+            "positions": moved.positions,
+        },
+        "causes": [cause_record(cause) for cause in diff.causes],
+        "without_effect": [cause_record(cause) for cause in diff.changes] if diff.equal else [],
+        "notes": list(diff.notes),
+    }
+
+
+def snapshot_head(snapshot: Snapshot) -> Document:
+    """Return the fields every document begins with, for the dataset that a snapshot pins."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "kind": "diff",
+        "dataset": {
+            "name": snapshot.name,
+            "config": snapshot.config,
+            "version": snapshot.version,
+            "file_format": snapshot.file_format,
+            "data_dir": None,
+            "fingerprint": snapshot.fingerprint,
+        },
+    }
+
+
+def cause_record(cause: Cause) -> Document:
+    """Return a cause as a record; `text` is for people, and long lists of shards are counted."""
+    record: Document = {
+        "kind": cause.kind,
+        "name": cause.name,
+        "expected": cause.expected,
+        "actual": cause.actual,
+        "text": cause_line(cause),
+    }
+    if cause.change is not None:
+        record["change"] = cause.change
+    if cause.shards:
+        record["num_shards"] = len(cause.shards)
+        record["shards"] = [
+            {"filename": s.filename, "expected": s.expected, "actual": s.actual}
+            for s in cause.shards[:_MAX_SHARDS]
+        ]
+    return record
+
+
+def diff_annotation(diff: Diff, file: str) -> Iterator[str]:
+    """Yield an annotation for GitHub where the orders part, nothing where they do not."""
+    if not diff.equal:
+        text = "".join(diff_text(diff, PLAIN)).partition("\n")[2].strip("\n")
+        yield annotation(file, headline(diff), text)
+
+
+def annotation(file: str, title: str, text: str) -> str:
+    """Return an error as a workflow command for GitHub."""
+    return github.annotation("error", text, title=title, file=file)

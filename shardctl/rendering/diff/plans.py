@@ -1,0 +1,110 @@
+"""Where two plans part: as text, as a document, as an annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.core.resume.plan_listing import ListedRead
+from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
+from shardctl.rendering.diff.diff import annotation, cause_line, cause_record
+from shardctl.rendering.text.quantities import counted
+from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import Column, elided, paragraph, table
+
+_ROWS = 20
+_RANGES = 3  # ranges of a file that the text shows
+_COLUMNS = (
+    Column(heading="file", align="left"),
+    Column(heading="expected", align="left"),
+    Column(heading="actual", align="left"),
+)
+
+
+def plans_text(diff: PlansDiff, screen: Screen) -> Iterator[str]:
+    """Yield where the first file instruction differs, then every file read otherwise."""
+    yield paragraph(plans_headline(diff), screen, style="bold")
+    first = diff.first
+    if first is not None:
+        plan = f" of {first.plan}" if first.plan else ""
+        yield paragraph(f"file instruction {first.position:,}{plan}:", screen)
+        yield paragraph(f"  expected {_read(first.expected)}", screen)
+        yield paragraph(f"  actual   {_read(first.actual)}", screen)
+    if diff.only_order:
+        yield paragraph("the same ranges of the same files, in another order", screen)
+    if diff.files:
+        yield "\n"
+        yield paragraph(f"{counted(len(diff.files), 'file')} read otherwise:", screen)
+        rows = [(f.filename, _ranges(f.expected), _ranges(f.actual)) for f in diff.files]
+        yield table(_COLUMNS, elided(rows, _ROWS), screen)
+    for cause in diff.changes:
+        lead = "without effect on the reads: " if diff.equal else ""
+        yield paragraph(f"{lead}{cause_line(cause)}", screen)
+
+
+def plans_headline(diff: PlansDiff) -> str:
+    """Return the sentence that says whether two plans read the same."""
+    verb = "read the same" if diff.equal else "do not read the same"
+    return f"{diff.labels[0]} and {diff.labels[1]} {verb}"
+
+
+def _read(read: ListedRead | None) -> str:
+    if read is None:
+        return "none: the plan has ended"
+    return f"{read.filename} of {read.split}, skip {read.skip:,}, take {read.take:,}"
+
+
+def _ranges(ranges: Sequence[Range]) -> str:
+    if not ranges:
+        return "not read"
+    shown = [f"{start:,} to {stop - 1:,}" if stop > start else "nothing" for start, stop in ranges]
+    rest = f" and {len(shown) - _RANGES} more" if len(shown) > _RANGES else ""
+    return "; ".join(shown[:_RANGES]) + rest
+
+
+def plans_document(diff: PlansDiff) -> Document:
+    """Return the document of the command line's contract; positions count file instructions."""
+    first = diff.first
+    causes = [cause_record(cause) for cause in diff.changes]
+    return {
+        "format_version": FORMAT_VERSION,
+        "kind": "diff",
+        "dataset": dict(diff.expected.dataset),
+        "expected": diff.labels[0],
+        "actual": diff.labels[1],
+        "equal": diff.equal,
+        "first_difference": None
+        if first is None
+        else {
+            "position": first.position,
+            "expected": _record(first.expected),
+            "actual": _record(first.actual),
+            "plan": first.plan,
+        },
+        "causes": [] if diff.equal else causes,
+        "without_effect": causes if diff.equal else [],
+        "files": [_file(file) for file in diff.files],
+    }
+
+
+def _record(read: ListedRead | None) -> Document | None:
+    if read is None:
+        return None
+    return {"filename": read.filename, "split": read.split, "skip": read.skip, "take": read.take}
+
+
+def _file(file: ChangedFile) -> Document:
+    return {
+        "plan": file.plan,
+        "split": file.split,
+        "filename": file.filename,
+        "expected": [list(ids) for ids in file.expected],
+        "actual": [list(ids) for ids in file.actual],
+    }
+
+
+def plans_annotation(diff: PlansDiff, file: str) -> Iterator[str]:
+    """Yield an annotation for GitHub where the plans part, nothing where they do not."""
+    if not diff.equal:
+        text = "".join(plans_text(diff, PLAIN)).partition("\n")[2].strip("\n")
+        yield annotation(file, plans_headline(diff), text)

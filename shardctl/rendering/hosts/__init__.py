@@ -1,0 +1,1 @@
+"""What hosts read, as tables and documents."""

@@ -1,0 +1,208 @@
+"""What hosts read, as tables for people, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from shardctl.files.documents import Document, head
+from shardctl.planning.hosts.advice import advice, reason
+from shardctl.planning.hosts.hosts import Comparison, HostsPlan
+from shardctl.planning.hosts.strategy import Load, Strategy
+from shardctl.rendering.text.quantities import counted, human_bytes
+from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Column, elided, paragraph, table
+
+_ROWS = 8  # hosts shown of one strategy unless all are asked for
+
+_OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
+
+_PER_HOST = ("host", "examples", "bytes", "files", "batches")
+CSV_HEADER = ("strategy", "index", "num_examples", "num_bytes", "num_files", "num_batches")
+
+
+def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+    """Yield the strategies side by side, which serves best and why, then the hosts under it."""
+    comparison = plan.comparisons[0]
+    yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
+    columns = [Column(heading="measure", align="left")]
+    columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
+    yield table(columns, list(_measures(comparison, plan)), screen)
+    for strategy in comparison.strategies:
+        if strategy.refusal is not None:
+            yield paragraph(f"* {strategy.name}: {strategy.refusal}", screen)
+    best = comparison.recommended
+    named = "none" if best is None else best.name
+    yield paragraph(f"serves best: {named}, {reason(comparison)}", screen)
+    for line in advice(comparison, plan.settings):
+        yield paragraph(f"- {line}", screen)
+    shown = comparison.strategies if every_row else [best] if best is not None else []
+    for strategy in shown:
+        yield "\n"
+        yield from _host_table(strategy, screen, None if every_row else _ROWS)
+
+
+def title(plan: HostsPlan, hosts: str) -> str:
+    """Return the line over the tables: the spec, the dataset, how many hosts, which batches."""
+    settings = plan.settings
+    line = f"{plan.spec} in {plan.dataset.title}, {hosts}"
+    if settings.batch is not None:
+        line += f", batches of {settings.batch:,}"
+        line += " without the remainder" if settings.drop_remainder else ""
+        line += f" over {settings.epochs:,} epochs" if settings.epochs > 1 else ""
+    return line
+
+
+def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]]:
+    """Yield a row a measure: its name, and its value under each strategy."""
+    rows: list[tuple[str, Callable[[Strategy], str]]] = [
+        ("examples/host", lambda s: extremes(s.num_examples)),
+        ("bytes/host", lambda s: _byte_extremes(s.num_bytes)),
+        ("files/host", lambda s: extremes(s.num_files)),
+    ]
+    if plan.settings.batch is not None:
+        rows.append(("batches/host", lambda s: extremes(s.num_batches)))
+    rows += [
+        ("times read", lambda s: number(s.read_amplification, 3)),
+        ("imbalance", lambda s: number(s.imbalance, 3)),
+        ("idle hosts", lambda s: f"{s.idle_hosts:,}" + ("*" if s.refusal else "")),
+        ("shared files", lambda s: f"{s.shared_files:,}"),
+        ("most examples", lambda s: _straggler(s.num_examples)),
+        ("most bytes", lambda s: _straggler(s.num_bytes)),
+    ]
+    if plan.settings.shuffles_files:
+        rows.append(("same shuffle", lambda s: _yes_or_no(s.same_permutation)))
+    for name, measure in rows:
+        yield (name, *map(measure, comparison.strategies))
+
+
+def extremes(load: Load | None) -> str:
+    """Return the least and the most, or the one value all hosts have."""
+    if load is None:
+        return "-"
+    return f"{load.min:,}" if load.min == load.max else f"{load.min:,}–{load.max:,}"
+
+
+def _byte_extremes(load: Load | None) -> str:
+    if load is None:
+        return "unknown"
+    least, most = human_bytes(load.min), human_bytes(load.max)
+    if least == most:
+        return most
+    least, _, unit = least.partition(" ")
+    return f"{least}–{most}" if most.endswith(f" {unit}") else f"{least} {unit}–{most}"
+
+
+def _straggler(load: Load | None) -> str:
+    """Return the host with the most and how far it is above the mean; `-` where none stands out."""
+    if load is None or load.imbalance is None or load.imbalance < _OUTSTANDING:
+        return "-"
+    return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.1f}%"
+
+
+def number(value: float | None, digits: int) -> str:
+    """Return a figure with so many decimals, `-` where there is none."""
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _yes_or_no(value: bool | None) -> str:
+    return "open" if value is None else "yes" if value else "no"
+
+
+def _host_table(strategy: Strategy, screen: Screen, keep: int | None) -> Iterator[str]:
+    yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
+    rows = [
+        (str(index), f"{examples:,}", _bytes(num_bytes), f"{files:,}", _count(batches))
+        for index, examples, num_bytes, files, batches in _records(strategy)
+    ]
+    columns = [Column(heading=heading) for heading in _PER_HOST]
+    if strategy.batches is None:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]  # type: ignore[misc]  # shorter
+    yield table(columns, elided(rows, keep), screen)
+
+
+def _bytes(num_bytes: int | None) -> str:
+    return "unknown" if num_bytes is None else human_bytes(num_bytes)
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _records(strategy: Strategy) -> Iterator[tuple[int, int, int | None, int, int | None]]:
+    """Yield (index, examples, bytes, files, batches) of each host."""
+    columns = strategy.columns
+    if columns is None:
+        return
+    size = len(columns.num_examples)
+    num_bytes = [None] * size if columns.num_bytes is None else columns.num_bytes.tolist()
+    batches = [None] * size if strategy.batches is None else strategy.batches.tolist()
+    yield from zip(
+        range(size),
+        columns.num_examples.tolist(),
+        num_bytes,
+        columns.num_files.tolist(),
+        batches,
+        strict=True,
+    )
+
+
+def hosts_document(plan: HostsPlan) -> Document:
+    """Return the document of the command line's contract for one number of hosts."""
+    comparison = plan.comparisons[0]
+    best = comparison.recommended
+    return {
+        **head("hosts", plan.dataset),
+        "spec": plan.spec,
+        "num_hosts": comparison.num_hosts,
+        "batch": plan.settings.batch,
+        "strategies": [_strategy(strategy) for strategy in comparison.strategies],
+        "recommended": None if best is None else best.name,
+        "reason": reason(comparison),
+        "even_shard_counts": list(comparison.even_shard_counts),
+        "advice": list(advice(comparison, plan.settings)),
+    }
+
+
+def _strategy(strategy: Strategy) -> Document:
+    names = CSV_HEADER[1:]
+    return {
+        "name": strategy.name,
+        "hosts": [dict(zip(names, record, strict=True)) for record in _records(strategy)],
+        **summary_record(strategy),
+    }
+
+
+def summary_record(strategy: Strategy) -> Document:
+    """Return what a strategy comes to, without single hosts."""
+    return {
+        "read_amplification": strategy.read_amplification,
+        "imbalance": strategy.imbalance,
+        "idle_hosts": strategy.idle_hosts,
+        "shared_files": strategy.shared_files,
+        "stragglers": {
+            "examples": _load(strategy.num_examples),
+            "bytes": _load(strategy.num_bytes),
+        },
+        "equal_batches": None if strategy.num_batches is None else not strategy.is_uneven,
+        "same_permutation": strategy.same_permutation,
+        "refusal": strategy.refusal,
+    }
+
+
+def _load(load: Load | None) -> Document | None:
+    if load is None:
+        return None
+    return {
+        "index": load.straggler,
+        "min": load.min,
+        "max": load.max,
+        "total": load.total,
+        "imbalance": load.imbalance,
+    }
+
+
+def hosts_rows(plan: HostsPlan) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each strategy and host."""
+    for strategy in plan.comparisons[0].strategies:
+        for record in _records(strategy):
+            yield (strategy.name, *record)

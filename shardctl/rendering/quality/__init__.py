@@ -1,0 +1,1 @@
+"""How well an order is shuffled, as tables and documents."""

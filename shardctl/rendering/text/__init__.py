@@ -1,0 +1,1 @@
+"""What every table and text for people is made of."""

@@ -1,0 +1,172 @@
+"""A stretch of an order for people: a row for each block that a slot reads of a shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.order.order import Order
+from shardctl.core.text import printable
+from shardctl.rendering.text.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.style import Style
+
+Bools = NDArray[np.bool_]
+
+_PIECE = 1 << 14  # examples made into rows at once
+_LONGEST_ROW = 32  # ids; longer blocks take several rows
+_MIXED_ROW = 8  # ids in a row behind a shuffle buffer
+_NAME = 20  # characters of a split's name
+_COLORS = ("cyan", "yellow", "green", "magenta", "blue", "red")
+
+
+def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Screen) -> Iterator[str]:
+    """Yield a heading and the rows of the codes at the positions from `start` on.
+
+    Without a buffer a row is what one visit of a slot reads, so that the eye finds blocks, slots
+    and shards. A buffer has none of these, and each id says its shard.
+    """
+    rows = _Rows(order, screen)
+    mixed = order.num_buffered is not None
+    yield rows.heading("id@shard" if mixed else "ids")
+    for codes in chunks:
+        for begin in range(0, len(codes), _PIECE):
+            piece = codes[begin : begin + _PIECE]
+            positions = np.arange(start, start + len(piece))
+            yield from (rows.mixed if mixed else rows.blocks)(piece, positions)
+            start += len(piece)
+
+
+class _Rows:
+    """How rows are laid out; each shard gets a colour when it is first seen."""
+
+    def __init__(self, order: Order, screen: Screen) -> None:
+        self._order, self._screen = order, screen
+        self._columns = _columns(order)
+        self._colors: dict[tuple[int, int], Style] = {}
+
+    def heading(self, ids: str) -> str:
+        titles = [title for title, _ in self._columns]
+        lead = self._lead(titles)
+        return f"{lead}{ids}\n"
+
+    def blocks(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
+        splits, shards, indices = self._order.codes.places(codes)
+        slots, offsets = self._order.blocks_at(positions)
+        block = offsets // self._order.settings.block
+        breaks = self._turns(positions)
+        for numbers in (splits, shards, slots, block):
+            breaks |= np.diff(numbers) != 0
+        breaks |= np.diff(indices) < 0
+        names = list(map(str, self._order.codes.split_ids(codes).tolist()))
+        for first, stop in _runs(breaks, len(codes), _LONGEST_ROW):
+            place = int(splits[first]), int(shards[first])
+            lead = self._lead(self._cells(int(positions[first]), int(slots[first]), place))
+            for number, line in enumerate(_folded(names[first:stop], self._room(lead))):
+                yield f"{lead if not number else ' ' * len(lead)}{self._colored(line, place)}\n"
+
+    def mixed(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
+        splits, shards, _ = self._order.codes.places(codes)
+        names = self._order.codes.names(codes)
+        places = list(zip(splits.tolist(), shards.tolist(), strict=True))
+        cells = [f"{name}@{shard}" for name, (_, shard) in zip(names, places, strict=True)]
+        width = max(map(len, cells))
+        for first, stop in _runs(self._turns(positions), len(codes), _MIXED_ROW):
+            lead = self._lead(self._cells(int(positions[first]), None, None))
+            fitting = max(1, (self._room(lead) or 10**9) // (width + 1))
+            for begin in range(first, stop, fitting):
+                part = range(begin, min(begin + fitting, stop))
+                ids = (self._colored(cells[i].rjust(width), places[i]) for i in part)
+                yield f"{lead if begin == first else ' ' * len(lead)}{' '.join(ids)}\n"
+
+    def _turns(self, positions: Int64s) -> Bools:
+        """Return where a batch or an epoch begins between two positions, bool[n - 1]."""
+        turns: Bools = np.diff(self._order.epoch_of(positions)) != 0
+        if self._order.settings.batch is not None:
+            turns |= np.diff(positions // self._order.settings.batch) != 0
+        return turns
+
+    def _cells(
+        self, position: int, slot: int | None, place: tuple[int, int] | None
+    ) -> Sequence[str]:
+        order = self._order
+        values = {
+            "position": position,
+            "epoch": position // max(order.epoch_size, 1),
+            "step": position // (order.settings.batch or 1),
+            "slot": slot,
+            "shard": "" if place is None else _shard(order, place),
+        }
+        return [str(values[title]) for title, _ in self._columns]
+
+    def _lead(self, cells: Sequence[str]) -> str:
+        widths = (width for _, width in self._columns)
+        return "".join(
+            f"{cell:<{-width}}  " if width < 0 else f"{cell:>{width}}  "
+            for cell, width in zip(cells, widths, strict=True)
+        )
+
+    def _room(self, lead: str) -> int | None:
+        return None if self._screen.width is None else max(self._screen.width - len(lead), 1)
+
+    def _colored(self, text: str, place: tuple[int, int]) -> str:
+        if not self._screen.color:
+            return text
+        if place not in self._colors:
+            from rich.style import Style
+
+            self._colors[place] = Style(color=_COLORS[len(self._colors) % len(_COLORS)])
+        return self._colors[place].render(text)
+
+
+def _columns(order: Order) -> Sequence[tuple[str, int]]:
+    """Return the headings and widths of the columns before the ids; below 0: to the left."""
+    settings = order.settings
+    last = max(order.num_examples - 1, 0)
+    columns = [("position", max(8, len(str(last))))]
+    if settings.epochs > 1:
+        columns.append(("epoch", max(5, len(str(settings.epochs - 1)))))
+    if settings.batch is not None:
+        columns.append(("step", max(4, len(str(last // settings.batch)))))
+    if order.num_buffered is None:
+        if settings.cycle_length(ordered=order.dataset.ordered) > 1:
+            columns.append(("slot", 4))
+        used = distinct(order.table.split).tolist()
+        splits = {index: order.dataset.splits[index] for index in used}
+        names = (_shard(order, (i, split.num_shards - 1)) for i, split in splits.items())
+        columns.append(("shard", -max(5, *map(len, names))))
+    return columns
+
+
+def _shard(order: Order, place: tuple[int, int]) -> str:
+    split, shard = place
+    if not order.codes.several_splits:
+        return str(shard)
+    return f"{printable(order.dataset.splits[split].name, _NAME)}:{shard}"
+
+
+def _runs(breaks: Bools, count: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield [first, stop) of the runs between breaks, none longer than `longest`."""
+    for first, stop in pairwise([0, *(np.flatnonzero(breaks) + 1).tolist(), count]):
+        for begin in range(first, stop, longest):
+            yield begin, min(begin + longest, stop)
+
+
+def _folded(words: Sequence[str], width: int | None) -> Sequence[str]:
+    """Return the words in lines of a width, a word in each at least."""
+    text = " ".join(words)
+    if width is None or len(text) <= width:
+        return [text]
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines

@@ -1,0 +1,166 @@
+"""Tables for people; text from outside is made printable, and never read as markup.
+
+A table that is wider than the screen folds the cells of its left-aligned columns; one that would
+still be too wide is written as a list of records. Either way every character is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shardctl.core.text import printable
+from shardctl.rendering.text.screen import Screen
+
+_GAP = "  "
+_LEAST_WIDTH = 12  # columns a folded cell keeps, below which records read better
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """A column: its heading, and on which side its cells line up."""
+
+    heading: str
+    align: Literal["left", "right"] = "right"
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen) -> str:
+    """Return a table as text, folded to the screen's width where it has one.
+
+    >>> from shardctl.rendering.text.screen import PLAIN
+    >>> columns = [Column(heading="file", align="left"), Column(heading="take")]
+    >>> print(table(columns, [["a-[v1]", "12"], ["b", "7"]], PLAIN), end="")
+    file    take
+    a-[v1]    12
+    b          7
+    >>> print(table(columns, [["imagenet2012-train", "12"]], Screen(width=18)), end="")
+    file          take
+    imagenet2012    12
+    -train
+    """
+    cells = [[printable(cell, 10_000) for cell in row] for row in rows]
+    headings = [column.heading for column in columns]
+    widths = [max(map(_width, texts)) for texts in zip(headings, *cells, strict=True)]
+    fitting = _fitting(widths, columns, screen.width)
+    if fitting is None:
+        return "".join(_records(headings, cells, screen))
+    lines = [_styled(line, "bold", screen) for line in _row(headings, fitting, columns)]
+    for row in cells:
+        lines += _row(row, fitting, columns)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _fitting(
+    widths: Sequence[int], columns: Sequence[Column], limit: int | None
+) -> list[int] | None:
+    """Return the widths with which the table fits, the widest left columns made narrower."""
+    fitting = list(widths)
+    excess = 0 if limit is None else sum(widths) + len(_GAP) * (len(widths) - 1) - limit
+    folding = [index for index, column in enumerate(columns) if column.align == "left"]
+    while excess > 0:
+        folding = [index for index in folding if fitting[index] > _LEAST_WIDTH]
+        if not folding:
+            return None
+        fitting[max(folding, key=fitting.__getitem__)] -= 1
+        excess -= 1
+    return fitting
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the lines of a row, without blanks at their ends."""
+    folded = [list(_folded(cell, width)) for cell, width in zip(cells, widths, strict=True)]
+    for number in range(max(map(len, folded))):
+        padded = []
+        for pieces, width, column in zip(folded, widths, columns, strict=True):
+            piece = pieces[number] if number < len(pieces) else ""
+            blanks = " " * (width - _width(piece))
+            padded.append(piece + blanks if column.align == "left" else blanks + piece)
+        yield _GAP.join(padded).rstrip()
+
+
+def _records(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], screen: Screen
+) -> Iterator[str]:
+    """Yield each row as lines of `heading: cell`, cells without text left out."""
+    if not rows:
+        yield paragraph("  ".join(headings), screen)
+    for number, row in enumerate(rows):
+        if number:
+            yield "\n"
+        for heading, cell in zip(headings, row, strict=True):
+            if cell:
+                yield paragraph(f"{heading}: {cell}", screen)
+
+
+def paragraph(text: str, screen: Screen, *, style: Literal["", "bold"] = "") -> str:
+    """Return a sentence or two as lines that fit the screen.
+
+    >>> print(paragraph("one two three", Screen(width=8)), end="")
+    one two
+    three
+    """
+    lines = _wrapped(printable(text, 100_000), screen.width)
+    return "".join(f"{_styled(line.rstrip(), style, screen)}\n" for line in lines)
+
+
+def _wrapped(text: str, limit: int | None) -> Iterator[str]:
+    """Yield the lines of a text, broken between words, a word only where it is longer than one."""
+    if limit is None or _width(text) <= limit:
+        yield text
+        return
+    line = ""
+    for word in re.findall(r" *[^ ]+", text):
+        if line and _width(line + word) <= limit:
+            line += word
+            continue
+        if line:
+            yield line
+        *full, line = _folded(word.lstrip(" ") if line else word, limit)
+        yield from full
+    yield line
+
+
+def _folded(text: str, width: int) -> Iterator[str]:
+    """Yield pieces of a text that are at most `width` columns wide, at least one character each."""
+    if _width(text) <= width:
+        yield text
+        return
+    start = columns = 0
+    for index, char in enumerate(text):
+        columns += _width(char)
+        if columns > width and index > start:
+            yield text[start:index]
+            start, columns = index, _width(char)
+    yield text[start:]
+
+
+def _width(text: str) -> int:
+    """Return the columns a text takes on a terminal, where a Chinese character takes two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _styled(line: str, style: Literal["", "bold"], screen: Screen) -> str:
+    return f"{_BOLD}{line}{_PLAIN}" if style == "bold" and screen.color else line
+
+
+def elided(rows: Sequence[Sequence[str]], keep: int | None) -> list[Sequence[str]]:
+    """Return the first and last rows with one row between that counts those left out.
+
+    `keep` None keeps every row.
+
+    >>> elided([["a"], ["b"], ["c"], ["d"]], 2)
+    [['a'], ['… 2 more'], ['d']]
+    """
+    if keep is None or len(rows) <= keep + 1:
+        return list(rows)
+    head = keep - keep // 2
+    tail = keep - head
+    gap = [f"… {len(rows) - keep:,} more", *[""] * (len(rows[0]) - 1)]
+    return [*rows[:head], gap, *rows[len(rows) - tail :]]

@@ -1,0 +1,1 @@
+"""The bridge for training: pipelines that resume, on TFDS's own reader."""

@@ -1,0 +1,84 @@
+"""Keras `fit`, stopped and gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.planning.resume.resume import resume as plan_resume
+from shardctl.planning.simulate import plan_order
+from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.resume import resume
+
+
+def keras_epochs(
+    builder: Any,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    epochs: int,
+    initial_epoch: int = 0,
+    steps: int = 0,
+    transform: Transform | None = None,
+    decoders: Any = None,
+) -> Iterator[tuple[int, Any]]:
+    """Return (epoch, `tf.data.Dataset`) for each epoch that `fit(epochs=epochs)` has left.
+
+    `fit(initial_epoch=k)` does not go on: it begins a new pass over the dataset, and so trains on
+    the order of epoch 0 again. And of a dataset whose length it knows it takes two iterators an
+    epoch, so that an uninterrupted run trains on every other order. Each dataset here is one epoch
+    of that run, in its order, however often Keras begins it:
+
+        for epoch, dataset in keras_epochs(builder, "train", settings, epochs=9, initial_epoch=4):
+            model.fit(dataset, initial_epoch=epoch, epochs=epoch + 1)
+
+    The uninterrupted run is `model.fit(pipeline(builder, spec, settings), epochs=epochs)`, without
+    steps_per_epoch. The first dataset leaves out `steps` batches of its epoch; after the last step
+    it is the next epoch's. Settings with
+    `epochs` above 1 repeat the dataset within each epoch of `fit`. `transform` should make the
+    pairs (x, y) that Keras trains on; TFDS's `as_supervised` is such a one.
+
+    Source: keras/src/trainers/epoch_iterator.py, of Keras 3.
+
+    Raises:
+        UnpredictableOrderError: TensorFlow leaves the order open; so it does with `settings.epochs`
+            above 1 and no partial last batch, where what Keras reads ahead hangs on timing.
+        UsageError: no such epoch or step, no batch size, or a pass index in the settings, which
+            the epochs of `fit` count.
+    """
+    settings = ReadSettings() if settings is None else settings
+    if settings.batch is None:
+        raise UsageError("fit trains on batches: give ReadSettings(batch=N)")
+    if settings.pass_index:
+        raise UsageError(
+            f"pass_index={settings.pass_index}: every epoch of fit is a pass, and initial_epoch "
+            "says with which to begin"
+        )
+    if not 0 <= initial_epoch <= epochs:
+        raise UsageError(f"initial_epoch={initial_epoch}: fit has epochs 0 to {epochs}")
+    dataset = dataset_of(builder)
+    fit_settings = replace(settings, loop="keras-fit")
+    num_steps = -(-plan_order(dataset, spec, fit_settings).order.num_examples // settings.batch)
+    if not 0 <= steps <= num_steps or (steps and initial_epoch == epochs):
+        raise UsageError(
+            f"steps={steps} of epoch {initial_epoch}: fit has {epochs} epochs of {num_steps} steps"
+        )
+    if num_steps and steps == num_steps:  # the end of an epoch is the start of the next
+        initial_epoch, steps = initial_epoch + 1, 0
+
+    def each() -> Iterator[tuple[int, Any]]:
+        for epoch in range(initial_epoch, epochs):
+            plan = plan_resume(
+                dataset,
+                spec,
+                replace(fit_settings, pass_index=epoch),
+                steps=steps if epoch == initial_epoch else 0,
+                mode="exact-order",
+            )
+            yield epoch, resume(builder, plan, transform=transform, decoders=decoders)
+
+    return each()

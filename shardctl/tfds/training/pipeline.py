@@ -1,0 +1,164 @@
+"""Read settings as the real thing: the TFDS and tf.data calls that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.subsplit import default_spec
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+from shardctl.planning.simulate import plan_order
+from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+
+Transform = Callable[[Any], Any]
+
+
+def pipeline(
+    builder: Any,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    transform: Transform | None = None,
+    decoders: Any = None,
+    add_tfds_id: bool = False,
+) -> Any:
+    """Return the `tf.data.Dataset` that settings describe, of TFDS's own reader and tf.data.
+
+    The calls, in their order: `tf.random.set_seed(settings.global_seed)` where there is one,
+    `builder.as_dataset` with a `tfds.ReadConfig`, `map(transform)`, then `shard`, `shuffle`,
+    `repeat` and `batch`, each where the settings have it. So iterating gives the order that
+    `shardctl simulate` predicts for pass 0, and iterating again that of pass 1.
+
+    `transform` is a function of one example; it makes examples fit into a batch, or leaves of them
+    `example["tfds_id"]` (a string scalar) with `add_tfds_id`. `decoders` is TFDS's own argument.
+
+    Where the files repeat without end, the dataset is cut after `settings.epochs` of them. A cycle
+    of "auto" is read as the number that it comes to on `settings.cpus`.
+
+    Raises:
+        UnpredictableOrderError: TensorFlow leaves the order open.
+        UsageError: a global seed is set in TensorFlow that the settings do not have; a bad spec.
+        MissingDependencyError: TensorFlow or TFDS is not installed.
+    """
+    settings = ReadSettings() if settings is None else settings
+    tf = tensorflow()
+    dataset = dataset_of(builder)
+    spec = default_spec(dataset) if spec is None else spec
+    order = plan_order(dataset, spec, settings).order
+    check_global_seed(settings)
+    if settings.global_seed is not None:
+        tf.random.set_seed(settings.global_seed)
+    read = builder.as_dataset(
+        split=_split_of(spec, settings),
+        read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
+        shuffle_files=settings.shuffles_files,
+        decoders=decoders,
+    )
+    if transform is not None:
+        read = read.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
+    return behind_reader(read, settings, order)
+
+
+def check_global_seed(settings: ReadSettings) -> None:
+    """Refuse a `tf.random.set_seed` that is in force and that the settings do not have.
+
+    It changes every order that is drawn from a seed, also from an explicit one (tensorflow/python/
+    framework/random_seed.py). One that the settings have is set by whoever builds the dataset.
+
+    Raises:
+        UsageError: the order would be another one.
+    """
+    if settings.global_seed is not None or not draws_seeds(settings):
+        return
+    tf = tensorflow()
+    # With an op seed this takes no number from the global generator.
+    in_force, _ = tf.compat.v1.random.get_seed(1)
+    if in_force not in (None, _SEED_WITHOUT_GLOBAL):
+        raise UsageError(
+            f"tf.random.set_seed({in_force}) is in force and changes the order; say so with "
+            f"ReadSettings(global_seed={in_force}), or undo it with tf.random.set_seed(None)"
+        )
+
+
+_SEED_WITHOUT_GLOBAL = 87654321  # tensorflow/python/framework/random_seed.py
+
+
+def draws_seeds(settings: ReadSettings) -> bool:
+    """Return whether anything in the pipeline is shuffled."""
+    return settings.shuffles_files or settings.buffer is not None
+
+
+def _split_of(spec: str, settings: ReadSettings) -> Any:
+    host = settings.host
+    if host is None or settings.host_by != "even":
+        return spec
+    tfds = tensorflow_datasets()
+    return tfds.even_splits(spec, host.count, drop_remainder=False)[host.index]
+
+
+def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
+    tf, tfds = tensorflow(), tensorflow_datasets()
+    config = tfds.ReadConfig(
+        add_tfds_id=add_tfds_id,
+        shuffle_seed=settings.shuffle_seed,
+        shuffle_reshuffle_each_iteration=settings.reshuffle,
+        interleave_cycle_length=settings.cycle_length(ordered=dataset.ordered),
+        interleave_block_length=settings.block,
+    )
+    if settings.deterministic is not None:
+        config.options.deterministic = settings.deterministic
+    if settings.reverse:
+        config.experimental_interleave_sort_fn = lambda files: files[::-1]
+    if settings.file_order is not None:
+        config.experimental_interleave_sort_fn = _by_list(settings.file_order)
+    if settings.repeat_files:
+        # TFDS asserts the number of one epoch, and would cache a stream without end.
+        config.repeat_filenames = True
+        config.assert_cardinality = config.try_autocache = False
+    if settings.host is not None and settings.host_by == "files":
+        config.input_context = tf.distribute.InputContext(
+            num_input_pipelines=settings.host.count, input_pipeline_id=settings.host.index
+        )
+    return config
+
+
+def _by_list(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
+    """Return the sort function for a list of base names, or ends of paths where those repeat."""
+    ranks: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        ranks.setdefault(name.rpartition("/")[2], []).append(index)
+
+    def rank(file: Any) -> int:
+        found = ranks.get(file.basename(), [])
+        if len(found) > 1:
+            path = str(file.filename)
+            found = [i for i in found if path.endswith(f"/{names[i].strip('/')}")]
+        if len(found) != 1:
+            raise UsageError(f"the file order has no one place for {quoted(file.filename, 200)}")
+        return found[0]
+
+    return lambda files: sorted(files, key=rank)
+
+
+def behind_reader(read: Any, settings: ReadSettings, order: Order) -> Any:
+    """Return what a user makes of the reader's dataset: `shard`, `shuffle`, `repeat`, `batch`."""
+    if settings.host is not None and settings.host_by == "examples":
+        read = read.shard(settings.host.count, settings.host.index)
+    if settings.buffer is not None:
+        read = read.shuffle(
+            settings.buffer,
+            seed=settings.buffer_seed,
+            reshuffle_each_iteration=settings.buffer_reshuffle,
+        )
+    if settings.repeat_files:
+        read = read.take(order.epoch_size * settings.epochs)
+    elif settings.epochs > 1:
+        read = read.repeat(settings.epochs)
+    if settings.batch is not None:
+        read = read.batch(settings.batch, drop_remainder=settings.drop_remainder)
+    return read

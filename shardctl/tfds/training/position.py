@@ -1,0 +1,181 @@
+"""How far a training loop has come, counted and written beside its checkpoints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from operator import index
+from typing import Any
+
+from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import choices
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files.position_file import PositionRecord, read_position, write_position
+from shardctl.planning.resume.check import what_changed
+from shardctl.planning.resume.resume import resume as plan_resume
+from shardctl.planning.simulate import plan_order
+from shardctl.tfds.builder_layout import dataset_of, in_order_of
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.pipeline import Transform, check_global_seed
+from shardctl.tfds.training.resume import resume
+
+
+class Position:
+    """A place in the order of a pipeline: so many examples handed out, all epochs counted.
+
+    The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
+    with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
+    writes it to a file of its own, with the dataset's fingerprint and the settings, from which
+    `restore` goes on and refuses another dataset or other settings.
+
+    Raises:
+        UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
+        UsageError: a bad spec, `consumed` past the end of the order, or a global seed in
+            TensorFlow that the settings do not have and that changes the order.
+
+        position = Position(builder, "train", settings)
+        for batch in position.count(position.dataset()):
+            train_step(batch)
+            position.save("position.json")
+    """
+
+    def __init__(
+        self,
+        builder: Any,
+        spec: str | None = None,
+        settings: ReadSettings | None = None,
+        *,
+        consumed: int = 0,
+    ) -> None:
+        self._builder = builder
+        self._dataset = dataset_of(builder)
+        settings = ReadSettings() if settings is None else settings
+        check_global_seed(settings)
+        planned = plan_order(self._dataset, spec, settings)
+        self._spec, self._num_examples = planned.spec, planned.order.num_examples
+        self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
+        self._consumed = 0
+        self.advance(consumed)
+
+    @property
+    def consumed(self) -> int:
+        """Number of examples that the training loop has received, from the start of the order."""
+        return self._consumed
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples of the whole order, all epochs."""
+        return self._num_examples
+
+    def __repr__(self) -> str:
+        return f"<Position {self._consumed} of {self._num_examples} examples of {self._spec}>"
+
+    def advance(self, num_examples: int) -> None:
+        """Count examples that the training loop has received some other way than by `count`.
+
+        Raises:
+            UsageError: a number below 0, or past the end of the order.
+        """
+        num_examples = index(num_examples)
+        consumed = self._consumed + num_examples
+        if num_examples < 0 or consumed > self._num_examples:
+            raise UsageError(
+                f"{num_examples} examples after {self._consumed}: the order of {self._spec} has "
+                f"{self._num_examples}; is the dataset that is counted the one of these settings?"
+            )
+        self._consumed = consumed
+
+    def count(self, elements: Iterable[Any], *, batch_size: int | None = None) -> Iterator[Any]:
+        """Yield the elements of a dataset, counting each when the loop receives it.
+
+        What `prefetch` has read ahead is not counted. An element is an example; or where the
+        settings have `batch`, or `batch_size` says that the dataset is batched behind them, a
+        batch, which counts as many as its first component has rows.
+
+        Raises:
+            UsageError: more examples than the order has left, or batches larger than said.
+        """
+        batch = self._settings.batch if batch_size is None else batch_size
+        for element in elements:
+            self.advance(1 if batch is None else _num_rows(element, batch))
+            yield element
+
+    def dataset(
+        self,
+        *,
+        transform: Transform | None = None,
+        decoders: Any = None,
+        add_tfds_id: bool = False,
+    ) -> Any:
+        """Return the `tf.data.Dataset` that goes on from here, in exact order; see `resume`."""
+        return resume(
+            self._builder,
+            self.plan(),
+            transform=transform,
+            decoders=decoders,
+            add_tfds_id=add_tfds_id,
+        )
+
+    def plan(self) -> ResumePlan:
+        """Return the plan that goes on from here, in exact order."""
+        return plan_resume(
+            self._dataset, self._spec, self._settings, consumed=self._consumed, mode="exact-order"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the position to a file, atomically: the old file stands until the new one does.
+
+        The folder must be there. A checkpoint and its position agree whenever the machine stops if
+        the position is written first, under the checkpoint's number, and the newest checkpoint is
+        what one goes on from.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        write_position(
+            path,
+            PositionRecord(
+                dataset=PlannedDataset.of(self._dataset),
+                spec=self._spec,
+                settings=self._settings,
+                consumed=self._consumed,
+            ),
+        )
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Go to the position in a file that `save` wrote.
+
+        Raises:
+            DatasetError: no position, or the dataset has changed; the text says how.
+            UsageError: the file is of another spec or other settings; the text says which.
+        """
+        record = read_position(path)
+        then = record.dataset
+        now = PlannedDataset.of(in_order_of(self._dataset, [split.name for split in then.splits]))
+        if then.fingerprint != now.fingerprint:
+            raise DatasetError(
+                f"the position is one in another state of {then.title}: "
+                f"{'; '.join(what_changed(then, now))}"
+            )
+        if others := self._other_settings(record):
+            raise UsageError(f"the position is one in another order: {choices(others)}")
+        self._consumed = 0
+        self.advance(record.consumed)
+
+    def _other_settings(self, record: PositionRecord) -> list[str]:
+        old = settings_in_force(record.settings, ordered=record.dataset.ordered)
+        new = settings_in_force(self._settings, ordered=self._dataset.ordered)
+        others = [f"{key} was {old[key]}, now {new[key]}" for key in new if old[key] != new[key]]
+        if record.spec != self._spec:
+            others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
+        return others
+
+
+def _num_rows(batch: Any, most: int) -> int:
+    components = tensorflow().nest.flatten(batch)
+    rows = int(components[0].shape[0])
+    if rows > most:
+        raise UsageError(f"a batch of {rows} examples where batches of {most} are counted")
+    return rows

@@ -1,0 +1,200 @@
+"""A plan as a `tfds.ReadConfig`, for any `tfds.load` or `builder.as_dataset`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.text import choices, quoted
+from shardctl.errors import DatasetError, UsageError
+from shardctl.tfds.imports import tensorflow_datasets
+from shardctl.tfds.training.fitted_plan import (
+    PlanOrPath,
+    epoch_table,
+    fitted,
+    further_epochs,
+    host_columns,
+    loaded,
+)
+
+SortFunction = Callable[[Sequence[Any]], list[Any]]
+
+# What the plan fixes; anything else in its place would read another order.
+_OF_THE_PLAN = (
+    "experimental_interleave_sort_fn",
+    "interleave_cycle_length",
+    "interleave_block_length",
+    "shuffle_seed",
+    "shuffle_reshuffle_each_iteration",
+    "repeat_filenames",
+    "input_context",
+)
+
+
+def read_config(
+    plan: PlanOrPath,
+    builder: Any = None,
+    *,
+    host: int | None = None,
+    epoch: int | None = None,
+    **options: Any,
+) -> Any:
+    """Return the `tfds.ReadConfig` with which an ordinary TFDS pipeline goes on as planned.
+
+    `plan` is a `ResumePlan` or the path of a plan file; give the `ReadConfig` to `tfds.load` or
+    `builder.as_dataset` with `split=plan.spec` and without `shuffle_files`. What is read is the
+    rest of the epoch in which the plan begins, or `epoch`, one of those that follow, in its own
+    file order. `host` chooses among the hosts of a plan for several. What the plan has in
+    `after_read` is left to the caller.
+
+    With `builder` the plan is held against all of its dataset at once. Either way TFDS's own file
+    instructions are checked when the dataset is built: every planned file must be among them, with
+    the planned number of examples. `options` are fields of `ReadConfig` that leave the order alone,
+    such as `add_tfds_id`; `try_autocache` is off unless asked for, since a rest is read once.
+
+    Raises:
+        DatasetError: the dataset is another one or has changed; the text says how.
+        UsageError: an option that the plan fixes, no such host or epoch, `shuffle_files=True`; a
+            plan in exact order through a buffer, or for a host of `ds.shard` whose buffer held
+            examples, both of which `shardctl.tfds.resume` reads.
+        MissingDependencyError: TensorFlow or TFDS is not installed.
+
+        config = shardctl.tfds.read_config("plan.yaml", builder)
+        dataset = builder.as_dataset(split="train", read_config=config)
+    """
+    _check_options(options)
+    plan = loaded(plan)
+    tfds = tensorflow_datasets()
+    if builder is None:
+        if epoch is not None and epoch != plan.epoch:
+            raise UsageError(f"epoch={epoch}: its file order needs the dataset; give the builder")
+        columns = host_columns(plan, host)
+        sort = _sort_by_name(plan, columns)
+    else:
+        here = fitted(builder, plan, host)
+        columns = here.columns
+        if epoch is not None and epoch != plan.epoch:
+            order = here.order()
+            _check_epoch(plan, epoch)
+            columns = InstructionColumns.of_table(epoch_table(order, epoch))
+        paths = _paths(here.dataset, columns)
+        sort = _sort_by_path(plan, columns, paths)
+    if epoch in (None, plan.epoch):
+        _check_held_apart(plan)
+    return tfds.ReadConfig(
+        **{"try_autocache": False, **options},
+        experimental_interleave_sort_fn=sort,
+        interleave_cycle_length=plan.cycle_length,
+        interleave_block_length=plan.settings.block,
+    )
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    taken = [name for name in options if name in _OF_THE_PLAN]
+    if taken:
+        raise UsageError(f"{choices(taken)}: the plan says this; leave it out")
+    deterministic = getattr(options.get("options"), "deterministic", None)
+    if deterministic is False:
+        raise UsageError(
+            "options.deterministic=False hands out examples as their decoding ends, which is not "
+            "the planned order; leave it out"
+        )
+
+
+def _check_epoch(plan: ResumePlan, epoch: int) -> None:
+    following = further_epochs(plan)
+    if epoch not in following:
+        what = f"{plan.epoch} to {following[-1]}" if following else f"{plan.epoch} alone"
+        raise UsageError(f"epoch={epoch}: the plan goes on with {what}")
+
+
+def _check_held_apart(plan: ResumePlan) -> None:
+    settings = plan.settings
+    if plan.mode == "exact-order" and plan.pending:
+        raise UsageError(
+            f"the buffer of this plan held {len(plan.pending)} examples that its instructions "
+            "leave out, for the same buffer to go on; shardctl.tfds.resume does that, or plan with "
+            "mode exactly-once"
+        )
+    if plan.num_pending_instructions and settings.host and settings.host_by == "examples":
+        raise UsageError(
+            "what this host's buffer held is its own, and the rest is shared by ds.shard: one "
+            "reader cannot do both; shardctl.tfds.resume reads them one after the other"
+        )
+
+
+def _paths(dataset: Any, columns: InstructionColumns) -> list[str]:
+    splits = {split.name: split for split in dataset.splits}
+    places = zip(columns.split.tolist(), columns.shard.tolist(), strict=True)
+    found = []
+    for split, shard in places:
+        folder, name = splits[columns.split_names[split]].location(shard)
+        found.append(name if folder is None else os.path.join(folder, name))
+    return found
+
+
+def _sort_by_path(plan: ResumePlan, columns: InstructionColumns, paths: list[str]) -> SortFunction:
+    def sort(files: Sequence[Any]) -> list[Any]:
+        _refuse_shuffled_files(sys._getframe(1))
+        return _planned(plan, files, {os.fspath(f.filename): f for f in files}, paths, columns)
+
+    return sort
+
+
+def _sort_by_name(plan: ResumePlan, columns: InstructionColumns) -> SortFunction:
+    def sort(files: Sequence[Any]) -> list[Any]:
+        _refuse_shuffled_files(sys._getframe(1))
+        paths: dict[str, set[str]] = {}
+        for file in files:
+            paths.setdefault(file.basename(), set()).add(os.fspath(file.filename))
+        if twice := [name for name, several in paths.items() if len(several) > 1]:
+            raise UsageError(
+                f"{quoted(twice[0])} lies in several folders: give the builder, as in "
+                "read_config(plan, builder)"
+            )
+        known = {file.basename(): file for file in files}
+        return _planned(plan, files, known, list(columns.filenames), columns)
+
+    return sort
+
+
+def _planned(
+    plan: ResumePlan,
+    files: Sequence[Any],
+    known: dict[str, Any],
+    names: list[str],
+    columns: InstructionColumns,
+) -> list[Any]:
+    """Return the planned instructions, made of those that TFDS has for the same files."""
+    if not len(columns):
+        return [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list
+    planned = []
+    rows = zip(names, columns, strict=True)
+    for name, read in rows:
+        file = known.get(name)
+        if file is None:
+            raise DatasetError(
+                f"the plan reads {quoted(name, 200)}, which is none of the {len(files)} files of "
+                f"this split; ask TFDS for split={plan.spec!r} of {plan.dataset.title}"
+            )
+        if file.examples_in_shard != read.examples_in_shard:
+            raise DatasetError(
+                f"the plan was made for another state of {plan.dataset.title}: "
+                f"{quoted(name, 200)} had {read.examples_in_shard} examples, "
+                f"now {file.examples_in_shard}"
+            )
+        planned.append(file.replace(skip=read.skip, take=read.take))
+    return planned
+
+
+def _refuse_shuffled_files(caller: Any) -> None:
+    """Refuse `shuffle_files=True`, which shuffles the instructions after they were sorted.
+
+    TFDS tells nobody but its own reader, which calls the sort function, so it is looked up there.
+    """
+    if caller.f_locals.get("shuffle_files") is True:
+        raise UsageError("shuffle_files=True would shuffle the plan; leave it out")

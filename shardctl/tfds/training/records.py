@@ -1,0 +1,158 @@
+"""Records of TFDS's files as they lie there: what is read before anything is decoded."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordReader:
+    """The reading of TFDS's reader up to its decoding, with file orders that it has no option for.
+
+    Elements are a serialized example (string scalar), or with `with_ids` that and its `tfds_id`.
+    `codes` names the files in the ids as the uninterrupted pipeline does. Source: TFDS
+    core/reader.py, _read_files.
+    """
+
+    builder: Any
+    codes: ExampleCodes
+    cycle: int
+    block: int
+    with_ids: bool = False
+
+    def read(self, table: ReadTable) -> Any:
+        """Return the records of the rows of a table, interleaved."""
+        return self.interleaved(self.rows(table))
+
+    def rows(self, table: ReadTable) -> Any:
+        """Return the rows of a table as a dataset of what `interleaved` opens."""
+        return tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
+
+    def interleaved(self, rows: Any) -> Any:
+        """Return the records of rows, interleaved."""
+        tf = tensorflow()
+        return rows.interleave(
+            as_it_stands(self._of_file),
+            cycle_length=self.cycle,
+            block_length=self.block,
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+
+    def chosen(self, table: ReadTable, codes: Int64s) -> Any:
+        """Return (record, code) of chosen examples, each file opened once, in no useful order.
+
+        `codes` is int64[q > 0], ascending, each the code of an example of a split of the table's
+        dataset. A record between two chosen ones is read and dropped: record files have no index.
+        """
+        tf = tensorflow()
+        split, shard, index = self.codes.places(codes)
+        starts = np.flatnonzero(np.diff(split, prepend=-1) | np.diff(shard, prepend=-1))
+        ends = np.append(starts[1:], len(codes))
+        wanted = np.split(index, starts[1:]) if len(codes) else []
+        rows = ReadTable(
+            dataset=table.dataset,
+            part=np.zeros(len(starts), np.int64),
+            split=split[starts],
+            shard=shard[starts],
+            skip=index[starts],
+            take=index[ends - 1] - index[starts] + 1,
+            first=np.zeros(len(starts), np.int64),
+        )
+        gaps = tf.ragged.constant([here.tolist() for here in wanted], tf.int64, ragged_rank=1)
+        files = tf.data.Dataset.from_tensor_slices((*self._columns(rows), codes[starts], gaps))
+
+        def of_file(path: Any, prefix: Any, skip: Any, take: Any, code: Any, here: Any) -> Any:
+            records = self._of_file(path, prefix, skip, take).enumerate()
+            here = tf.convert_to_tensor(here) - skip
+            mask = tf.scatter_nd(here[:, None], tf.ones_like(here, tf.bool), take[None])
+            marked = tf.data.Dataset.zip((records, tf.data.Dataset.from_tensor_slices(mask)))
+            kept = marked.filter(as_it_stands(lambda _, is_wanted: is_wanted))
+            return kept.map(as_it_stands(lambda record, _: (record[1], code + record[0])))
+
+        return files.interleave(
+            as_it_stands(of_file),
+            cycle_length=16,
+            block_length=16,
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+
+    def decode(self, records: Any, decoders: Any = None) -> Any:
+        """Return the examples of records as TFDS decodes them, `tfds_id` among their features."""
+        tf, tfds = tensorflow(), tensorflow_datasets()
+        features = self.builder.info.features
+        if isinstance(decoders, tfds.decode.PartialDecoding):
+            features = decoders.extract_features(features)
+            decoders = decoders.decoders
+
+        def example(serialized: Any, *tfds_id: Any) -> Any:
+            decoded = features.deserialize_example(serialized, decoders=decoders)
+            return {**decoded, "tfds_id": tfds_id[0]} if tfds_id else decoded
+
+        return records.map(example, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+
+    def _columns(self, table: ReadTable) -> tuple[Any, ...]:
+        splits = table.dataset.splits
+        places = list(zip(table.split.tolist(), table.shard.tolist(), strict=True))
+        located = {place: splits[place[0]].location(place[1]) for place in set(places)}
+        paths = {
+            place: name if folder is None else os.path.join(folder, name)
+            for place, (folder, name) in located.items()
+        }
+        prefixes = [""] * len(places)
+        if self.with_ids and places:
+            firsts = [splits[s].offsets[i] + int(self.codes.bases[s]) for s, i in places]
+            prefixes = [name.rpartition("__")[0] for name in self.codes.tfds_ids(firsts)]
+        # An explicit type: an empty list would be one of floats.
+        texts = (np.array(list(text), object) for text in ((paths[p] for p in places), prefixes))
+        tf = tensorflow()
+        return (*(tf.constant(text, tf.string) for text in texts), table.skip, table.take)
+
+    def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any) -> Any:
+        tf = tensorflow()
+        records = self._adapter.make_tf_data(path).skip(skip).take(take)
+        if not self.with_ids:
+            return records
+
+        def tfds_id(index: Any) -> Any:
+            return tf.strings.join([prefix, tf.strings.as_string(index)], separator="__")
+
+        ids = tf.data.Dataset.counter(start=skip).map(as_it_stands(tfds_id))
+        return tf.data.Dataset.zip((records, ids))
+
+    @cached_property
+    def _adapter(self) -> Any:
+        adapters = tensorflow_datasets("core.file_adapters")
+        return adapters.ADAPTER_FOR_FORMAT[self.builder.info.file_format]
+
+
+def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
+    """Return `dataset.shuffle(buffer_size)` with the two seeds of the kernel given as they are.
+
+    `seeds` is an int64[2] tensor. `Dataset.shuffle` takes one seed and draws those of each
+    iterator by itself, most of which no argument of it can reach; the op behind it takes any.
+    Every iterator of what is returned has the same order.
+    """
+    tf = tensorflow()
+    spec = dataset.element_spec
+    components = tf.nest.flatten(spec)
+    shuffled = tf.raw_ops.ShuffleDataset(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        buffer_size=tf.constant(buffer_size, tf.int64),
+        seed=seeds[0],
+        seed2=seeds[1],
+        output_types=[component.dtype for component in components],
+        output_shapes=[component.shape for component in components],
+        reshuffle_each_iteration=False,
+    )
+    return tf.data.experimental.from_variant(shuffled, spec)

@@ -1,0 +1,249 @@
+"""Datasets that go on where a pipeline stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.planning.resume.check import table_of
+from shardctl.planning.resume.resume import resume as plan_resume
+from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.imports import as_it_stands, tensorflow
+from shardctl.tfds.training.buffer_replay import replayed
+from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, fitted, further_epochs
+from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.records import RecordReader, kernel_shuffle
+
+
+def resume(
+    builder: Any,
+    plan: PlanOrPath,
+    *,
+    host: int | None = None,
+    transform: Transform | None = None,
+    decoders: Any = None,
+    add_tfds_id: bool = False,
+) -> Any:
+    """Return the `tf.data.Dataset` that a plan goes on with: all that is left, batched.
+
+    It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have handed
+    out next, to the end of all its epochs: the same elements in the same order, also through a
+    shuffle buffer if the plan is exact. A plan of mode "exactly-once" hands out the rest of its
+    epoch in another order, each example once, and the further epochs in theirs. `host` chooses
+    among the hosts of a plan for several; the further epochs are then read as that many hosts read
+    them.
+
+    `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
+    again, from where it began. A buffer holds serialized examples, decoded as they leave it, and
+    with a buffer that stood in mid-epoch records pass through Python, so that the dataset cannot
+    be sent to another machine.
+
+    Raises:
+        DatasetError: the dataset is another one or has changed; the text says how.
+        UsageError: no such host; or a host is missing.
+        UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
+        MissingDependencyError: TensorFlow or TFDS is not installed.
+    """
+    going_on = _going_on(builder, plan, host, add_tfds_id=add_tfds_id)
+    settings = going_on.here.settings
+    following = further_epochs(going_on.here.plan)
+    records = going_on.rest()
+    num_examples = going_on.here.num_examples
+    if following:
+        records = records.concatenate(going_on.epochs(following))
+        num_examples += len(following) * going_on.order.epoch_size
+    examples = going_on.examples(records, num_examples, transform, decoders)
+    if settings.batch is not None:
+        examples = examples.batch(settings.batch, drop_remainder=settings.drop_remainder)
+    return examples.prefetch(tensorflow().data.AUTOTUNE)
+
+
+def resume_epochs(
+    builder: Any,
+    plan: PlanOrPath,
+    *,
+    host: int | None = None,
+    transform: Transform | None = None,
+    decoders: Any = None,
+    add_tfds_id: bool = False,
+) -> Iterator[tuple[int, Any]]:
+    """Return an iterator of (epoch, `tf.data.Dataset`), from the rest of the plan's epoch on.
+
+    For loops that go epoch by epoch. The examples are not batched: the batches of `resume` run on
+    from one epoch into the next, these are the caller's. Files that repeat (`repeat_files`) have
+    no epochs apart, and come as one.
+
+    Arguments and errors are those of `resume`.
+    """
+    going_on = _going_on(builder, plan, host, add_tfds_id=add_tfds_id)
+    tf, plan = tensorflow(), going_on.here.plan
+
+    def each() -> Iterator[tuple[int, Any]]:
+        records, size = going_on.rest(), going_on.here.num_examples
+        for epoch in range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs):
+            if epoch > plan.epoch:
+                records = going_on.epochs(range(epoch, epoch + 1))
+                size = going_on.order.epoch_size
+            examples = going_on.examples(records, size, transform, decoders)
+            yield epoch, examples.prefetch(tf.data.AUTOTUNE)
+
+    return each()
+
+
+def exact_order(
+    builder: Any,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    consumed: int,
+    transform: Transform | None = None,
+    decoders: Any = None,
+    add_tfds_id: bool = False,
+) -> Any:
+    """Return the `tf.data.Dataset` that goes on in exact order after `consumed` examples.
+
+    The plan is made here, of the builder's own layout; with a shuffle buffer in the settings the
+    records that it held are read again, as many as the buffer is large, and the same stream is fed
+    through it from where it stood. `consumed` counts from the start of the order.
+
+    Raises:
+        UsageError: `consumed` is past the end of the order.
+        UnpredictableOrderError, MissingDependencyError: as for `resume`.
+    """
+    plan = plan_resume(dataset_of(builder), spec, settings, consumed=consumed, mode="exact-order")
+    return resume(builder, plan, transform=transform, decoders=decoders, add_tfds_id=add_tfds_id)
+
+
+def _going_on(builder: Any, plan: PlanOrPath, host: int | None, *, add_tfds_id: bool) -> _GoingOn:
+    here = fitted(builder, plan, host)
+    return _GoingOn(
+        here=here,
+        reader=RecordReader(
+            builder=builder,
+            codes=here.codes(),
+            cycle=here.plan.cycle_length,
+            block=here.settings.block,
+            with_ids=add_tfds_id,
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _GoingOn:
+    """The records that a plan goes on with."""
+
+    here: FittedPlan
+    reader: RecordReader
+
+    @cached_property
+    def order(self) -> Order:
+        return self.here.order()
+
+    def rest(self) -> Any:
+        """Return what is left of the epoch in which the plan begins."""
+        plan, settings = self.here.plan, self.here.settings
+        if plan.mode == "exactly-once":
+            return self._once(plan, settings)
+        rest = self._of_host(self.reader.read(self.here.table))
+        if plan.shuffle is None or not plan.remaining:
+            return rest
+        if not plan.shuffle.emitted:
+            return kernel_shuffle(rest, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
+        names = plan.pending or ()
+        codes = np.array([self.reader.codes.parse(str(name)) for name in names], np.int64)
+        held = self.reader.chosen(self.here.table, np.unique(codes)) if len(codes) else None
+        stop = plan.shuffle.emitted + plan.remaining
+        return replayed(rest, held, codes, plan.shuffle, stop)
+
+    def epochs(self, epochs: range) -> Any:
+        """Return whole epochs, one after the other, each in its own order."""
+        tf, order = tensorflow(), self.order
+        shuffles = order.settings.shuffles_files and len(order.table) > 1
+        buffer_size = order.num_buffered
+        seeds = np.zeros((len(epochs), 2, 2), np.int64)
+        for index, epoch in enumerate(epochs):
+            if shuffles:
+                seeds[index, 0] = _numbers(order.seeds.of_files(epoch))
+            if buffer_size is not None:
+                seeds[index, 1] = _numbers(order.seeds.of_buffer(epoch))
+
+        rows, num_rows = self.reader.rows(order.table), max(len(order.table), 1)
+
+        def epoch_of(pairs: Any) -> Any:
+            opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
+            read = self._of_host(self.reader.interleaved(opened))
+            return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
+
+        return tf.data.Dataset.from_tensor_slices(seeds).flat_map(as_it_stands(epoch_of))
+
+    def examples(
+        self, records: Any, num_examples: int, transform: Transform | None, decoders: Any
+    ) -> Any:
+        """Return `num_examples` records decoded."""
+        tf, plan = tensorflow(), self.here.plan
+        if plan.settings.repeat_files:
+            records = records.take(num_examples)  # a buffer reads beyond the end of the order
+        examples = self.reader.decode(records, decoders)
+        if transform is not None:
+            examples = examples.map(
+                transform, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+            )
+        return examples.apply(tf.data.experimental.assert_cardinality(num_examples))
+
+    def _once(self, plan: ResumePlan, settings: ReadSettings) -> Any:
+        """Return what is left, each once: what a buffer held, then the rest, shuffled anew."""
+        num_held = plan.num_pending_instructions
+        columns = self.here.columns
+        rest = self._in_runs(columns.rows(num_held, len(columns)))
+        if not (plan.hosts or plan.from_seen):
+            rest = self._of_host(rest)
+        if num_held:
+            rest = self._in_runs(columns.rows(0, num_held)).concatenate(rest)
+        if settings.buffer is None:
+            return rest
+        size = settings.buffer
+        if size == WHOLE_DATASET:
+            size = max(1, self.here.num_examples)
+        return rest.shuffle(size, seed=settings.buffer_seed, reshuffle_each_iteration=False)
+
+    def _in_runs(self, columns: InstructionColumns) -> Any:
+        """Return the records of instructions; a file that they read in many runs is opened once."""
+        table = table_of(columns, self.here.dataset)
+        files = np.unique(np.stack([table.split, table.shard]), axis=1).shape[1]
+        if len(table) > 2 * files:
+            codes = _codes(table, self.reader)
+            if len(codes) == table.num_examples:  # else a sum that reads an example twice
+                return self.reader.chosen(table, codes).map(as_it_stands(lambda record, _: record))
+        return self.reader.read(table)
+
+    def _of_host(self, records: Any) -> Any:
+        host = self.here.settings.host
+        if host is None or self.here.settings.host_by != "examples":
+            return records
+        return records.shard(host.count, host.index)
+
+
+def _codes(table: ReadTable, reader: RecordReader) -> Int64s:
+    """Return the codes (int64[n], ascending) of the examples that rows read."""
+    firsts = table.first + reader.codes.bases[table.split]
+    starts = np.cumsum(table.take) - table.take
+    return np.unique(np.repeat(firsts - starts, table.take) + np.arange(table.num_examples))
+
+
+def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
+    return seeds.seed, seeds.seed2
+
+
+def _pair(seeds: KernelSeeds) -> Any:
+    return tensorflow().constant(_numbers(seeds), tensorflow().int64)

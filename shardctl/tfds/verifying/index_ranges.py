@@ -1,0 +1,88 @@
+"""Index ranges in place of files: the pipeline in real tf.data where nothing can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.own_reads import sorted_table
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.resume.check import table_of
+from shardctl.planning.simulate import plan_order
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.pipeline import behind_reader
+from shardctl.tfds.verifying.reading import Reading
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexRanges:
+    """A range of codes for each file instruction; what comes out are codes, int64 scalars.
+
+    The calls are those of TFDS core/reader.py, _read_files, with `tf.data.Dataset.range` for the
+    file adapter; TFDS need not be installed.
+    """
+
+    dataset: Dataset
+    codes: ExampleCodes
+    spec: str
+
+    def pipeline(self, settings: ReadSettings) -> Reading:
+        """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
+        tf = tensorflow()
+        order = plan_order(self.dataset, self.spec, settings).order
+        tf.random.set_seed(settings.global_seed)
+        ranges = resolve_subsplit(self.spec, self.dataset).ranges
+        table = sorted_table(self.dataset, ranges, settings)
+        rows = tf.data.Dataset.from_tensor_slices(self._columns(table))
+        by_files = settings.host is not None and settings.host_by == "files"
+        if settings.host is not None and by_files:
+            rows = rows.shard(settings.host.count, settings.host.index)
+        if settings.shuffles_files:
+            rows = rows.shuffle(
+                len(table),
+                seed=settings.shuffle_seed,
+                reshuffle_each_iteration=settings.reshuffle,
+            )
+        if settings.repeat_files:
+            rows = rows.repeat()
+        read = _interleaved(rows, settings, ordered=self.dataset.ordered)
+        if not by_files and not settings.repeat_files:
+            read = read.apply(tf.data.experimental.assert_cardinality(table.num_examples))
+        return Reading(elements=behind_reader(read, settings, order), codes_of=_codes)
+
+    def planned(self, plan: ResumePlan, columns: InstructionColumns | None = None) -> Reading:
+        """Return what a fresh reader makes of the instructions of a plan, or of a part of them."""
+        columns = plan.instructions if columns is None else columns
+        table = table_of(columns, self.dataset)
+        rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
+        ordered = self.dataset.ordered
+        return Reading(elements=_interleaved(rows, plan.settings, ordered=ordered), codes_of=_codes)
+
+    def _columns(self, table: ReadTable) -> tuple[Int64s, Int64s]:
+        first = table.first + self.codes.bases[table.split]
+        return first, first + table.take
+
+
+def _codes(batch: Any) -> Int64s:
+    codes: Int64s = np.atleast_1d(batch).astype(np.int64)
+    return codes
+
+
+def _interleaved(rows: Any, settings: ReadSettings, *, ordered: bool) -> Any:
+    tf = tensorflow()
+    return rows.interleave(
+        tf.data.Dataset.range,
+        cycle_length=settings.cycle_length(ordered=ordered),
+        block_length=settings.block,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )

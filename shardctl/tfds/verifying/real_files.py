@@ -1,0 +1,194 @@
+"""The files of a dataset as TFDS's own reader hands them out, example by example."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import quoted
+from shardctl.planning.resume.check import table_of
+from shardctl.planning.verify import FoundNames
+from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
+from shardctl.tfds.training.pipeline import pipeline
+from shardctl.tfds.training.read_config import read_config
+from shardctl.tfds.training.resume import resume
+from shardctl.tfds.verifying.reading import Reading, said_by_tensorflow
+
+
+def file_path(dataset: Dataset, split: int, shard: int) -> str | None:
+    """Return where a shard's file lies, None where the dataset has no folder."""
+    if not dataset.splits[split].files:
+        return None
+    folder, name = dataset.splits[split].location(shard)
+    return None if folder is None else os.path.join(folder, name)
+
+
+def exists(path: str) -> bool:
+    """Return whether a file is there, in a local folder or behind a URL."""
+    if "://" not in path:
+        return os.path.exists(path)
+    return bool(tensorflow().io.gfile.exists(path))
+
+
+def first_file_here(table: ReadTable) -> str | None:
+    """Return the first file there is of those that rows read, None where there is none."""
+    places = dict.fromkeys(zip(table.split.tolist(), table.shard.tolist(), strict=True))
+    paths = (file_path(table.dataset, split, shard) for split, shard in places)
+    return next((path for path in paths if path is not None and exists(path)), None)
+
+
+def why_not_files(table: ReadTable) -> str | None:
+    """Return why rows are not read from the files that they name, None where they are.
+
+    Raises:
+        MissingDependencyError: the files are here and TFDS is not installed.
+    """
+    dataset = table.dataset
+    instead = "tf.data reads index ranges of the same lengths instead"
+    if first_file_here(table) is None:
+        return f"the files of {dataset.title} are not on this machine; {instead}"
+    reason = _why_unreadable(dataset.file_format)
+    return None if reason is None else f"{reason}; {instead}"
+
+
+def _why_unreadable(file_format: str) -> str | None:
+    """Return why TFDS makes no tf.data.Dataset of a format, None where it does."""
+    adapters = tensorflow_datasets("core.file_adapters")
+    try:
+        adapter = adapters.ADAPTER_FOR_FORMAT[adapters.FileFormat.from_value(file_format)]
+        adapter.make_tf_data(os.devnull)
+    except NotImplementedError:
+        return f"TFDS reads {file_format} files through as_data_source alone, not through tf.data"
+    except (ImportError, KeyError, ValueError):
+        return f"TFDS cannot read {file_format} files here"
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealFiles:
+    """The dataset on disk; what comes out are tfds_ids, string scalars.
+
+    Of each example one feature is decoded, the cheapest: a corrupt record is noticed by its
+    checksum, an image that cannot be decoded is not.
+    """
+
+    dataset: Dataset
+    codes: ExampleCodes
+    spec: str
+    builder: Any
+    decoders: Any
+
+    @classmethod
+    def of(cls, dataset: Dataset, codes: ExampleCodes, spec: str) -> RealFiles:
+        """Return the files of a dataset, opened by TFDS; `codes` are those of the spec.
+
+        Raises:
+            DatasetError: TFDS cannot open them.
+            MissingDependencyError: TFDS is not installed.
+        """
+        tfds = tensorflow_datasets()
+        parts = (part for split in dataset.splits for part in split.files)
+        folders = [folder for folder in dict.fromkeys(part.data_dir for part in parts) if folder]
+        with said_by_tensorflow(f"TFDS cannot open {quoted(folders[0], 200)}"):
+            if len(folders) == 1:
+                builder = tfds.builder_from_directory(folders[0])
+            else:
+                builder = tfds.builder_from_directories(folders)
+        return cls(
+            dataset=dataset,
+            codes=codes,
+            spec=spec,
+            builder=builder,
+            decoders=_one_feature(builder),
+        )
+
+    def pipeline(self, settings: ReadSettings) -> Reading:
+        """Return what `shardctl.tfds.pipeline` builds."""
+        tensorflow().random.set_seed(settings.global_seed)
+        with said_by_tensorflow(f"TFDS refuses {quoted(self.spec)}"):
+            elements = pipeline(
+                self.builder,
+                self.spec,
+                settings,
+                transform=as_it_stands(_tfds_id),
+                decoders=self.decoders,
+                add_tfds_id=True,
+            )
+        return self._reading(elements, self.codes)
+
+    def planned(self, plan: ResumePlan) -> Reading:
+        """Return what an ordinary TFDS pipeline reads by the instructions of a plan.
+
+        What a shuffle buffer held is left out; the caller has a buffer of its own.
+        """
+        plan = replace(plan, mode="exact", pending=None, shuffle=None)
+        with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
+            read = self.builder.as_dataset(
+                split=plan.spec,
+                read_config=read_config(plan, self.builder, add_tfds_id=True),
+                decoders=self.decoders,
+            )
+        # TFDS names files by the folders of those that it reads, here those of the plan.
+        table = table_of(plan.instructions, self.dataset)
+        splits = [piece.split.name for piece in resolve_subsplit(plan.spec, self.dataset).ranges]
+        codes = ExampleCodes(self.dataset, splits, table)
+        tf = tensorflow()
+        return self._reading(
+            read.map(as_it_stands(_tfds_id), num_parallel_calls=tf.data.AUTOTUNE), codes
+        )
+
+    def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
+        """Return what `shardctl.tfds.resume` goes on with, to the end of all epochs."""
+        with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
+            elements = resume(
+                self.builder,
+                plan,
+                host=host,
+                transform=as_it_stands(_tfds_id),
+                decoders=self.decoders,
+                add_tfds_id=True,
+            )
+        return self._reading(elements, self.codes)
+
+    def _reading(self, elements: Any, codes: ExampleCodes) -> Reading:
+        names = FoundNames(codes)
+
+        def codes_of(batch: Any) -> Int64s:
+            return names.codes_of(np.atleast_1d(batch).tolist())
+
+        return Reading(elements=elements, codes_of=codes_of, unknown=names.unknown)
+
+
+def _tfds_id(example: Any) -> Any:
+    return example["tfds_id"]
+
+
+# Features that cost more to decode than a number or a text.
+_COSTLY = ("Image", "Video", "Audio", "Sequence", "Dataset", "FeaturesDict")
+
+
+def _one_feature(builder: Any) -> Any:
+    """Return the decoders that decode one feature alone, None where all have to be."""
+    features = builder.info.features
+    if not hasattr(features, "items"):
+        return None  # no dict of features: TFDS says what it thinks of that
+    names = sorted(
+        features.keys(), key=lambda name: any(c in type(features[name]).__name__ for c in _COSTLY)
+    )
+    if not names:
+        return None
+    decode = tensorflow_datasets().decode
+    name, skipped = names[0], {}
+    if "Image" in type(features[name]).__name__:
+        skipped[name] = decode.SkipDecoding()
+    return decode.PartialDecoding({name: True}, decoders=skipped)

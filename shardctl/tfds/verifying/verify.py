@@ -1,0 +1,197 @@
+"""The order of a pipeline and the files it reads, held against TensorFlow and TFDS themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.order.order import Order
+from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.resume.resume import resume as plan_resume
+from shardctl.planning.simulate import plan_order
+from shardctl.planning.verify import (
+    BUDGETS,
+    FirstDifference,
+    Source,
+    Take,
+    Verification,
+    Window,
+    cut_at_epochs,
+    spread_windows,
+    taken,
+)
+from shardctl.tfds.imports import tensorflow, versions
+from shardctl.tfds.verifying.compare import Progress, Watch, difference, parting_of
+from shardctl.tfds.verifying.file_counts import count_files
+from shardctl.tfds.verifying.index_ranges import IndexRanges
+from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
+from shardctl.tfds.verifying.real_files import RealFiles, why_not_files
+from shardctl.tfds.verifying.window_pass import WindowPass, num_inputs_read
+
+# TensorFlow's shuffle takes about a second for a million numbers on the way to a window.
+_REACH = 4_000_000
+
+
+def verify(
+    dataset: Dataset,
+    spec: str | None = None,
+    settings: ReadSettings | None = None,
+    *,
+    take: Take = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Read an order with TFDS and compare it with the prediction, id by id; count its files.
+
+    Where the files are not here, or TFDS makes no `tf.data.Dataset` of their format, the pipeline
+    runs over index ranges of the same lengths. `take` is how many examples are compared, as many as
+    BUDGETS says where it is None. Of a longer order windows are compared from its start to its
+    end, each read from where a resume plan has it begin. What such plans take for granted, the
+    order of the files for one, is then compared over index ranges from the start, for more
+    examples, since those cost little.
+
+    `watch` is called as the work goes on. The global seed of TensorFlow is left as the settings
+    have it.
+
+    Raises:
+        UnpredictableOrderError, UsageError: as for `simulate`.
+        DatasetError: TFDS cannot open the dataset, or refuses the settings.
+        MissingDependencyError: TensorFlow is not installed, or TFDS where it has to read files.
+    """
+    settings = ReadSettings() if settings is None else settings
+    planned = plan_order(dataset, spec, settings)
+    tensorflow()
+    reason = why_not_files(planned.order.table)
+    read: Source = "files" if reason is None else "index ranges"
+    check = _Check(order=planned.order, spec=planned.spec, read=read, take=take, watch=watch)
+    if planned.order.num_examples:
+        check.run()
+    counts = count_files(planned.order.table, watch)
+    notes = [] if reason is None else [reason]
+    return Verification(
+        dataset=dataset,
+        spec=planned.spec,
+        pipeline=settings_in_force(settings, ordered=dataset.ordered),
+        num_examples=planned.order.num_examples,
+        read=read,
+        windows=tuple(check.windows),
+        first_difference=check.difference,
+        num_files=counts.num_files,
+        files=counts.mismatches,
+        versions=versions(),
+        notes=(*notes, *check.notes, *counts.notes),
+        warnings=planned.warnings,
+    )
+
+
+@dataclass(kw_only=True)
+class _Check:
+    """Windows of an order, compared one after the other until one of them differs."""
+
+    order: Order
+    spec: str
+    read: Source
+    take: Take
+    watch: Watch | None
+    windows: list[Window] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    difference: FirstDifference | None = None
+
+    def run(self) -> None:
+        total = self.order.num_examples
+        take = taken(self.take, self.read, total)
+        buffered = self.order.num_buffered is not None
+        parts = spread_windows(
+            total, take, epoch_size=self.order.stream_size, reach=_REACH if buffered else None
+        )
+        checks: list[tuple[Window, Callable[[Window], bool]]] = []
+        for start, stop in parts:
+            window = Window(start=start, stop=stop, read=self.read)
+            if start == 0 and self._can_read_from_start(window, take):
+                checks.append((window, self._from_start))
+                continue
+            for begin, end in cut_at_epochs(start, stop, self.order.stream_size):
+                checks.append((replace(window, start=begin, stop=end), self._from_plan))
+        if self.read == "files" and (len(checks) > 1 or checks[0][1] == self._from_plan):
+            num_ranges = BUDGETS["index ranges"] // BUDGETS["files"] * take
+            window = Window(start=0, stop=min(total, num_ranges), read="index ranges")
+            if self._can_read_from_start(window, num_ranges):
+                checks.insert(0, (window, self._from_start))
+        self._progress = Progress(self.watch, "examples", sum(w.stop - w.start for w, _ in checks))
+        for window, compare in checks:
+            if self.difference is None and compare(window):
+                self.windows.append(window)
+
+    def _can_read_from_start(self, window: Window, take: int) -> bool:
+        """Whether it costs little more to read up to a window than to read it.
+
+        Earlier passes are read whole; a buffer is filled before it hands out anything.
+        """
+        cost = self.order.settings.pass_index * self.order.num_examples + window.stop
+        if self.order.num_buffered is not None:
+            cost += min(self.order.num_buffered, self.order.stream_size)
+        return self.take == "all" or cost <= self._most(window.read, take)
+
+    def _most(self, read: Source, take: int) -> int:
+        return max(2 * take, BUDGETS[read])
+
+    def _from_start(self, window: Window) -> bool:
+        """Compare the beginning of a pass with what the pipeline itself hands out."""
+        order, source = self.order, self._source(window.read)
+        pass_index = order.settings.pass_index
+
+        def opened(size: int) -> Pass:
+            settings = order.settings
+            if size == 1:  # a batch in which TensorFlow gives up holds nothing
+                settings = replace(settings, batch=None, drop_remainder=False)
+            reading = source.pipeline(settings)
+            stop = window.stop
+            whole = stop == order.num_examples and settings.batch == order.settings.batch
+            if pass_index and settings.loop == "keras-fit":
+                return FitPass(reading, pass_index=pass_index)
+            iterate_whole(reading, pass_index)
+            watch = self._progress.advance
+            return Pass(reading, size=size, stop=None if whole else stop, watch=watch)
+
+        return self._compare(window, opened)
+
+    def _from_plan(self, window: Window) -> bool:
+        """Compare a stretch of an epoch with what is read by a plan that begins there."""
+        order = self.order
+        plan = plan_resume(
+            order.dataset, self.spec, order.settings, consumed=window.start, mode="exact-order"
+        )
+        take = taken(self.take, self.read, order.num_examples)
+        if self.take != "all" and num_inputs_read(plan, window) > self._most(window.read, take):
+            self.notes.append(
+                f"positions {window.start:,} to {window.stop - 1:,} are left out: the buffer takes "
+                f"{order.num_buffered:,} examples before it hands them out; --take -1 reads them"
+            )
+            return False
+        source = self._source(window.read)
+
+        def opened(size: int) -> Pass:
+            watch = self._progress.advance
+            return WindowPass(
+                source.planned(plan), order, plan, size=size, window=window, watch=watch
+            )
+
+        return self._compare(window, opened)
+
+    def _compare(self, window: Window, opened: Callable[[int], Pass]) -> bool:
+        parting = parting_of(opened, lambda: self.order.chunks(window.start, window.stop))
+        self.difference = difference(parting, self.order.codes, window)
+        return True
+
+    def _source(self, read: Source) -> RealFiles | IndexRanges:
+        return self._files if read == "files" else self._ranges
+
+    @cached_property
+    def _files(self) -> RealFiles:
+        return RealFiles.of(self.order.dataset, self.order.codes, self.spec)
+
+    @cached_property
+    def _ranges(self) -> IndexRanges:
+        return IndexRanges(dataset=self.order.dataset, codes=self.order.codes, spec=self.spec)

@@ -1,0 +1,208 @@
+"""A resume plan run by TensorFlow and TFDS, held against the rest of the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.planning.resume.check import applied, table_of
+from shardctl.planning.resume.rest import joined
+from shardctl.planning.resume.seen import spec_codes
+from shardctl.planning.simulate import plan_order
+from shardctl.planning.verify import (
+    FirstDifference,
+    Parting,
+    Source,
+    Take,
+    Verification,
+    Window,
+    first_parting,
+    first_uncounted,
+    taken,
+)
+from shardctl.tfds.imports import tensorflow, versions
+from shardctl.tfds.verifying.compare import Progress, Watch, difference, parting_of
+from shardctl.tfds.verifying.file_counts import count_files
+from shardctl.tfds.verifying.index_ranges import IndexRanges
+from shardctl.tfds.verifying.reading import Pass, Reading
+from shardctl.tfds.verifying.real_files import RealFiles, why_not_files
+from shardctl.tfds.verifying.window_pass import WindowPass
+
+
+def verify_plan(
+    dataset: Dataset,
+    plan: ResumePlan,
+    *,
+    take: Take = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Go on by a plan, with `shardctl.tfds.resume`, and compare with the rest of the order.
+
+    A plan that is exact is compared id by id, to the end of all epochs. One that promises every
+    example once is compared by which examples come, until the further epochs begin. A plan for
+    other hosts, or made from a log, has no order to be compared with: every host has to read the
+    examples that its instructions name, each once. Over index ranges the epoch that the plan
+    begins in is read.
+
+    Raises:
+        DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
+        MissingDependencyError: as for `verify`.
+    """
+    plan = applied(plan, dataset)
+    num_examples = plan.consumed + plan.remaining_total
+    pipeline = plan.pipeline
+    # Examples are compared: where the batches end, or that a last one is dropped, is left out.
+    plan = replace(plan, settings=replace(plan.settings, batch=None, drop_remainder=False))
+    tensorflow()
+    everything = [plan.instructions, *(host.instructions for host in plan.hosts)]
+    table = joined([table_of(columns, dataset) for columns in everything])
+    reason = why_not_files(table)
+    read: Source = "files" if reason is None else "index ranges"
+    check = _PlanCheck(dataset=dataset, plan=plan, read=read, take=take, watch=watch)
+    for host in range(len(plan.hosts)) if plan.hosts else [None]:
+        if check.difference is None:
+            check.run(host)
+    counts = count_files(table, watch)
+    notes = counts.notes if reason is None else (reason, *counts.notes)
+    return Verification(
+        dataset=dataset,
+        spec=plan.spec,
+        pipeline=pipeline,
+        num_examples=num_examples,
+        read=read,
+        windows=tuple(check.windows),
+        first_difference=check.difference,
+        num_files=counts.num_files,
+        files=counts.mismatches,
+        versions=versions(),
+        notes=notes,
+        warnings=plan.warnings,
+    )
+
+
+@dataclass(kw_only=True)
+class _PlanCheck:
+    """What a plan goes on with, host by host, until one differs."""
+
+    dataset: Dataset
+    plan: ResumePlan
+    read: Source
+    take: Take
+    watch: Watch | None
+    windows: list[Window] = field(default_factory=list)
+    difference: FirstDifference | None = None
+
+    def run(self, host: int | None) -> None:
+        """Compare what one reader of the plan goes on with."""
+        plan = self.plan
+        left = self._num_left(host)
+        size = taken(self.take, self.read, left)
+        if not size:
+            return
+        start = plan.consumed if self._has_order else 0
+        name = None if host is None else f"{host}/{len(plan.hosts)}"
+        window = Window(start=start, stop=start + size, read=self.read, host=name)
+        progress = Progress(self.watch, "examples", size)
+
+        def opened(batch: int) -> Pass:
+            return self._opened(batch, window, host, progress)
+
+        def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Parting | None:
+            if not self._has_order:
+                # What the buffer has read beyond the cut of an endless reading may not come out.
+                whole = size == left and not self._reads_beyond
+                return first_uncounted(expected, found, all_of_them=whole)
+            if plan.mode != "exactly-once":
+                return first_parting(expected, found)
+            return self._once_then_in_order(np.concatenate([*expected]), found, size)
+
+        def expected() -> Iterable[Int64s]:
+            if not self._has_order:
+                return self._instructed(host)
+            # Every example of the plan's epoch may come first.
+            stop = start + max(size, plan.remaining if plan.mode == "exactly-once" else 0)
+            return self._order.chunks(start, stop)
+
+        self.difference = difference(parting_of(opened, expected, compare), self._codes, window)
+        self.windows.append(window)
+
+    @property
+    def _has_order(self) -> bool:
+        """Whether what is left is a stretch of the order: the same examples at least."""
+        return not (self.plan.hosts or self.plan.from_seen or self._reads_beyond)
+
+    @property
+    def _reads_beyond(self) -> bool:
+        """Whether the buffer of files that repeat has read beyond the end of the order."""
+        return self.plan.mode == "exactly-once" and self.plan.settings.repeat_files
+
+    def _num_left(self, host: int | None) -> int:
+        plan = self.plan
+        if host is not None:
+            return plan.hosts[host].num_examples
+        if not self._has_order or self.read == "index ranges":
+            return plan.remaining
+        return self._order.num_examples - plan.consumed
+
+    def _once_then_in_order(
+        self, expected: Int64s, found: Iterable[Int64s], size: int
+    ) -> Parting | None:
+        """Compare the rest of the plan's epoch by its examples, those of the next in order."""
+        num_once = self.plan.remaining
+        pieces = np.concatenate([np.empty(0, np.int64), *found])
+        parting = first_uncounted(
+            [expected[:num_once]], [pieces[:num_once]], all_of_them=num_once <= size
+        )
+        if parting is not None:
+            return parting
+        parting = first_parting([expected[num_once:]], [pieces[num_once:]])
+        return None if parting is None else replace(parting, offset=num_once + parting.offset)
+
+    def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:
+        plan, watch = self.plan, progress.advance
+        size = window.stop - window.start
+        if self.read == "files":
+            files = RealFiles.of(self.dataset, self._codes, plan.spec)
+            return Pass(files.resumed(plan, host), size=batch, stop=size, watch=watch)
+        ranges = IndexRanges(dataset=self.dataset, codes=self._codes, spec=plan.spec)
+        if plan.hosts or plan.from_seen or plan.mode == "exactly-once":
+            return Pass(self._each_once(ranges, host), size=batch, stop=size, watch=watch)
+        return WindowPass(
+            ranges.planned(plan), self._order, plan, size=batch, window=window, watch=watch
+        )
+
+    def _each_once(self, ranges: IndexRanges, host: int | None) -> Reading:
+        plan = self.plan
+        columns = plan.instructions if host is None else plan.hosts[host].instructions
+        reader, num_held = plan.settings.host, plan.num_pending_instructions
+        if plan.hosts or plan.from_seen or reader is None or plan.settings.host_by != "examples":
+            return ranges.planned(plan, columns)
+        # What the buffer held is the host's own, the rest is shared.
+        held = ranges.planned(plan, columns.rows(0, num_held))
+        rest = ranges.planned(plan, columns.rows(num_held, len(columns)))
+        shared = rest.elements.shard(reader.count, reader.index)
+        return Reading(elements=held.elements.concatenate(shared), codes_of=rest.codes_of)
+
+    def _instructed(self, host: int | None) -> Iterator[Int64s]:
+        """Yield the examples that the instructions name."""
+        columns = self.plan.instructions if host is None else self.plan.hosts[host].instructions
+        table = table_of(columns, self.dataset)
+        firsts = (table.first + self._codes.bases[table.split]).tolist()
+        for first, count in zip(firsts, table.take.tolist(), strict=True):
+            yield np.arange(first, first + count)
+
+    @cached_property
+    def _order(self) -> Order:
+        return plan_order(self.dataset, self.plan.spec, self.plan.settings).order
+
+    @cached_property
+    def _codes(self) -> ExampleCodes:
+        return spec_codes(self.dataset, self.plan.spec)

@@ -1,0 +1,82 @@
+"""A stretch in the middle of an order, read from where a plan begins, also through a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
+from shardctl.planning.verify import Window
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.records import kernel_shuffle
+from shardctl.tfds.verifying.reading import Pass, Reading, Watch
+
+
+def num_inputs_read(plan: ResumePlan, window: Window) -> int:
+    """Return how many examples are read from where a plan begins to the end of a window."""
+    size, state = window.stop - window.start, plan.shuffle
+    if state is None:
+        return size
+    # The buffer takes its next input when it is asked for the output after (TFDATA B7).
+    last = min(state.num_elements, state.emitted + size - 1 + state.buffer_size)
+    return max(last - state.num_read, 0)
+
+
+class WindowPass(Pass):
+    """The positions of a window in the epoch of a plan that begins with it.
+
+    Through a shuffle buffer TensorFlow's own shuffle says which inputs come out; of these the ones
+    that are read from here on are those of the reading, and those that the buffer held by then are
+    taken as predicted.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        order: Order,
+        plan: ResumePlan,
+        *,
+        size: int,
+        window: Window,
+        watch: Watch | None,
+    ) -> None:
+        host = plan.settings.host
+        if host is not None and plan.settings.host_by == "examples":
+            reading = replace(reading, elements=reading.elements.shard(host.count, host.index))
+        num_inputs = num_inputs_read(plan, window)
+        super().__init__(reading, size=size, stop=num_inputs, watch=watch)
+        self._order = order
+        self._plan = plan
+        self._num_outputs = window.stop - window.start
+
+    def __iter__(self) -> Iterator[Int64s]:
+        state = self._plan.shuffle
+        if state is None:
+            yield from super().__iter__()
+            return
+        inputs = _shuffled_inputs(state, self._num_outputs)
+        pieces = list(super().__iter__())
+        read = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
+        is_new = inputs >= state.num_read
+        missing = np.flatnonzero(inputs >= state.num_read + len(read))
+        if len(missing):
+            inputs, is_new = inputs[: missing[0]], is_new[: missing[0]]
+        codes = np.empty_like(inputs)
+        codes[is_new] = read[inputs[is_new] - state.num_read]
+        codes[~is_new] = self._order.reads(self._plan.epoch).codes_at(inputs[~is_new])
+        self.num_done = len(codes)
+        yield codes
+
+
+def _shuffled_inputs(state: ShuffleState, count: int) -> Int64s:
+    """Return the inputs that TensorFlow's shuffle hands out next, int64[count]."""
+    tf = tensorflow()
+    seeds = tf.constant((state.seeds.seed, state.seeds.seed2), tf.int64)
+    numbers = tf.data.Dataset.range(state.num_elements)
+    shuffled = kernel_shuffle(numbers, state.buffer_size, seeds).skip(state.emitted).take(count)
+    pieces = list(shuffled.batch(1 << 16).as_numpy_iterator())
+    return np.concatenate(pieces) if pieces else np.empty(0, np.int64)

@@ -1,0 +1,264 @@
+"""`shardctl diff`: exit codes, what today stands for, and files that are written anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Shardctl
+
+LAYOUT = "name: toy\nversion: 1.0.0\nsplits: {train: {shard_lengths: [30, 40, 50]}}\n"
+README = Path(__file__).parents[3] / "README.md"
+
+
+@pytest.fixture(autouse=True)
+def pinned(shardctl: Shardctl) -> Path:
+    """A dataset that shardctl.yaml names, and a snapshot of its order."""
+    Path("toy.yaml").write_text(LAYOUT)
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\n")
+    assert shardctl("snapshot", "--block", 2, "-o", "order.yaml").exit_code == 0
+    return Path("order.yaml")
+
+
+def test_the_same_order_exits_with_0(shardctl: Shardctl) -> None:
+    outcome = shardctl("diff", "order.yaml")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.stdout == "order.yaml and today: the same, the order of 120 examples\n"
+
+
+def test_a_different_order_exits_with_1_and_says_where_and_why(shardctl: Shardctl) -> None:
+    outcome = shardctl("diff", "order.yaml", "--block", 3)
+    assert (outcome.exit_code, outcome.stderr) == (1, "")
+    assert outcome.stdout.startswith("order.yaml and today part at position 2 of 120\n")
+    assert "block: 2 became 3" in outcome.stdout
+    assert outcome.stdout.endswith(
+        "if this is meant, the same command with --update writes it to order.yaml\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.yaml"], "no such file"),
+        (["toy.yaml"], "no kind"),
+        (["order.yaml", "--cycle", "0"], "--cycle"),
+        (["order.yaml", "-f", "csv"], "choose from table, json, yaml, github"),
+        (["order.yaml", "order.yaml", "--cycle", "3"], "about today's order"),
+        (["order.yaml", "order.yaml", "--spec", "train"], "about today's order"),
+        (["order.yaml", "order.yaml", "--update"], "leave out B"),
+        (["order.yaml", "--spec", "nosplit"], "nosplit"),
+        (["order.yaml", "-d", "nodataset"], "nodataset"),
+    ],
+)
+def test_trouble_exits_with_2_and_one_line(
+    arguments: list[str], words: str, shardctl: Shardctl
+) -> None:
+    outcome = shardctl("diff", *arguments)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    assert words in outcome.stderr
+
+
+def test_settings_that_nobody_names_today_are_those_of_the_snapshot(shardctl: Shardctl) -> None:
+    assert shardctl("diff", "order.yaml", "--cycle", 16).exit_code == 0
+    assert shardctl("diff", "order.yaml", "--spec", "train[:100%]").exit_code == 0
+    assert shardctl("diff", "order.yaml", "--spec", "train[1:]").exit_code == 1
+
+
+def test_shardctl_yaml_names_settings_of_today_and_options_overrule_it(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\nread: {block: 5}\n")
+    changed = shardctl("diff", "order.yaml")
+    assert changed.exit_code == 1
+    assert "block: 2 became 5" in changed.stdout
+    assert shardctl("diff", "order.yaml", "--block", 2).exit_code == 0
+
+
+def test_a_dataset_that_grew_is_said_shard_by_shard(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT.replace("40", "41"))
+    outcome = shardctl("diff", "order.yaml")
+    assert outcome.exit_code == 1
+    line = "train: 1 shard changed length: toy-train.tfrecord-00001-of-00003 (40 became 41)"
+    assert line in outcome.stdout
+
+
+def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").unlink()
+    assert shardctl("snapshot", "-d", "mnist", "-o", "mnist.yaml").exit_code == 0
+    outcome = shardctl("diff", "mnist.yaml")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    missing = shardctl("diff", "order.yaml")
+    assert missing.exit_code == 2
+    assert "toy" in missing.stderr
+
+
+def test_two_files_are_compared_without_any_dataset(shardctl: Shardctl) -> None:
+    shardctl("snapshot", "--block", 4, "-o", "other.yaml")
+    Path("toy.yaml").unlink()
+    assert shardctl("diff", "order.yaml", "order.yaml").exit_code == 0
+    outcome = shardctl("diff", "order.yaml", "other.yaml", "-f", "json")
+    assert outcome.exit_code == 1
+    document = json.loads(outcome.stdout)
+    assert document["first_difference"]["position"] == 2
+    assert (document["expected"], document["actual"]) == ("order.yaml", "other.yaml")
+
+
+def test_kinds_are_not_mixed_and_both_are_named(shardctl: Shardctl) -> None:
+    Path("plan.json").write_text(shardctl("plan", "train", "-f", "json").stdout)
+    outcome = shardctl("diff", "order.yaml", "plan.json")
+    assert outcome.exit_code == 2
+    assert "'order.yaml' is a snapshot and 'plan.json' a plan" in outcome.stderr
+    assert "name a second one" in shardctl("diff", "plan.json").stderr
+
+
+def test_two_plans_are_compared(shardctl: Shardctl) -> None:
+    for name, spec in (("a.json", "train"), ("b.json", "train[5:]")):
+        Path(name).write_text(shardctl("plan", spec, "-f", "json").stdout)
+    assert shardctl("diff", "a.json", "a.json").exit_code == 0
+    outcome = shardctl("diff", "a.json", "b.json")
+    assert outcome.exit_code == 1
+    assert "0 to 29" in outcome.stdout
+    assert "5 to 29" in outcome.stdout
+    for output_format in ("json", "yaml", "github"):
+        found = shardctl("diff", "a.json", "b.json", "-f", output_format)
+        assert found.exit_code == 1
+        assert found.stdout
+
+
+def test_update_writes_todays_order_says_so_and_exits_with_0(shardctl: Shardctl) -> None:
+    os.chmod("order.yaml", 0o640)
+    outcome = shardctl("diff", "order.yaml", "--block", 3, "--update")
+    assert outcome.exit_code == 0
+    assert outcome.stderr == "order.yaml now holds today's order\n"
+    assert "block: 2 became 3" in outcome.stdout
+    assert stat.S_IMODE(Path("order.yaml").stat().st_mode) == 0o640
+    assert shardctl("diff", "order.yaml").exit_code == 0
+    assert yaml.safe_load(Path("order.yaml").read_text())["pipeline"]["block"] == 3
+
+
+def test_update_leaves_a_file_alone_that_says_the_same(shardctl: Shardctl) -> None:
+    def written() -> tuple[int, int, int, bytes]:
+        found = Path("order.yaml").stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size, Path("order.yaml").read_bytes()
+
+    before = written()
+    outcome = shardctl("diff", "order.yaml", "--update")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert written() == before
+
+
+def test_update_of_a_json_file_stays_json(shardctl: Shardctl) -> None:
+    shardctl("snapshot", "--block", 2, "-f", "json", "-o", "order.json")
+    assert shardctl("diff", "order.json", "--block", 3, "--update").exit_code == 0
+    assert json.loads(Path("order.json").read_text())["pipeline"]["block"] == 3
+
+
+def test_update_does_not_touch_a_file_that_was_edited(shardctl: Shardctl) -> None:
+    edited = Path("order.yaml").read_text().replace("block: 2", "block: 7")
+    Path("order.yaml").write_text(edited)
+    outcome = shardctl("diff", "order.yaml", "--update")
+    assert outcome.exit_code == 2
+    assert "edited" in outcome.stderr
+    assert Path("order.yaml").read_text() == edited
+
+
+_UPDATES = """
+from shardctl.cli.main import main
+while True:
+    for block in ("2", "3"):
+        try:
+            main(["diff", "order.yaml", "--block", block, "--update", "-o", "/dev/null"])
+        except SystemExit:
+            print("written", flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
+def test_a_killed_update_leaves_the_old_file_or_the_new_one(shardctl: Shardctl) -> None:
+    texts = [shardctl("snapshot", "--block", block).stdout for block in (2, 3)]
+    rng = random.Random(0)
+    seen = set()
+    for _ in range(6):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _UPDATES], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.05 * rng.random())  # an update takes some ten milliseconds
+        process.kill()
+        process.communicate()
+        found = Path("order.yaml").read_text()
+        assert found in texts
+        seen.add(found)
+        assert shardctl("diff", "order.yaml", "--block", 2).exit_code in (0, 1)
+    assert seen <= set(texts)
+
+
+def recipe() -> str:
+    """Return what the job of the README's recipe runs."""
+    (block,) = re.findall(r"```yaml\n(order:\n.*?)```", README.read_text(), re.DOTALL)
+    assert block.count("\n") == 5  # the README says: five lines
+    (command,) = (s["run"] for s in yaml.safe_load(block)["order"]["steps"] if "run" in s)
+    assert isinstance(command, str)
+    return command
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the job runs in bash")
+def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
+    repository, programs = tmp_path / "repository", tmp_path / "bin"
+    repository.mkdir()
+    programs.mkdir()
+    for name, line in {
+        "pip": "exit 0",
+        "shardctl": f'exec "{sys.executable}" -m shardctl "$@"',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-e", "-c", command],
+            cwd=repository,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    git = "git -c user.name=n -c user.email=e@example.org"
+    (repository / "toy.yaml").write_text(LAYOUT)
+    (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 42}\n")
+    assert run("shardctl snapshot train -o order.yaml").returncode == 0
+    assert run(f"git init -q && git add . && {git} commit -qm pinned").returncode == 0
+    passed = run(recipe())
+    assert (passed.returncode, passed.stdout) == (0, "")
+
+    (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 43}\n")
+    failed = run(recipe())
+    assert failed.returncode == 1
+    assert failed.stdout.startswith("::error file=order.yaml,title=order.yaml and today part")
+    assert "shuffle_seed: 42 became 43" in failed.stdout
+    assert run("git status --porcelain").stdout == " M shardctl.yaml\n"
+
+    assert run("shardctl diff order.yaml --update").returncode == 0
+    review = run("git diff -U0 order.yaml").stdout
+    assert "-  shuffle_seed: 42\n+  shuffle_seed: 43\n" in review
+    assert run(f"{git} commit -qam meant").returncode == 0
+    assert run(recipe()).returncode == 0

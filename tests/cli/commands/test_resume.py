@@ -1,0 +1,260 @@
+"""`shardctl resume`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import build_dataset
+
+LAYOUT = """
+name: toy
+version: 1.0.0
+splits:
+  train: {shard_lengths: [3, 5, 3]}
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    path = tmp_path / "toy.yaml"
+    path.write_text(LAYOUT)
+    return path
+
+
+def file(shard: int) -> str:
+    return f"toy-train.tfrecord-{shard:05}-of-00003"
+
+
+def test_the_table_says_where_it_stands_and_what_to_read(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("resume", "--consumed", 3, "--cycle", 2, "--block", 2, "-d", toy)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout == (
+        "train of toy:1.0.0: cycle 2, block 2\n"
+        "stopped: after 3 examples, in epoch 0; 2 files open, 2 of 3 opened, "
+        "1 of a block of 2 read\n"
+        "left: 8 examples of epoch 0 in 4 file instructions\n"
+        "file                               skip  take  of\n"
+        "toy-train.tfrecord-00001-of-00003     1     1   5\n"
+        "toy-train.tfrecord-00000-of-00003     2     1   3\n"
+        "toy-train.tfrecord-00001-of-00003     2     3   5\n"
+        "toy-train.tfrecord-00002-of-00003     0     3   3\n"
+        "exact: the order goes on id by id.\n"
+        "read with: tfds.ReadConfig(interleave_cycle_length=2, interleave_block_length=2, "
+        "experimental_interleave_sort_fn=..) that returns these instructions, "
+        "shuffle_files=False\n"
+        "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes\n"
+    )
+
+
+def test_further_epochs_are_named(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl(
+        "resume", "--steps", 3, "--batch", 4, "--epochs", 3, "--shuffle-seed", 1, "-d", toy
+    )
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    shown = ran.stdout.splitlines()
+    assert shown[1].startswith("stopped: after 12 examples, in epoch 1, 3 batches; ")
+    assert shown[2] == "left: 10 examples of epoch 1 in 3 file instructions, then 1 epoch"
+    assert shown[-1] == (
+        "then: epoch 2, files shuffled with seeds of its own; "
+        "resume --consumed 22 lists the first of them"
+    )
+    assert shown[-3].endswith(".concatenate(epochs 2 to 2).batch(4)")
+
+
+def test_the_end_is_no_error(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("resume", "--consumed", 11, "-d", toy)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1:] == [
+        "stopped: after 11 examples, in epoch 0",
+        "left: nothing, the order is at its end",
+    ]
+
+
+def test_programs_get_the_fields_of_the_contract(shardctl: Shardctl, toy: Path) -> None:
+    options = ("--consumed", 4, "--buffer", 3, "--buffer-seed", 7, "--cycle", 1, "-d", toy)
+    as_json, as_yaml = (shardctl("resume", *options, "-f", name) for name in ("json", "yaml"))
+    document = json.loads(as_json.stdout)
+    assert document == yaml.safe_load(as_yaml.stdout)
+    assert [document["format_version"], document["kind"]] == [1, "resume"]
+    assert (document["consumed"], document["epoch"], document["remaining"]) == (4, 0, 7)
+    assert document["pipeline"]["buffer_seed"] == 7
+    assert (document["mode"], document["exact"], len(document["pending"])) == (
+        "exactly-once",
+        False,
+        2,
+    )
+    assert document["file_instructions"][-1] == {
+        "filename": file(2),
+        "split": "train",
+        "skip": 0,
+        "take": 3,
+        "examples_in_shard": 3,
+    }
+    exact = json.loads(shardctl("resume", *options, "--mode", "exact-order", "-f", "json").stdout)
+    assert exact["exact"] is True
+    assert exact["shuffle"]["emitted"] == 4
+
+
+def test_csv_has_a_row_an_instruction(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("resume", "--consumed", 9, "--cycle", 1, "-d", toy, "-f", "csv")
+    rows = list(csv.reader(ran.stdout.splitlines()))
+    assert rows == [
+        ["host", "filename", "split", "skip", "take", "examples_in_shard"],
+        ["", file(2), "train", "1", "2", "3"],
+    ]
+    ran = shardctl("resume", "--consumed", 5, "--hosts", 2, "--to-hosts", 3, "-d", toy, "-f", "csv")
+    assert [row[:1] for row in csv.reader(ran.stdout.splitlines())] == [["host"], ["0/3"]]
+
+
+def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path) -> None:
+    for name in ("plan.json", "plan.yaml", "plan.YML"):
+        ran = shardctl("resume", "--consumed", 3, "-d", toy, "-o", name)
+        assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+    assert json.loads(Path("plan.json").read_text()) == yaml.safe_load(
+        Path("plan.yaml").read_text()
+    )
+    assert Path("plan.YML").read_text() == Path("plan.yaml").read_text()
+    shardctl("resume", "--consumed", 3, "-d", toy, "-f", "table", "-o", "plan.yaml")
+    assert Path("plan.yaml").read_text().startswith("train of toy")
+
+
+def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) -> None:
+    shardctl("resume", "--consumed", 3, "-d", toy, "-o", "plan.yaml")
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.endswith("proof: lost 0, repeated 0, moved 0 of 8 examples\n")
+    toy.write_text(LAYOUT.replace("5, 3", "5, 4"))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: the plan was made for another state of toy:1.0.0: "
+        "train had 11 examples in 3 shards, now 12 in 3\n"
+    )
+
+
+def test_a_plan_knows_where_its_dataset_lay(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
+    shardctl("resume", "--consumed", 3, "-d", folder, "-o", "plan.json")
+    assert shardctl("resume", "--plan", "plan.json").exit_code == 0
+    folder.rename(tmp_path / "moved")
+    ran = shardctl("resume", "--plan", "plan.json")
+    assert ran.exit_code == 2
+    assert "say where the plan's dataset is with --dataset REF" in ran.stderr
+    assert shardctl("resume", "--plan", "plan.json", "-d", tmp_path / "moved").exit_code == 0
+
+
+def test_a_broken_promise_exits_with_one(shardctl: Shardctl, toy: Path) -> None:
+    from dataclasses import replace
+
+    from shardctl.files.plan.reader import read_plan
+    from shardctl.files.plan.writer import plan_yaml
+
+    shardctl("resume", "--consumed", 3, "--cycle", 1, "-d", toy, "-o", "plan.yaml")
+    plan = read_plan("plan.yaml")
+    # A plan that says it begins elsewhere, with a digest of its own.
+    Path("plan.yaml").write_text("".join(plan_yaml(replace(plan, consumed=2))))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove", "-f", "json")
+    assert ran.exit_code == 1
+    assert json.loads(ran.stdout)["proof"] == {
+        "compared": 8,
+        "lost": 1,
+        "repeated": 1,
+        "moved": 8,
+    }
+    assert ran.stderr == "proof: lost 1, repeated 1, moved 8 of 8 examples\n"
+
+
+def test_other_hosts_share_what_is_left(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl(
+        "resume", "--consumed", "4,2", "--hosts", 2, "--to-hosts", 3, "-d", toy, "--prove"
+    )
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    shown = ran.stdout.splitlines()
+    assert shown[1] == "stopped: 2 hosts, each after 4 .. 2 examples"
+    assert [line.split()[:3] for line in shown[4:7]] == [
+        ["0", "2", "1"],
+        ["1", "2", "1"],
+        ["2", "1", "1"],
+    ]
+    assert shown[-1] == "proof: lost 0, repeated 0 of 5 examples"
+
+
+def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
+    log = "\n".join(f"{file(1)}__{index}" for index in (4, 0, 4)) + "\n"
+    Path("seen.txt").write_text(log)
+    Path("seen.gz").write_bytes(gzip.compress(log.encode()))
+    plain, zipped = (
+        shardctl("resume", "--seen", name, "-d", toy, "-f", "csv", "--shuffle-files")
+        for name in ("seen.txt", "seen.gz")
+    )
+    assert plain == zipped
+    assert [row[1:5] for row in csv.reader(plain.stdout.splitlines())][1:] == [
+        [file(0), "train", "0", "3"],
+        [file(1), "train", "1", "3"],
+        [file(2), "train", "0", "3"],
+    ]
+    ran = shardctl("resume", "--seen", "seen.txt", "-d", toy, "--prove", "-o", "plan.json")
+    assert ran.stderr == "proof: lost 0, repeated 0 of 9 examples\n"
+    ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove")
+    assert (ran.exit_code, "give it again with --seen FILE" in ran.stderr) == (2, True)
+    ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove", "--seen", "seen.txt")
+    assert ran.exit_code == 0
+    Path("seen.txt").write_text(f"{log}{file(3)}__0\n")
+    ran = shardctl("resume", "--seen", "seen.txt", "-d", toy)
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("error: 'seen.txt', line 4: tfds_id ")
+
+
+def test_a_long_plan_says_its_size(shardctl: Shardctl, tmp_path: Path) -> None:
+    layout = tmp_path / "many.yaml"
+    layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
+    ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.json")
+    assert ran.stderr == (
+        "note: 59,999 file instructions: about 7 MB of json, "
+        "and 42 MB of memory in the program that reads with them\n"
+    )
+    assert shardctl("resume", "--consumed", 10, "-d", layout).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ((), "say how far the pipeline got, in one way"),
+        (("--consumed", 1, "--steps", 1), "say how far the pipeline got, in one way"),
+        (("--consumed", 12), "--consumed '12': the order has 11 examples"),
+        (("--consumed", "x"), "--consumed 'x': a whole number"),
+        (("--consumed", "1,2"), "one a host is for --hosts N --to-hosts M"),
+        (("--steps", 1), "--steps needs --batch N"),
+        (("--consumed", 1, "--hosts", 2), "give both, or neither"),
+        (("--consumed", 1, "--to-hosts", 2), "give both, or neither"),
+        (("--consumed", 1, "--mode", "fast"), "--mode 'fast': choose from"),
+        (
+            ("--consumed", 1, "--hosts", 2, "--to-hosts", 1, "--mode", "exact-order"),
+            "other hosts have another order",
+        ),
+        (("--consumed", 1, "--shuffle-files"), "or plan from what was logged, with --seen FILE"),
+        (("--consumed", 1, "-f", "npy"), "no format 'npy' here"),
+        (("--seen", "none"), "cannot read 'none': no such file"),
+        (("--seen", "none", "--hosts", 2), "--hosts with --seen"),
+        (("--plan", "none"), "cannot read 'none': no such file"),
+        (("--plan", "none", "--cycle", 2), "--cycle with --plan"),
+        (("--plan", "none", "--pass", 2), "--pass with --plan"),
+        (("--plan", "none", "--consumed", 2), "--consumed with --plan"),
+        (("train", "--plan", "none"), "SPEC with --plan"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    shardctl: Shardctl, toy: Path, options: tuple[object, ...], text: str
+) -> None:
+    ran = shardctl("resume", *options, "-d", toy)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert text in ran.stderr

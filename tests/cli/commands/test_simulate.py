@@ -1,0 +1,279 @@
+"""`shardctl simulate`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import re
+import selectors
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+
+from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from tests.cli.conftest import Shardctl
+from tests.core.order.order_cases import read_settings
+
+IMAGENET = ("-d", "imagenet2012")
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
+CYCLE_3_BLOCK_2 = [0, 1, 1251, 1252, 2502, 2503, 2, 3, 1253, 1254, 2504, 2505, 4, 5, 1255, 1256]
+
+
+@pytest.fixture
+def toy(shardctl: Shardctl) -> tuple[str, str]:
+    """The options that choose a small dataset."""
+    Path("toy.yaml").write_text(LAYOUT)
+    return ("-d", "toy.yaml")
+
+
+def ids_of(ran: Any) -> list[int]:
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    return [int(line) for line in ran.stdout.splitlines()]
+
+
+def test_the_example_of_the_guide(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "--cycle", 3, "--block", 2, *IMAGENET)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    first, second, heading, *rows = ran.stdout.splitlines()
+    assert first == "train of imagenet2012:5.1.0: cycle 3, block 2"
+    assert second == "positions 0 to 19 of 1,281,167"
+    assert heading.split() == ["position", "slot", "shard", "ids"]
+    ids = [int(word) for row in rows for word in row.split()[3:]]
+    assert ids == [*CYCLE_3_BLOCK_2, 2506, 2507, 6, 7]
+
+
+def test_the_built_in_layout_is_read_where_nothing_is_chosen(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "-f", "ids", "--take", 2)
+    assert ran.stdout == "0\n1\n"
+    assert ran.stderr.count("\n") == 1
+    assert "imagenet2012" in ran.stderr
+
+
+def test_skip_and_take_show_any_stretch(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    every = ids_of(shardctl("simulate", *toy, "--cycle", 2, "--block", 2, "-f", "ids", "--take=-1"))
+    assert every == [0, 1, 5, 6, 2, 3, 7, 4, *range(8, 14)]
+    part = ("--skip", 3, "--take", "1_0", "-f", "ids", "--cycle", 2, "--block", 2)
+    assert ids_of(shardctl("simulate", *toy, *part)) == every[3:13]
+    assert ids_of(shardctl("simulate", *toy, "--skip", 14, "-f", "ids")) == []
+
+
+def test_tfds_ids_name_files(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", *IMAGENET, "--reverse", "-f", "tfds-ids", "--take", 1)
+    assert ran.stdout == "imagenet2012-train.tfrecord-01023-of-01024__0\n"
+
+
+def test_the_document_says_what_was_in_force(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    arguments = ("--shuffle-seed", 3, "--cycle", "auto", "--cpus", 5, "--host", "1/2")
+    document = json.loads(shardctl("simulate", *toy, *arguments, "-f", "json").stdout)
+    pipeline = document["pipeline"]
+    assert (pipeline["cycle"], pipeline["shuffle_files"], pipeline["host"]) == (2, True, "1/2")
+    assert (pipeline["block"], pipeline["reshuffle"], pipeline["pass"]) == (16, True, 0)
+    assert (document["num_examples"], document["skip"], document["take"]) == (7, 0, 7)
+    assert sorted(document["ids"]) == list(range(7, 14))
+
+
+def test_the_pipeline_pasted_under_read_gives_the_same_order(
+    shardctl: Shardctl, toy: tuple[str, str]
+) -> None:
+    @settings(
+        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    @given(read_settings(num_examples=14, hosts=("even", "examples")))
+    def law(read: ReadSettings) -> None:
+        arguments = as_options(read)
+        Path("shardctl.yaml").unlink(missing_ok=True)
+        first = shardctl("simulate", *toy, *arguments, "-f", "yaml", "--take", -1)
+        assert first.exit_code == 0
+        document = yaml.safe_load(first.stdout)
+        Path("shardctl.yaml").write_text(yaml.safe_dump({"read": document["pipeline"]}))
+        again = shardctl("simulate", *toy, "-f", "yaml", "--take", -1)
+        assert again.stdout == first.stdout
+
+    law()
+
+
+def as_options(read: ReadSettings) -> list[str]:
+    """Return settings as one writes them on the command line."""
+    arguments = []
+    for name, value in settings_in_force(read, ordered=False).items():
+        option = name.replace("_", "-")
+        if value is None or (value is False and "reshuffle" not in name):
+            continue
+        if isinstance(value, bool):
+            arguments.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            arguments.append(f"--{option}={value}")
+    return arguments
+
+
+def test_options_win_over_the_settings_of_the_project(
+    shardctl: Shardctl, toy: tuple[str, str]
+) -> None:
+    Path("shardctl.yaml").write_text(
+        "dataset: toy.yaml\n"
+        "read: {cycle: auto, cpus: 3, block: 2, reverse: true, shuffle-files: false}\n"
+    )
+    assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3)) == [8, 9, 10]
+    assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3, "--no-reverse")) == [0, 1, 2]
+    pipelines = [
+        json.loads(shardctl("simulate", *arguments, "-f", "json").stdout)["pipeline"]
+        for arguments in (["--cycle", 2], ["--cycle", "auto"], ["--shuffle-seed", 4])
+    ]
+    assert [pipeline["cycle"] for pipeline in pipelines] == [2, 1, 1]
+    assert [pipeline["shuffle_files"] for pipeline in pipelines] == [False, False, True]
+    Path("order.txt").write_text("# last first\ntoy-train.tfrecord-00003-of-00004\n\n")
+    ran = shardctl("simulate", "train[3shard]", "-f", "ids", "--file-order", "order.txt")
+    assert ids_of(ran) == list(range(8, 14))
+
+
+def test_a_file_order_in_shardctl_yaml_is_a_list_or_the_name_of_one(shardctl: Shardctl) -> None:
+    Path("project").mkdir()
+    names = [f"toy-train.tfrecord-0000{i}-of-00004" for i in (2, 3, 0)]
+    Path("project/order.txt").write_text("\n".join(names))
+    for order in ("order.txt", names):
+        Path("project/toy.yaml").write_text(LAYOUT)
+        document = {"dataset": "toy.yaml", "read": {"file_order": order, "block": 1}}
+        Path("project/shardctl.yaml").write_text(yaml.safe_dump(document))
+        os.chdir("project")
+        ran = shardctl("simulate", "-f", "ids", "--take", 3)
+        os.chdir("..")
+        assert ids_of(ran) == [5, 8, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--skip", "15"], "--skip 15: the order has 14 examples"),
+        (["--skip", "-1"], "--skip '-1': a whole number, at least 0, is needed"),
+        (["--take", "x"], "--take 'x': a whole number, at least -1, is needed"),
+        (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv, ids, tfds-ids"),
+        (["train+test", "-f", "npy"], "npy holds numbers, and train+test reads several splits"),
+        (["--cycle", "0"], "--cycle '0': a whole number, at least 1, is needed"),
+        (["--cycle", "auto"], "name them with --cpus N"),
+        (["--host", "2/2"], "host 2 of 2: hosts count from 0 to 1"),
+        (["--host-by", "x"], "--host-by 'x': choose from even, files, examples"),
+        (["--loop", "x"], "--loop 'x': choose from python, keras-fit"),
+        (["--file-order", "none.txt"], "none.txt"),
+        (["--shuffle-files"], "another order in each run; give --shuffle-seed N"),
+        (["--buffer", "9"], "give --buffer-seed N"),
+        (["--no-deterministic"], "deterministic=False"),
+        (["--repeat-files", "--pass", "1"], "build the dataset anew"),
+        (["--host", "0/9", "--host-by", "files"], "3 file instructions for 9 hosts"),
+        (["trian"], "no split 'trian' in toy; it has: train, test"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_line(
+    shardctl: Shardctl, toy: tuple[str, str], arguments: list[str], error: str
+) -> None:
+    ran = shardctl("simulate", *toy, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert error in ran.stderr
+
+
+def test_what_surprises_is_a_warning(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    ran = shardctl("simulate", *toy, "--host", "13/15", "-f", "ids")
+    assert (ran.exit_code, ran.stdout.count("\n")) == (0, 1)
+    ran = shardctl("simulate", *toy, "--host", "14/15", "-f", "ids")
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    assert ran.stderr == "warning: host 14/15 by even reads no examples\n"
+
+
+def test_a_file_holds_what_stdout_would(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    for name in ("table", "json", "yaml", "csv", "ids", "tfds-ids", "jsonl"):
+        printed = shardctl("simulate", *toy, "-f", name).stdout
+        assert shardctl("simulate", *toy, "-f", name, "-o", "out").stdout == ""
+        assert Path("out").read_text() == printed
+    shardctl("simulate", *toy, "-f", "npy", "-o", "out", "--take", -1, "--shuffle-seed", 1)
+    ids = np.load("out")
+    assert ids.dtype == np.int64
+    assert ids.tolist() == ids_of(
+        shardctl("simulate", *toy, "-f", "ids", "--take", -1, "--shuffle-seed", 1)
+    )
+
+
+def run_on_a_terminal(*arguments: str, columns: int = 60, **environment: str) -> tuple[str, str]:
+    """Return what a command writes to a terminal as stdout, and as stderr."""
+    import fcntl
+    import struct
+    import termios
+
+    ends = [pty.openpty() for _ in range(2)]
+    for _, end in ends:
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shardctl", *arguments],
+        stdout=ends[0][1],
+        stderr=ends[1][1],
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    with selectors.DefaultSelector() as selector:
+        for read_end, write_end in ends:
+            os.close(write_end)
+            selector.register(read_end, selectors.EVENT_READ)
+        written = {read_end: b"" for read_end, _ in ends}
+        while selector.get_map():
+            for key, _ in selector.select():
+                try:
+                    piece = os.read(key.fd, 1 << 16)
+                except OSError:  # the other end is closed
+                    piece = b""
+                written[key.fd] += piece
+                if not piece:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    assert process.wait(60) == 0
+    out, error = (data.decode().replace("\r\n", "\n") for data in written.values())
+    return out, error
+
+
+def test_a_terminal_gets_colour_and_lines_that_fit() -> None:
+    arguments = ("simulate", *IMAGENET, "--shuffle-seed", "32", "--take", "40")
+    out, error = run_on_a_terminal(*arguments)
+    assert "\x1b[" in out
+    assert error == ""
+    plain, _ = run_on_a_terminal(*arguments, NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert max(map(len, plain.splitlines())) <= 60
+    assert re.sub(r"\x1b\[[\d;]*m", "", out) == plain
+
+
+def test_a_long_file_has_a_progress_bar_on_stderr(tmp_path: Path) -> None:
+    out, error = run_on_a_terminal(
+        *("simulate", *IMAGENET, "--take", "500000"),
+        *("-f", "jsonl", "-o", str(tmp_path / "out")),
+    )
+    assert out == ""
+    assert "examples" in error
+    assert "%" in error
+    with open(tmp_path / "out", "rb") as file:
+        assert sum(1 for _ in file) == 500_000
+
+
+def test_a_terminal_gets_no_bytes_of_an_array(shardctl: Shardctl) -> None:
+    process = subprocess.run(
+        ["script", "-qec", f"{sys.executable} -m shardctl simulate -f npy", "/dev/null"],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert b"name a file with --output FILE" in process.stdout
+    assert b"NUMPY" not in process.stdout
+
+
+def test_an_array_may_be_piped() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "shardctl", "simulate", *IMAGENET, "-f", "npy", "--take", "5"],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert np.load(io.BytesIO(ran.stdout)).tolist() == [0, 1, 2, 3, 4]

@@ -1,0 +1,276 @@
+"""File names of shards, against TFDS's ShardedFileTemplate."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.errors import DatasetError
+from tests.strategies import Recorder, count_cases, error_line
+
+NAMES = {"dataset": "toy", "split": "train", "file_format": "tfrecord"}
+
+
+def resolved(template: str, num_shards: int = 2, **names: str) -> ShardFiles:
+    return ShardFiles.from_template(template, num_shards=num_shards, **{**NAMES, **names})
+
+
+def tfds_template(template: str, *, dataset: str, split: str, file_format: str) -> Any:
+    from tensorflow_datasets.core import naming
+
+    return naming.ShardedFileTemplate(
+        data_dir="/data",
+        template=template,
+        dataset_name=dataset,
+        split=split,
+        filetype_suffix=file_format,
+    )
+
+
+def tfds_paths(template: str, num_shards: int = 2, **names: str) -> list[str] | None:
+    """Return the paths TFDS makes of a template, relative to its folder; None if it refuses."""
+    sharded = tfds_template(template, **{**NAMES, **names})
+    try:
+        return [
+            sharded.relative_filepath(shard_index=index, num_shards=num_shards)
+            for index in range(num_shards)
+        ]
+    except (ValueError, IndexError, KeyError, AttributeError):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("template", "last"),
+    [
+        (DEFAULT_TEMPLATE, "toy-train.tfrecord-00001-of-00002"),
+        ("{SPLIT}-{SHARD_X_OF_Y}.{FILEFORMAT}", "train-00001-of-00002.tfrecord"),
+        ("{DATASET}/{SPLIT}/{SHARD_INDEX}", "toy/train/00001"),
+        ("{SHARD_INDEX}/{SPLIT}.{NUM_SHARDS}", "00001/train.00002"),
+        ("{{{SPLIT}}}-{SHARD_INDEX}", "{train}-00001"),
+        ("{{SPLIT}}-{SHARD_INDEX}", "{SPLIT}-00001"),
+        ("}}{{{SHARD_INDEX}", "}{00001"),
+        ("100%-%d-%s-{SHARD_INDEX}", "100%-%d-%s-00001"),
+        ("[{SHARD_INDEX}]*?", "[00001]*?"),
+        ("{SHARD_INDEX}{SHARD_INDEX}", "0000100001"),
+        ("{SHARD_X_OF_Y}-{SHARD_INDEX}-of-{NUM_SHARDS}", "00001-of-00002-00001-of-00002"),
+        ("data.{FILEFORMAT}", "data.tfrecord"),  # one name for every shard
+        ("été {SHARD_INDEX}", "été 00001"),
+        ("a\\b{SHARD_INDEX}", "a\\b00001"),
+        ("{SHARD_INDEX}..{SPLIT}", "00001..train"),
+    ],
+)
+def test_a_template_names_the_files(template: str, last: str) -> None:
+    files = resolved(template)
+    assert list(files) == tfds_paths(template)
+    assert files[1] == last
+
+
+@pytest.mark.parametrize(
+    ("num_shards", "index", "name"),
+    [
+        (1, 0, "toy-train.tfrecord-00000-of-00001"),
+        (99_999, 7, "toy-train.tfrecord-00007-of-99999"),
+        (100_000, 7, "toy-train.tfrecord-000007-of-100000"),
+        (1_000_000, 999_999, "toy-train.tfrecord-0999999-of-1000000"),
+    ],
+)
+def test_an_index_has_five_digits_or_as_many_as_the_number_of_shards(
+    num_shards: int, index: int, name: str
+) -> None:
+    files = resolved(DEFAULT_TEMPLATE, num_shards)
+    assert len(files) == num_shards
+    assert files[index] == files.between(index, index + 1)[0] == name
+    sharded = tfds_template(DEFAULT_TEMPLATE, **NAMES)
+    assert sharded.relative_filepath(shard_index=index, num_shards=num_shards) == name
+
+
+# What TFDS makes a path of and we refuse: where the path leads out of the dataset's folder, where
+# it is no file, and whatever of Python's format language is more than a name.
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    why: str
+    template: str
+    tfds: str | None
+    says: str
+
+
+DIFFERENCES = [
+    Difference(
+        why="up",
+        template="../{SHARD_INDEX}",
+        tfds="../00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="up further on",
+        template="{SPLIT}/../../{SHARD_INDEX}",
+        tfds="train/../../00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="up on Windows",
+        template="..\\{SHARD_INDEX}",
+        tfds="..\\00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="absolute",
+        template="/etc/{SHARD_INDEX}",
+        tfds="/etc/00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="a drive",
+        template="C:{SHARD_INDEX}",
+        tfds="C:00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="a folder",
+        template="{SHARD_INDEX}/",
+        tfds="00000/",
+        says="names no file",
+    ),
+    Difference(
+        why="a format specification",
+        template="{SPLIT:>9}{SHARD_INDEX}",
+        tfds="    train00000",
+        says="'{SPLIT:>9}' is no variable; TFDS knows {DATASET}, {SPLIT}",
+    ),
+    Difference(
+        why="a conversion",
+        template="{SPLIT!r}{SHARD_INDEX}",
+        tfds="'train'00000",
+        says="'{SPLIT!r}' is no variable",
+    ),
+    Difference(
+        why="an attribute",
+        template="{SPLIT.__class__}{SHARD_INDEX}",
+        tfds="<class 'str'>00000",
+        says="'{SPLIT.__class__}' is no variable",
+    ),
+    Difference(
+        why="an item",
+        template="{SPLIT[0]}{SHARD_INDEX}",
+        tfds="t00000",
+        says="'{SPLIT[0]}' is no variable",
+    ),
+    Difference(
+        why="an escape code",
+        template="\x1b[31m{SHARD_INDEX}",
+        tfds="\x1b[31m00000",
+        says=r"a control character in the file name template '\x1b[31m{SHARD_INDEX}'",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: case.why)
+def test_where_we_refuse_a_template_of_tfds_on_purpose(case: Difference) -> None:
+    assert tfds_paths(case.template, 1) == [case.tfds]
+    line = error_line(lambda: resolved(case.template))
+    assert line is not None
+    assert case.says in line
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused() -> None:
+    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", dataset="..")))
+    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", dataset="/etc")))
+    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", split="../x")))
+
+
+def test_a_format_specification_cannot_fill_the_memory() -> None:
+    assert error_line(lambda: resolved("{SPLIT:>9999999999}")) is not None
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{SPLIT",
+        "SPLIT}",
+        "{}",
+        "{0}",
+        "{NAME}",
+        "{split}",
+        "{ SPLIT}",
+        "{SPLIT:{}}",
+        "{{SPLIT}",
+        "{",
+    ],
+)
+def test_a_template_tfds_cannot_fill_is_refused(template: str) -> None:
+    assert tfds_paths(template) is None
+    assert error_line(lambda: resolved(template)) is not None
+
+
+def is_outside_or_no_file(path: str) -> bool:
+    parts = path.split("/")
+    return path.startswith("/") or ".." in parts or parts[-1] in ("", ".")
+
+
+def test_random_templates_name_what_tfds_names(record_property: Recorder) -> None:
+    num_named = 0
+
+    def check(case: tuple[list[str], int, str, str]) -> None:
+        nonlocal num_named
+        pieces, num_shards, dataset, split = case
+        template = "".join(pieces)
+        expected = tfds_paths(template, num_shards, dataset=dataset, split=split)
+        build = functools.partial(resolved, template, num_shards, dataset=dataset, split=split)
+        if error_line(build) is not None:
+            assert expected is None or all(map(is_outside_or_no_file, expected)), template
+            return
+        files = build()
+        num_named += 1
+        assert list(files) == expected
+        assert [files[index] for index in range(num_shards)] == expected
+        assert files[:] == tuple(expected)
+
+    variables = ["DATASET", "SPLIT", "FILEFORMAT", "SHARD_INDEX", "NUM_SHARDS", "SHARD_X_OF_Y"]
+    text = ["{{", "}}", "-", ".", "/", "%", "%d", "x", "é", "{{x}}", "{", "}", "..", "{X}", " "]
+    piece = st.sampled_from([f"{{{name}}}" for name in variables]) | st.sampled_from(text)
+    cases = st.tuples(
+        st.lists(piece, min_size=1, max_size=6),
+        st.integers(1, 4),
+        st.sampled_from(["toy", "x%dy", "a{b}"]),
+        st.sampled_from(["train", "a-b", "{SPLIT}"]),
+    )
+    record_property("cases", count_cases(cases, check, 1000))
+    record_property("named", num_named)
+    assert num_named > 300
+
+
+def test_a_part_of_the_names_is_that_slice_of_them(record_property: Recorder) -> None:
+    def check(case: tuple[str, int, int, int]) -> None:
+        template, num_shards, start, stop = case
+        by_pattern = resolved(template, num_shards)
+        names = tuple(by_pattern)
+        listed = ShardFiles(names=names, num_shards=num_shards)
+        stop = min(stop, num_shards)
+        for files in (by_pattern, listed):
+            assert list(files) == list(names)
+            assert list(files.between(start, stop)) == list(names[start:stop])
+            assert files[start:stop] == names[start:stop]
+            assert files[::-2] == names[::-2]
+            assert [files[i] for i in range(-num_shards, 0)] == list(names)
+
+    templates = st.sampled_from(
+        [DEFAULT_TEMPLATE, "%s{SHARD_INDEX}%", "{SHARD_INDEX}/{SHARD_INDEX}"]
+    )
+    numbers = st.integers(0, 12)
+    cases = st.tuples(templates, numbers, numbers, numbers)
+    record_property("cases", count_cases(cases, check, 200))
+
+
+def test_there_is_one_name_a_shard() -> None:
+    files = resolved(DEFAULT_TEMPLATE, 2)
+    for index in (2, -3):
+        with pytest.raises(IndexError):
+            files[index]
+    with pytest.raises(DatasetError, match="1 file names for 2 shards"):
+        ShardFiles(names=("a",), num_shards=2)
+    assert list(resolved(DEFAULT_TEMPLATE, 0)) == []

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.interleave.resume import InterleaveState, continuation
+from tests.core.interleave.interleave_cases import Case, cases, random_case, tensorflow_order
+from tests.oracles import interleave_by_hand
+
+Recorder = Callable[[str, object], None]
+NUM_FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))
+
+
+@pytest.fixture(scope="module")
+def tf() -> Any:
+    return pytest.importorskip("tensorflow")
+
+
+def interleave(case: Case) -> Interleave:
+    return Interleave(case.lengths, cycle_length=case.cycle_length, block_length=case.block_length)
+
+
+# Two slots, blocks of 2; the order is 00 00 11 11 00 11 22 22 11 2 (shards 0, 1, 2 of 3, 5, 3).
+@pytest.mark.parametrize(
+    ("position", "slots", "block_offset", "next_shard"),
+    [
+        pytest.param(0, ((None, 0), (None, 0)), 0, 0, id="nothing read"),
+        pytest.param(1, ((0, 1), (None, 0)), 1, 1, id="in the first block"),
+        pytest.param(2, ((None, 0), (0, 2)), 0, 1, id="after the first block"),
+        pytest.param(3, ((1, 1), (0, 2)), 1, 2, id="in the second slot"),
+        pytest.param(4, ((0, 2), (1, 2)), 0, 2, id="both open"),
+        pytest.param(5, ((1, 2), (None, 0)), 0, 2, id="a shard ended: its slot is free"),
+        pytest.param(7, ((None, 0), (1, 4)), 0, 2, id="the next shard takes the free slot"),
+        pytest.param(10, ((2, 2), (None, 0)), 0, 3, id="no shard is left for the free slot"),
+        pytest.param(11, ((None, 0), (None, 0)), 0, 3, id="the end"),
+    ],
+)
+def test_the_state_says_what_stands_in_each_slot(
+    position: int, slots: tuple[tuple[int | None, int], ...], block_offset: int, next_shard: int
+) -> None:
+    order = Interleave([3, 5, 3], cycle_length=2, block_length=2)
+    assert order.state(position) == InterleaveState(
+        slots=slots, block_offset=block_offset, next_shard=next_shard
+    )
+
+
+@pytest.mark.parametrize(
+    ("consumed", "entries"),
+    [
+        pytest.param(0, [(0, 0, 3), (1, 0, 5), (2, 0, 3)], id="everything"),
+        pytest.param(1, [(0, 1, 1), (1, 0, 5), (0, 2, 1), (2, 0, 3)], id="a cut block completes"),
+        pytest.param(3, [(1, 1, 1), (0, 2, 1), (1, 2, 3), (2, 0, 3)], id="the rest of the cut"),
+        pytest.param(8, [(2, 1, 1), (1, 4, 1), (2, 2, 1)], id="the slots hold the last shards"),
+        pytest.param(11, [], id="nothing"),
+    ],
+)
+def test_the_continuation_lists_slots_then_unopened_shards(
+    consumed: int, entries: list[tuple[int, int, int]]
+) -> None:
+    columns = continuation([3, 5, 3], 2, 2, consumed)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == entries
+
+
+def test_a_fresh_interleave_of_the_continuation_reads_the_rest(record_property: Recorder) -> None:
+    num_cases = 0
+
+    @settings(max_examples=300, deadline=None)
+    @given(cases(), st.data())
+    def law(case: Case, data: st.DataObject) -> None:
+        nonlocal num_cases
+        cycle, block = case.cycle_length, case.block_length
+        whole = interleave_by_hand(case.lengths, cycle, block)
+        drawn = data.draw(st.lists(st.integers(0, len(whole)), max_size=5))
+        for consumed in {0, len(whole), *drawn}:
+            num_cases += 1
+            shard, skip, take = (x.tolist() for x in interleave(case).continuation(consumed))
+            rest = interleave_by_hand(take, cycle, block)
+            assert [(shard[i], skip[i] + j) for i, j in rest] == whole[consumed:]
+
+    law()
+    record_property("cases", num_cases)
+
+
+def test_a_continuation_can_be_continued(record_property: Recorder) -> None:
+    num_cases = 0
+
+    @settings(max_examples=100, deadline=None)
+    @given(cases(), st.data())
+    def law(case: Case, data: st.DataObject) -> None:
+        nonlocal num_cases
+        num_cases += 1
+        cycle, block = case.cycle_length, case.block_length
+        whole = interleave_by_hand(case.lengths, cycle, block)
+        first = data.draw(st.integers(0, len(whole)))
+        second = data.draw(st.integers(first, len(whole)))
+        shard, skip, take = continuation(case.lengths, cycle, block, first)
+        entry, more, left = continuation(take, cycle, block, second - first)
+        pairs = [
+            (int(shard[entry[i]]), int(skip[entry[i]] + more[i]) + j)
+            for i, j in interleave_by_hand(left.tolist(), cycle, block)
+        ]
+        assert pairs == whole[second:]
+
+    law()
+    record_property("cases", num_cases)
+
+
+def check_against_tensorflow(tf: Any, num_cases: int, seed: int) -> None:
+    """Compare TensorFlow's whole pass with TensorFlow's pass over the continuation."""
+    random = Random(seed)
+    for number in range(num_cases):
+        case = random_case(random)
+        whole = tensorflow_order(tf, list(zip(case.first_ids, case.lengths, strict=True)), case)
+        consumed = random.randint(0, len(whole))
+        shard, skip, take = (x.tolist() for x in interleave(case).continuation(consumed))
+        ranges = [(case.first_ids[s] + k, t) for s, k, t in zip(shard, skip, take, strict=True)]
+        assert tensorflow_order(tf, ranges, case) == whole[consumed:], (number, case, consumed)
+
+
+def test_tensorflow_goes_on_exactly_from_the_continuation(
+    tf: Any, record_property: Recorder
+) -> None:
+    check_against_tensorflow(tf, 100, seed=3)
+    record_property("cases", 100)
+
+
+@pytest.mark.fuzz
+def test_tensorflow_goes_on_exactly_from_the_continuation_in_many_cases(
+    tf: Any, record_property: Recorder
+) -> None:
+    check_against_tensorflow(tf, NUM_FUZZ // 2, seed=4)
+    record_property("cases", NUM_FUZZ // 2)

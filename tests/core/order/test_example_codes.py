@@ -1,0 +1,175 @@
+"""Example codes: ids, split:id and tfds_ids, there and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.reads import read_table
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.errors import UsageError
+from tests.strategies import datasets
+
+
+def split(name: str, *lengths: int, data_dir: str | None = None) -> Split:
+    files = ShardFiles(data_dir=data_dir, pattern=f"d-{name}-\0", num_shards=len(lengths))
+    return Split(name=name, shard_lengths=lengths, files=(files,))
+
+
+TOY = Dataset(name="d", splits=(split("train", 2, 0, 3), split("empty", 0), split("test", 1, 2)))
+
+
+@given(datasets(max_splits=4), st.data())
+def test_every_example_has_one_code_one_name_and_one_tfds_id(
+    dataset: Dataset, data: st.DataObject
+) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(dataset.splits), min_size=1, max_size=5))
+    codes = ExampleCodes(dataset, [split.name for split in chosen])
+    read = [split for split in dataset.splits if split in chosen]
+    every = np.arange(sum(split.num_examples for split in read))
+    expected_names, expected_tfds_ids = [], []
+    for split in read:
+        for number in range(split.num_examples):
+            expected_names.append(f"{split.name}:{number}" if len(read) > 1 else str(number))
+        for name, length in zip(split.filenames, split.shard_lengths, strict=True):
+            expected_tfds_ids += [f"{name}__{index}" for index in range(length)]
+    assert codes.several_splits == (len(read) > 1)
+    assert codes.names(every) == expected_names
+    assert codes.tfds_ids(every) == expected_tfds_ids
+    assert [codes.parse(name) for name in expected_names] == every.tolist()
+    assert [codes.parse_tfds_id(name) for name in expected_tfds_ids] == every.tolist()
+
+
+def test_the_place_of_an_example() -> None:
+    codes = ExampleCodes(TOY, ["test", "train", "empty"])
+    splits, shards, indices = codes.places(np.arange(8))
+    assert splits.tolist() == [0] * 5 + [2] * 3
+    assert shards.tolist() == [0, 0, 2, 2, 2, 0, 1, 1]
+    assert indices.tolist() == [0, 1, 0, 1, 2, 0, 0, 1]
+    assert codes.split_ids(np.arange(8)).tolist() == [0, 1, 2, 3, 4, 0, 1, 2]
+
+
+def test_ids_are_numbers_where_one_split_is_read_and_texts_where_several_are() -> None:
+    assert ExampleCodes(TOY, ["test"]).ids(np.array([0, 2])) == [0, 2]
+    assert ExampleCodes(TOY, ["test", "train"]).ids(np.array([4, 6])) == ["train:4", "test:1"]
+
+
+def test_one_split_takes_ids_with_and_without_its_name() -> None:
+    codes = ExampleCodes(TOY, ["test"])
+    assert (codes.parse("2"), codes.parse("test:2")) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("splits", "text", "message"),
+    [
+        (["test"], "", "a number from 0 is needed"),
+        (["test"], "-1", "a number from 0 is needed"),
+        (["test"], "1.0", "a number from 0 is needed"),
+        (["test"], "3", "id '3': test has 3 examples, from 0"),
+        (["test"], "train:1", "split 'train' is not read; it is test"),
+        (["test"], "9" * 30, "a number from 0 is needed"),
+        (["test", "train"], "1", "split:id, as in train:40 is needed"),
+        (["test", "train"], "dev:1", "split 'dev' is not read; it is train, test"),
+        (["test", "train"], "test:3", "test has 3 examples"),
+        (["test"], "\x1b[31m", r"'\\x1b\[31m'"),
+    ],
+)
+def test_what_is_no_id_is_refused(splits: list[str], text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ExampleCodes(TOY, splits).parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("d-test-00001", "file__index is needed, as in imagenet2012-train.tfrecord-"),
+        ("d-test-00001__x", "file__index is needed"),
+        ("d-train-00000__0", "'d-train-00000' is not read here"),
+        ("d-test-00001__2", "the file has 2 examples, from 0"),
+    ],
+)
+def test_what_is_no_tfds_id_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ExampleCodes(TOY, ["test"]).parse_tfds_id(text)
+
+
+def spread(*folders: str) -> tuple[Dataset, Split]:
+    """Return a dataset whose one split has two shards of 2 and 1 examples in each folder."""
+    files = tuple(ShardFiles(data_dir=f, pattern="d-\0", num_shards=2) for f in folders)
+    split = Split(name="train", shard_lengths=(2, 1) * len(folders), files=files)
+    return Dataset(name="d", splits=(split,)), split
+
+
+def codes_of(dataset: Dataset, split: Split, start: int, stop: int) -> ExampleCodes:
+    table = read_table(dataset, [SplitRange(split=split, start=start, stop=stop)])
+    return ExampleCodes(dataset, ["train"], table)
+
+
+FOLDERS = [
+    (("/data/mon/d/1.0.0", "/data/tue/d/1.0.0"), ("mon/d/1.0.0/", "tue/d/1.0.0/")),
+    (("/a/x1/d", "/a/y1/d", "/a/z1/d"), ("x1/d/", "y1/d/", "z1/d/")),
+    (("gs://b/one", "gs://b/two"), ("one/", "two/")),
+    (("one/d", "two/d"), ("one/d/", "two/d/")),
+    # What TFDS's pattern comes to where the common end is no whole folder, or holds a "+".
+    (("/a/1/d", "/a/11/d"), ("/a/1/d/", "11/d/")),
+    (("/a/b+c/d", "/e/b+c/d"), ("/a/b+c/d/", "/e/b+c/d/")),
+]
+BROKEN = (("/a(/d", "/b(/d"), ("a(/d/", "b(/d/"))  # a pattern that TFDS fails on
+
+
+@pytest.mark.parametrize(("folders", "prefixes"), [*FOLDERS, BROKEN])
+def test_files_in_several_folders_are_called_by_the_folders_that_differ(
+    folders: tuple[str, ...], prefixes: tuple[str, ...]
+) -> None:
+    codes = codes_of(*spread(*folders), 0, 3 * len(folders))
+    expected = [
+        f"{prefix}d-{file}__{i}"
+        for prefix in prefixes
+        for file, i in (("00000", 0), ("00000", 1), ("00001", 0))
+    ]
+    every = list(range(len(expected)))
+    assert codes.tfds_ids(every) == expected
+    assert [codes.parse_tfds_id(tfds_id) for tfds_id in expected] == every
+
+
+@pytest.mark.parametrize(("folders", "prefixes"), FOLDERS)
+def test_tfds_calls_them_the_same(folders: tuple[str, ...], prefixes: tuple[str, ...]) -> None:
+    from tensorflow_datasets.core import reader
+    from tensorflow_datasets.core.utils import shard_utils
+
+    files = [
+        shard_utils.FileInstruction(f"{folder}/d-00000", 0, 2, 2)  # filename, skip, take, length
+        for folder in folders
+    ]
+    assert list(reader._get_tfds_id_prefixes(files).values()) == [
+        f"{prefix}d-00000" for prefix in prefixes
+    ]
+
+
+@pytest.mark.parametrize("folders", [("/data",), ("/data/mon", "/data/tue")])
+def test_many_examples_are_named_as_few_are(
+    folders: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = codes_of(*spread(*folders), 0, 3 * len(folders))
+    every = np.arange(3 * len(folders))
+    splits, shards, _ = codes.places(every)
+    few = codes.tfds_ids(every), codes.filenames(splits, shards)
+    monkeypatch.setattr("shardctl.core.order.example_codes._FEW", 0)
+    assert (codes.tfds_ids(every), codes.filenames(splits, shards)) == few
+
+
+def test_a_slice_that_lies_in_one_folder_needs_no_folder_in_its_tfds_ids() -> None:
+    codes = codes_of(*spread("/data/mon", "/data/tue"), 3, 6)
+    assert codes.tfds_ids([3, 5]) == ["d-00000__0", "d-00001__0"]
+    assert codes.parse_tfds_id("d-00001__0") == 5
+
+
+def test_splits_that_together_pass_an_int64_are_refused() -> None:
+    splits = (Split(name="a", shard_lengths=(2**62,)), Split(name="b", shard_lengths=(2**62,)))
+    with pytest.raises(UsageError, match="more than 9223372036854775807 examples"):
+        ExampleCodes(Dataset(name="d", splits=splits), ["a", "b"])

@@ -1,0 +1,224 @@
+"""Orders: what tf.data hands out over ranges in place of files, at any position, in any pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.order.epoch_reading import MAX_OPENED
+from shardctl.core.order.order import CHUNK_SIZE, Order
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from tests.core.order.order_cases import Case, cases, changed, elements, tensorflow_dataset
+from tests.strategies import NUM_FUZZ, Recorder, count_cases
+
+NUM_PASSES = 3
+
+
+def whole(order: Order) -> list[int]:
+    codes: list[int] = order.read(0, order.num_examples).tolist()
+    return codes
+
+
+def of_shards(*lengths: int, **settings: object) -> Order:
+    """Return the order of a split of shards of these lengths."""
+    split = Split(name="train", shard_lengths=lengths)
+    ranges = [SplitRange(split=split, start=0, stop=split.num_examples)]
+    dataset = Dataset(name="d", splits=(split,))
+    return Order(dataset, ranges, ReadSettings(**settings))  # type: ignore[arg-type]
+
+
+def agrees_with_tensorflow(case: Case) -> None:
+    import tensorflow as tf
+
+    dataset = tensorflow_dataset(tf, case)
+    for index in range(1 if case.settings.repeat_files else NUM_PASSES):
+        assert whole(case.order(index)) == elements(dataset), (case, index)
+    tf.random.set_seed(None)
+
+
+def test_every_pass_is_what_tensorflow_hands_out(record_property: Recorder) -> None:
+    record_property("cases", count_cases(cases(), agrees_with_tensorflow, 120))
+
+
+@pytest.mark.fuzz
+def test_every_pass_is_what_tensorflow_hands_out_fuzzed(record_property: Recorder) -> None:
+    record_property("cases", count_cases(cases(), agrees_with_tensorflow, NUM_FUZZ, fuzz=True))
+
+
+@pytest.mark.parametrize("reshuffle", [True, False])
+@pytest.mark.parametrize("start", [0, 1, 5, 30, 64])
+def test_skip_and_take_of_tensorflow_are_a_slice(start: int, reshuffle: bool) -> None:
+    import tensorflow as tf
+
+    settings = ReadSettings(
+        cycle=3, block=2, shuffle_seed=5, buffer=7, buffer_seed=2, epochs=2, reshuffle=reshuffle
+    )
+    case = Case(lengths=(3, 0, 9, 20), slices=((0, 32),), settings=settings)
+    for count in (0, 1, 13, 64 - start):
+        dataset = tensorflow_dataset(tf, case).skip(start).take(count)
+        stop = min(start + count, 64)
+        assert case.order().read(start, stop).tolist() == elements(dataset)
+
+
+def test_slices_and_random_positions_agree_with_the_whole(record_property: Recorder) -> None:
+    def law(case: Case) -> None:
+        order, expected = case.order(), whole(case.order())
+        total = order.num_examples
+        for start, stop in [(0, 0), (total, total), (total // 3, total // 2), (total // 2, total)]:
+            # A fresh order each time, which builds no more than this stretch needs.
+            assert case.order().read(start, stop).tolist() == expected[start:stop]
+        anywhere = np.random.default_rng(total).integers(0, max(total, 1), min(total, 20))
+        assert case.order().codes_at(anywhere).tolist() == [expected[i] for i in anywhere]
+        assert order.codes_at(np.arange(total)).tolist() == expected
+
+    record_property("cases", count_cases(cases(), law, 150))
+
+
+def test_an_example_is_found_at_every_position_it_stands_at(record_property: Recorder) -> None:
+    def law(case: Case) -> None:
+        order, expected = case.order(), whole(case.order())
+        codes = np.arange(sum(case.lengths))[::-1]
+        query, positions = order.positions_of(codes)
+        found = list(zip(codes[query].tolist(), positions.tolist(), strict=True))
+        assert found == [
+            (code, position)
+            for code in codes.tolist()
+            for position, other in enumerate(expected)
+            if code == other
+        ]
+
+    record_property("cases", count_cases(cases(), law, 150))
+
+
+def test_each_epoch_reads_every_example_of_the_host_once(record_property: Recorder) -> None:
+    def law(case: Case) -> None:
+        if case.settings.repeat_files or case.settings.drop_remainder:
+            return
+        order = case.order()
+        ids = [i for start, count in _instructions(order) for i in range(start, start + count)]
+        if case.settings.host is None or case.settings.host_by == "files":
+            assert order.epoch_size == len(ids)
+        for epoch in range(case.settings.epochs):
+            start = epoch * order.epoch_size
+            read = order.read(start, start + order.epoch_size).tolist()
+            if order.epoch_size == len(ids):
+                assert Counter(read) == Counter(ids)
+            else:
+                assert not Counter(read) - Counter(ids)
+            assert set(order.epoch_of(np.arange(start, start + len(read))).tolist()) <= {epoch}
+
+    record_property("cases", count_cases(cases(), law, 150))
+
+
+def _instructions(order: Order) -> list[tuple[int, int]]:
+    return list(zip(order.table.first.tolist(), order.table.take.tolist(), strict=True))
+
+
+def test_hosts_share_the_examples_among_them(record_property: Recorder) -> None:
+    def law(case: Case) -> None:
+        host = case.settings.host
+        if host is None or case.settings.repeat_files or case.settings.drop_remainder:
+            return
+        shares = []
+        for index in range(host.count):
+            settings = changed(case.settings, host=Host(index=index, count=host.count))
+            shares.append(Counter(whole(Case(**{**vars(case), "settings": settings}).order())))
+        alone = changed(
+            case.settings, host=None, buffer=None, buffer_seed=None, buffer_reshuffle=None
+        )
+        together = Counter(whole(Case(**{**vars(case), "settings": alone}).order()))
+        assert sum(shares, Counter()) == together
+
+    record_property("cases", count_cases(cases(), law, 150))
+
+
+def test_repeated_files_of_more_epochs_begin_the_same() -> None:
+    settings = {"repeat_files": True, "shuffle_seed": 7, "cycle": 3, "block": 2}
+    for buffer in ({}, {"buffer": 5, "buffer_seed": 1}):
+        orders = [of_shards(3, 0, 7, 2, epochs=n, **settings, **buffer) for n in (1, 2, 5, 11)]
+        for shorter, longer in pairwise(whole(order) for order in orders):
+            assert longer[: len(shorter)] == shorter
+
+
+def test_a_far_epoch_of_repeated_files_builds_no_farther_than_asked() -> None:
+    far = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=2**50)
+    near = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=9)
+    assert far.read(60, 72).tolist() == near.read(60, 72).tolist()
+    with pytest.raises(UsageError, match=rf"more than {MAX_OPENED}; ask for fewer --epochs"):
+        far.codes_at([2**52])
+
+
+def test_chunks_are_bounded_and_make_up_the_whole() -> None:
+    for settings in ({}, {"host": Host(index=1, count=3), "host_by": "examples"}):
+        order = of_shards(*[400_000] * 8, block=5, **settings)
+        sizes = [len(chunk) for chunk in order.chunks(0, order.num_examples)]
+        assert sum(sizes) == order.num_examples
+        assert max(sizes) <= CHUNK_SIZE
+
+
+def test_alike_epochs_are_not_replayed_one_by_one() -> None:
+    order = of_shards(2, 2, epochs=10**15, cycle=2, block=1)
+    assert order.num_examples == 4 * 10**15
+    assert order.codes_at([4 * 10**15 - 1, 5]).tolist() == [3, 2]
+    assert order.read(4 * 10**15 - 3, 4 * 10**15).tolist() == [2, 1, 3]
+    _, positions = of_shards(2, 2, epochs=100_000, cycle=2, block=1).positions_of([1])
+    assert positions.tolist() == list(range(2, 400_000, 4))
+
+
+def test_the_slot_and_the_offset_of_each_visit() -> None:
+    order = of_shards(3, 2, 4, cycle=2, block=2)
+    assert whole(order) == [0, 1, 3, 4, 2, 5, 6, 7, 8]
+    slots, offsets = order.blocks_at(np.arange(9))
+    # Shard 1 ends with a visit that yields nothing, so that slot 0 is free when shard 2 opens.
+    assert slots.tolist() == [0, 0, 1, 1, 0, 0, 0, 0, 0]
+    assert offsets.tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 3]
+    with pytest.raises(ValueError, match="buffer"):
+        of_shards(3, buffer=2, buffer_seed=1).blocks_at([0])
+
+
+def test_an_order_of_no_examples() -> None:
+    for settings in ({}, {"epochs": 3, "repeat_files": True}, {"buffer": -2, "buffer_seed": 1}):
+        order = of_shards(0, 0, shuffle_seed=3, **settings)
+        assert (order.num_examples, whole(order)) == (0, [])
+        assert [array.tolist() for array in order.positions_of([0, 5])] == [[], []]
+        assert order.codes_at([]).tolist() == []
+
+
+def test_dropped_remainders_are_those_of_all_epochs_together() -> None:
+    assert of_shards(7, batch=4, drop_remainder=True, epochs=3).num_examples == 20
+    assert of_shards(7, batch=4, epochs=3).num_examples == 21
+    assert of_shards(3, batch=4, drop_remainder=True).num_examples == 0
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda order: order.read(2, 8), r"positions \[2, 8\): the order has 7 examples"),
+        (lambda order: order.read(-1, 3), "the order has 7 examples"),
+        (lambda order: order.read(5, 4), "the order has 7 examples"),
+        (lambda order: order.codes_at([7]), "position 7: the order has 7 examples"),
+        (lambda order: order.codes_at([-1]), "position -1"),
+    ],
+)
+def test_positions_outside_the_order_are_refused(read: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(of_shards(3, 4))  # type: ignore[operator]
+
+
+def test_more_positions_than_an_int64_counts_are_refused() -> None:
+    with pytest.raises(UsageError, match="positions go up to"):
+        of_shards(3, 4, epochs=2**61)
+
+
+def test_fewer_files_than_hosts_are_refused_as_tfds_refuses_them() -> None:
+    host = Host(index=0, count=3)
+    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*--host-by even"):
+        of_shards(3, 0, 4, host=host, host_by="files")
+    assert whole(of_shards(3, 0, 4, host=Host(index=0, count=1), host_by="files"))

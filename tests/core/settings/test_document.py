@@ -1,0 +1,104 @@
+"""Settings as a mapping: what an answer shows gives the same order when it is pasted back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.order.order import Order
+from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from tests.core.order.order_cases import changed, read_settings
+
+LENGTHS = (3, 0, 7, 12, 5, 4)
+
+
+def order_of(settings: ReadSettings, *, ordered: bool = False) -> Order:
+    files = ShardFiles(pattern="d-\0", num_shards=len(LENGTHS))
+    split = Split(name="train", shard_lengths=LENGTHS, files=(files,))
+    dataset = Dataset(name="d", splits=(split,), ordered=ordered)
+    return Order(dataset, [SplitRange(split=split, start=1, stop=30)], settings)
+
+
+@given(
+    read_settings(hosts=("even", "files", "examples")),
+    st.integers(0, 2),
+    st.none() | st.permutations([f"d-0000{i}" for i in range(6)]),
+    st.none() | st.integers(1, 50),
+)
+def test_what_was_in_force_gives_the_same_order(
+    settings: ReadSettings, pass_index: int, file_order: list[str] | None, cpus: int | None
+) -> None:
+    more: dict[str, Any] = {"pass_index": 0 if settings.repeat_files else pass_index}
+    if file_order is not None and not settings.reverse:
+        more["file_order"] = tuple(file_order)
+    if cpus is not None:
+        more |= {"cycle": "auto", "cpus": cpus}
+    settings = changed(settings, **more)
+    shown = settings_in_force(settings, ordered=False)
+    again = ReadSettings(**settings_from_document(json.loads(json.dumps(shown)), "x"))
+    assert settings_in_force(again, ordered=False) == shown
+    order, same = order_of(settings), order_of(again)
+    assert order.num_examples == same.num_examples
+    stop = order.num_examples
+    assert order.read(0, stop).tolist() == same.read(0, stop).tolist()
+
+
+def test_the_cycle_of_an_ordered_dataset_is_shown_as_it_is_and_taken_back() -> None:
+    shown = settings_in_force(ReadSettings(), ordered=True)
+    assert shown["cycle"] == 1
+    again = ReadSettings(**settings_from_document(shown, "x"))
+    assert order_of(again, ordered=True).read(0, 29).tolist() == list(range(1, 30))
+
+
+def test_every_setting_is_shown_by_the_name_of_its_option() -> None:
+    names = {field.name for field in fields(ReadSettings)} - {"pass_index"} | {"pass"}
+    assert set(settings_in_force(ReadSettings(), ordered=False)) == names
+
+
+def test_what_no_part_of_the_pipeline_reads_is_none() -> None:
+    shown = settings_in_force(ReadSettings(shuffle_files=False, shuffle_seed=3), ordered=False)
+    for name in ("shuffle_seed", "reshuffle", "buffer_reshuffle", "host", "batch", "cpus"):
+        assert shown[name] is None
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"cycles": 3}, "x: no setting 'cycles'; there are: cycle, cpus, block"),
+        ({3: 3}, "no setting '3'"),
+        ({"cycle": "3"}, "x: cycle '3': a whole number is needed"),
+        ({"cycle": True}, "cycle 'True': a whole number"),
+        ({"block": 2.0}, "block '2.0': a whole number"),
+        ({"shuffle_files": 1}, "shuffle_files '1': true or false"),
+        ({"host": 1}, "host '1': a word is needed"),
+        ({"host": "1"}, "x: host: host '1' is not I/N"),
+        ({"host": "4/4"}, "x: host: host 4 of 4"),
+        ({"file_order": "a"}, "file_order 'a': a list of file names"),
+        ({"file_order": [1]}, "a list of file names"),
+        ({"shuffle-seed": 1, "shuffle_seed": 2}, "stands there twice"),
+        ({"loop": ["python"]}, "a word is needed"),
+    ],
+)
+def test_what_is_no_setting_is_refused(document: dict[Any, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        settings_from_document(document, "x")
+
+
+def test_names_may_be_written_as_options_are() -> None:
+    document = {"shuffle-seed": 3, "buffer-reshuffle": False, "buffer": 2, "pass": 1}
+    assert settings_from_document(document, "x") == {
+        "shuffle_seed": 3,
+        "buffer_reshuffle": False,
+        "buffer": 2,
+        "pass_index": 1,
+    }

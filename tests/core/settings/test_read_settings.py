@@ -1,0 +1,131 @@
+"""Read settings: values that make no sense, and orders that TensorFlow leaves open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UnpredictableOrderError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cycle": 0}, "--cycle '0': a number from 1"),
+        ({"cycle": 2**63}, "--cycle .*: a number from 1 to 9223372036854775807"),
+        ({"block": 0}, "--block '0'"),
+        ({"epochs": 0}, "--epochs '0'"),
+        ({"batch": -3}, "--batch '-3'"),
+        ({"pass_index": -1}, "--pass '-1': a number from 0"),
+        ({"cpus": 0, "cycle": "auto"}, "--cpus '0'"),
+        ({"buffer": 0}, "--buffer '0': a number of examples from 1 to .* or -2 for the whole"),
+        ({"buffer": -1}, "--buffer '-1'"),
+        ({"buffer": 2**63}, "--buffer '9223372036854775808'"),
+        ({"host_by": "shards"}, "--host-by 'shards': choose from even, files, examples"),
+        ({"loop": "jax"}, "--loop 'jax': choose from python, keras-fit"),
+        ({"cycle": "auto"}, "name them with --cpus N"),
+        ({"cpus": 8}, "--cpus is read with --cycle auto only"),
+        ({"reverse": True, "file_order": ("a",)}, "two orders of the files; choose one"),
+        ({"drop_remainder": True}, "--drop-remainder needs --batch N"),
+        ({"buffer_seed": 1}, "need --buffer N"),
+        ({"buffer_reshuffle": False}, "need --buffer N"),
+    ],
+)
+def test_values_outside_their_range_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ReadSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason", "way_out"),
+    [
+        ({"shuffle_files": True}, "another order in each run", "--shuffle-seed N"),
+        ({"buffer": 5}, "another order in each run", "--buffer-seed N"),
+        (
+            {"shuffle_files": True, "global_seed": 1},
+            "deterministic=False, so the order of the examples depends on timing",
+            "--shuffle-seed N, or --deterministic",
+        ),
+        ({"deterministic": False}, "as their decoding ends", "leave it out"),
+        ({"deterministic": False, "shuffle_seed": 3}, "another order each run", "leave it out"),
+        (
+            {"repeat_files": True, "pass_index": 1, "shuffle_seed": 3},
+            "where it was cut leaves the file order to timing",
+            "build the dataset anew",
+        ),
+    ],
+)
+def test_what_tensorflow_leaves_open_is_refused_with_the_way_out(
+    settings: dict[str, Any], reason: str, way_out: str
+) -> None:
+    with pytest.raises(UnpredictableOrderError) as error:
+        ReadSettings(**settings).check_predictable(ordered=False)
+    assert reason in str(error.value)
+    assert way_out in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"shuffle_files": True, "shuffle_seed": 1},
+        {"shuffle_files": True, "global_seed": 1, "deterministic": True},
+        {"shuffle_files": False, "shuffle_seed": 1},
+        {"buffer": 5, "global_seed": 1},
+        {"buffer": 5, "buffer_seed": 0},
+        {"repeat_files": True, "epochs": 3},
+        {"deterministic": True},
+    ],
+)
+def test_what_tensorflow_fixes_is_not_refused(settings: dict[str, Any]) -> None:
+    ReadSettings(**settings).check_predictable(ordered=False)
+
+
+def test_a_buffer_as_large_as_an_endless_stream_is_refused() -> None:
+    with pytest.raises(UsageError, match="the buffer never fills; give --buffer N"):
+        ReadSettings(buffer=-2, buffer_seed=1, repeat_files=True).check_predictable(ordered=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reasons"),
+    [
+        ({"shuffle_seed": 1}, "--shuffle-files"),
+        ({"cycle": 16}, "--cycle 16"),
+        ({"cycle": "auto", "cpus": 2}, "--cycle auto"),  # a cycle of 1, but no 1 for TFDS
+        ({"cycle": 2, "shuffle_files": True}, "--shuffle-files and --cycle 2"),
+    ],
+)
+def test_the_guard_of_ordered_datasets(settings: dict[str, Any], reasons: str) -> None:
+    with pytest.raises(UsageError, match=f"TFDS refuses {reasons}, because"):
+        ReadSettings(**settings).check_predictable(ordered=True)
+
+
+def test_an_ordered_dataset_is_read_file_by_file() -> None:
+    for settings in (ReadSettings(), ReadSettings(cycle=1), ReadSettings(reverse=True)):
+        settings.check_predictable(ordered=True)
+        assert settings.cycle_length(ordered=True) == 1
+    assert ReadSettings().cycle_length(ordered=False) == 16
+
+
+@pytest.mark.parametrize(("cpus", "cycle"), [(1, 1), (3, 1), (4, 2), (8, 3), (48, 16)])
+def test_auto_is_a_third_of_the_cpus_rounded_up(cpus: int, cycle: int) -> None:
+    assert ReadSettings(cycle="auto", cpus=cpus).cycle_length(ordered=False) == cycle
+
+
+def test_auto_is_what_tensorflow_takes_on_this_machine() -> None:
+    import os
+
+    import tensorflow as tf
+
+    files = tf.data.Dataset.range(60).interleave(
+        lambda file: tf.data.Dataset.range(file * 100, file * 100 + 50),
+        cycle_length=None,
+        block_length=1,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+    first = [int(x) for x in files.take(60)]
+    cycle = next(i for i, x in enumerate(first) if x % 100)
+    cpus = len(os.sched_getaffinity(0))
+    assert cycle == ReadSettings(cycle="auto", cpus=cpus).cycle_length(ordered=False)

@@ -1,0 +1,287 @@
+"""Documents: what is written reads back, as JSON, YAML and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.files.documents import head, to_csv, to_json, to_yaml
+from tests.core.instructions.tfds_splits import toy_dataset
+from tests.strategies import Recorder, count_cases
+
+TRICKY = [
+    *[
+        "",
+        " ",
+        "no",
+        "No",
+        "y",
+        "on",
+        "null",
+        "~",
+        "true",
+        "1e3",
+        "1.0",
+        "0x1f",
+        "0o7",
+        "012",
+        "1_0",
+    ],
+    *[
+        "2020-01-01",
+        "12:30:45",
+        "-",
+        "- a",
+        "? a",
+        ":",
+        "a: b",
+        "a #b",
+        "#a",
+        "*a",
+        "&a",
+        "!a",
+        "@a",
+    ],
+    *[
+        "%a",
+        "`a`",
+        "|",
+        ">",
+        "[a]",
+        "{a}",
+        "a, b",
+        "'",
+        '"',
+        "it's",
+        "\\",
+        "\\n",
+        "<<",
+        "=",
+        ".inf",
+    ],
+    *[".nan", "...", "---", "a\nb", "\n", "a ", " a", "\t", "\x1b[31m", "\x85", "\u2028", "\ufeff"],
+    *["\x7f", "\u202e", "\U000e0041", "名前", "😀", "train[40:]", "sha256:00ff", "5.1.0", "None"],
+]
+texts = st.sampled_from(TRICKY) | st.text(max_size=20)
+keys = st.sampled_from(["name", "file_instructions", "no", "1"]) | st.text(max_size=8)
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([1e16, 1e-7, 1.5e300, 5e-324, -0.0, 2**63, 10**400])
+    | texts
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=25,
+)
+nested_documents = st.dictionaries(keys, values, max_size=6)
+
+
+def json_text(document: dict[str, Any]) -> str:
+    return "".join(to_json(document))
+
+
+def yaml_text(document: dict[str, Any]) -> str:
+    return "".join(to_yaml(document))
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two values are equal in kind too: 1 is not True, nor 1.0."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+# --------------------------------------------------------------------------- JSON
+
+
+def test_any_document_reads_back_from_json(record_property: Recorder) -> None:
+    def check(document: dict[str, Any]) -> None:
+        assert same(json.loads(json_text(document)), document)
+        assert same(json.loads(json_text(document)), json.loads(json.dumps(document)))
+
+    record_property("cases", count_cases(nested_documents, check, 500))
+
+
+def test_json_is_indented_with_a_record_on_a_line() -> None:
+    document = {
+        "kind": "plan",
+        "dataset": {"name": "toy", "config": None},
+        "plans": [
+            {"host": {"index": 0}, "rows": [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}], "none": []},
+        ],
+        "ids": [1, 2, 3],
+        "empty": {},
+    }
+    assert json_text(document) == (
+        "{\n"
+        '  "kind": "plan",\n'
+        '  "dataset": {"name": "toy", "config": null},\n'
+        '  "plans": [\n'
+        "    {\n"
+        '      "host": {"index": 0},\n'
+        '      "rows": [\n'
+        '        {"a": 1, "b": "x"},\n'
+        '        {"a": 2, "b": "y"}\n'
+        "      ],\n"
+        '      "none": []\n'
+        "    }\n"
+        "  ],\n"
+        '  "ids": [1, 2, 3],\n'
+        '  "empty": {}\n'
+        "}\n"
+    )
+
+
+def test_a_document_without_nested_values_is_one_line_of_json() -> None:
+    assert json_text({}) == "{}\n"
+    assert json_text({"a": 1}) == '{"a": 1}\n'
+
+
+# --------------------------------------------------------------------------- YAML
+
+
+def test_any_document_reads_back_from_yaml(record_property: Recorder) -> None:
+    loaders = [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)]
+
+    def check(document: dict[str, Any]) -> None:
+        text = yaml_text(document)
+        for loader in loaders:
+            assert same(yaml.load(text, Loader=loader), document), text
+
+    record_property("cases", count_cases(nested_documents, check, 800))
+
+
+@pytest.mark.parametrize("text", TRICKY)
+def test_text_stays_text_in_yaml(text: str) -> None:
+    for document in ({"a": text}, {"a": [text]}, {"a": [[text]]}, {text: {"a": {"b": text}}}):
+        assert yaml.safe_load(yaml_text(document)) == document
+
+
+def test_yaml_is_in_blocks_with_a_record_on_a_line() -> None:
+    document = {
+        "kind": "plan",
+        "dataset": {"name": "toy", "config": None, "version": "5.1.0"},
+        "plans": [
+            {"spec": "train[40:]", "rows": [{"a": 1, "b": True}, {"a": 2, "b": 0.5}], "none": []},
+            {"spec": "no", "rows": []},
+        ],
+        "nested": [[[1], [2]], [3]],
+        "ids": [1, 2, 3],
+    }
+    assert yaml_text(document) == (
+        "kind: plan\n"
+        "dataset: {name: toy, config: null, version: '5.1.0'}\n"
+        "plans:\n"
+        "- spec: 'train[40:]'\n"
+        "  rows:\n"
+        "  - {a: 1, b: true}\n"
+        "  - {a: 2, b: 0.5}\n"
+        "  none: []\n"
+        "- spec: 'no'\n"
+        "  rows: []\n"
+        "nested:\n"
+        "- - [1]\n"
+        "  - [2]\n"
+        "- [3]\n"
+        "ids: [1, 2, 3]\n"
+    )
+
+
+def test_a_value_that_is_there_twice_is_written_twice() -> None:
+    row = {"a": 1}
+    assert yaml_text({"rows": [row, row]}) == "rows:\n- {a: 1}\n- {a: 1}\n"
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), 1e300, 1e-300, 1e16, 0.1])
+def test_floats_stay_floats_in_yaml(value: float) -> None:
+    assert yaml.safe_load(yaml_text({"a": value})) == {"a": value}
+    assert isinstance(yaml.safe_load(yaml_text({"a": value}))["a"], float)
+
+
+def test_not_a_number_stays_one_in_yaml() -> None:
+    assert math.isnan(yaml.safe_load(yaml_text({"a": float("nan")}))["a"])
+
+
+def test_a_document_without_nested_values_is_one_line_of_yaml() -> None:
+    assert yaml_text({}) == "{}\n"
+    assert yaml_text({"a": 1, "b": "c"}) == "{a: 1, b: c}\n"
+
+
+# --------------------------------------------------------------------------- both, and CSV
+
+
+@pytest.mark.parametrize("write", [json_text, yaml_text])
+def test_no_control_character_is_written(write: Any, record_property: Recorder) -> None:
+    def check(document: dict[str, Any]) -> None:
+        assert write(document).replace("\n", "").isprintable()
+
+    record_property("cases", count_cases(nested_documents, check, 300))
+
+
+@pytest.mark.parametrize("write", [json_text, yaml_text])
+def test_a_file_name_that_is_no_utf_8_is_escaped(write: Any) -> None:
+    document = {"data_dir": "/data/\udcff", "rows": [{"a": "\udcff"}]}
+    text = write(document)
+    text.encode("utf-8")
+    assert "\\udcff" in text
+    if write is json_text:
+        assert json.loads(text) == document
+
+
+def test_any_rows_read_back_from_csv(record_property: Recorder) -> None:
+    cell = st.integers().map(str) | st.text(st.characters(exclude_characters="\0\r"), max_size=9)
+
+    def check(rows: list[list[str]]) -> None:
+        written = "".join(to_csv(["a", "b"], rows))
+        assert list(csv.reader(io.StringIO(written, newline=""))) == [["a", "b"], *rows]
+
+    rows = st.lists(st.lists(cell, min_size=2, max_size=2), max_size=6)
+    record_property("cases", count_cases(rows, check, 300))
+
+
+def test_long_csv_comes_in_pieces_that_join() -> None:
+    rows = [[number, "x" * 50] for number in range(5_000)]
+    pieces = list(to_csv(["number", "text"], rows))
+    assert len(pieces) > 1
+    expected = "number,text\n" + "".join(f"{number},{'x' * 50}\n" for number in range(5_000))
+    assert "".join(pieces) == expected
+
+
+def test_nothing_is_an_empty_cell_in_csv() -> None:
+    assert "".join(to_csv(["a", "b"], [[None, 0], ["", False]])) == "a,b\n,0\n,False\n"
+
+
+def test_a_document_begins_with_its_version_its_kind_and_its_dataset() -> None:
+    toy = toy_dataset({"train": (1,)})
+    dataset = Dataset(
+        name="toy", config="v", version="1.0.0", data_dir="/data", splits=toy.splits, origin="x"
+    )
+    assert list(head("plan", dataset).items()) == [
+        ("format_version", 1),
+        ("kind", "plan"),
+        (
+            "dataset",
+            {
+                "name": "toy",
+                "config": "v",
+                "version": "1.0.0",
+                "file_format": "tfrecord",
+                "data_dir": "/data",
+                "fingerprint": toy.fingerprint,
+            },
+        ),
+    ]

@@ -1,0 +1,239 @@
+"""What lint finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.files.documents import to_json
+from shardctl.planning.lint.context import Usage
+from shardctl.planning.lint.lint import Lint, chosen_rules, explained, lint
+from shardctl.planning.lint.rules import RULES
+from shardctl.rendering import lint as rendering
+from shardctl.rendering.text.screen import PLAIN
+from tests.planning.lint.rules.cases import CASES, Case, case, dataset
+from tests.strategies import NUM_FUZZ, Recorder, count_cases, datasets
+
+CODES = [rule.code for rule in RULES]
+
+
+@pytest.mark.parametrize(
+    ("code", "fires", "quiet"), CASES, ids=[f"{row[0]}-{i}" for i, row in enumerate(CASES)]
+)
+def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
+    code: str, fires: Case, quiet: Case
+) -> None:
+    assert code in fires.codes()
+    assert code not in quiet.codes()
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {code for code, _, _ in CASES} == set(CODES)
+
+
+def test_codes_are_stable_numbers_in_groups_of_ten() -> None:
+    assert sorted(CODES) == CODES
+    assert len(set(CODES)) == len(CODES)
+    assert all(re.fullmatch(r"SC0[0-6][1-9]", code) for code in CODES)
+    names = [rule.name for rule in RULES]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=CODES)
+def test_a_story_is_whole_sentences_and_an_example(rule: Any) -> None:
+    story = rule.story
+    for text in (*story.happens.split("\n\n"), story.source, story.fix):
+        assert text.endswith((".", ")")), text
+        assert text.isascii()
+        assert "  " not in text
+    assert len(story.happens) > 150
+    assert story.example.startswith("shardctl lint ")
+    assert rule.title[0] not in "AEIOU"
+    assert len(f"{rule.code}  {rule.severity:8}  {rule.title}") <= 80
+
+
+@pytest.mark.parametrize(
+    "clean",
+    [
+        case(),
+        case("test"),
+        case("train[:90%]", evaluated=("train[90%:]",)),
+        case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, batch=64),
+        case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, host_by="examples",
+             usage={"num_hosts": 4}, layout={"num_bytes": 1000}),
+        case(usage={"num_hosts": 8}, batch=100, drop_remainder=True),
+        case("train", "test", evaluated=(), cycle=8),
+        case(layout={"file_format": "array_record"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_sound_settings_are_clean(clean: Case) -> None:
+    assert clean.codes() == []
+
+
+def test_the_default_is_train_and_what_is_evaluated() -> None:
+    def reads(found: Lint) -> list[tuple[str, bool]]:
+        return [(read.spec, read.evaluates) for read in found.pipeline.reads]
+
+    assert reads(lint(dataset())) == [("train", False)]
+    assert reads(lint(dataset(), None, ["test"])) == [("train", False), ("test", True)]
+    assert reads(lint(dataset(), (), ["test"])) == [("test", True)]
+    assert reads(lint(dataset(), ["test", "train+test"])) == [("test", True), ("train+test", False)]
+
+
+def test_hosts_are_named_once_or_alike() -> None:
+    settings = ReadSettings(host=Host(index=1, count=8))
+    assert lint(dataset(), settings=settings, usage=Usage(num_hosts=8)).pipeline.num_hosts == 8
+    with pytest.raises(UsageError, match=r"--host 1/8 and --hosts 4: two numbers of hosts"):
+        lint(dataset(), settings=settings, usage=Usage(num_hosts=4))
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "expected"),
+    [
+        ([], [], CODES),
+        (["SC"], [], CODES),
+        (["SC01", "SC046"], [], ["SC011", "SC012", "SC013", "SC014", "SC015", "SC016", "SC046"]),
+        (["sc021"], [], ["SC021"]),
+        ([], ["SC0"], []),
+        ([], ["SC00", "SC01", "SC02", "SC03"], [code for code in CODES if code > "SC04"]),
+        (["SC04"], ["SC041", "SC045", "SC046"], ["SC042", "SC043", "SC044"]),
+        (["SC041"], ["SC04"], ["SC041"]),
+        (["SC041"], ["SC041"], []),
+    ],
+)
+def test_the_longer_beginning_decides(
+    select: list[str], ignore: list[str], expected: list[str]
+) -> None:
+    assert [rule.code for rule in chosen_rules(select, ignore)] == expected
+
+
+@pytest.mark.parametrize("prefix", ["", "E501", "SC9", "SC0011", "041"])
+def test_a_beginning_that_no_code_has_is_refused_with_all_codes(prefix: str) -> None:
+    for option, arguments in (("--select", ([prefix], [])), ("--ignore", ([], [prefix]))):
+        with pytest.raises(UsageError) as refused:
+            chosen_rules(*arguments)
+        message = str(refused.value)
+        assert message.startswith(
+            f"{option} '{prefix}': no finding has this code; there are: SC001"
+        )
+        assert all(code in message for code in CODES)
+
+
+def test_a_rule_is_explained_by_code_or_name() -> None:
+    assert explained("sc012") is explained("SC012") is explained("equal-seeds")
+    with pytest.raises(UsageError, match="--explain 'SC999': no finding has this code; there are"):
+        explained("SC999")
+
+
+numbers = st.sampled_from([1, 2, 3, 7, 16, 40, 1000, 2**62])
+flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])
+seeds = st.none() | st.sampled_from([0, 1, -1, 2**31 - 1, 10**30])
+
+
+@st.composite
+def any_settings(draw: st.DrawFn) -> ReadSettings:
+    """Settings of all kinds, most of them without an order that could be predicted."""
+    arguments: dict[str, Any] = {
+        "cycle": draw(st.none() | numbers | st.just("auto")),
+        "block": draw(numbers),
+        "shuffle_files": draw(flags),
+        "shuffle_seed": draw(seeds),
+        "reshuffle": draw(flags),
+        "deterministic": draw(flags),
+        "global_seed": draw(seeds),
+        "epochs": draw(st.sampled_from([1, 2, 5])),
+        "repeat_files": draw(st.booleans()),
+        "reverse": draw(st.booleans()),
+        "host_by": draw(st.sampled_from(["even", "files", "examples"])),
+        "batch": draw(st.none() | numbers),
+        "pass_index": draw(st.sampled_from([0, 0, 1, 5])),
+        "loop": draw(st.sampled_from(["python", "keras-fit"])),
+    }
+    if arguments["cycle"] == "auto":
+        arguments["cpus"] = draw(st.sampled_from([1, 2, 48]))
+    if draw(st.booleans()):
+        arguments |= {
+            "buffer": draw(numbers | st.just(-2)),
+            "buffer_seed": draw(seeds),
+            "buffer_reshuffle": draw(flags),
+        }
+    if arguments["batch"] is not None:
+        arguments["drop_remainder"] = draw(st.booleans())
+    if draw(st.booleans()):
+        count = draw(st.integers(1, 5))
+        arguments["host"] = Host(index=draw(st.integers(0, count - 1)), count=count)
+    return ReadSettings(**arguments)
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> tuple[Any, ...]:
+    """A dataset, specs of it, settings and a usage."""
+    found = draw(datasets(max_shards=6))
+    names = [split.name for split in found.splits]
+    parts = ["", "[:50%]", "[1%:99.5%]", "[:0shard]", "[:1shard]", "[-1shard:]", "[5%:]", "[:1]"]
+    specs = st.lists(st.sampled_from([*(n + p for n in names for p in parts), "all"]), max_size=3)
+    usage = Usage(
+        num_hosts=draw(st.none() | st.integers(1, 9)),
+        take=draw(st.none() | numbers),
+        as_data_source=draw(flags),
+        assert_cardinality=draw(st.booleans()),
+        try_autocache=draw(st.booleans()),
+        seeds=tuple(draw(st.lists(st.integers(), max_size=3))),
+        max_open_files=draw(st.none() | numbers),
+    )
+    sums = draw(specs.map(lambda some: ["+".join(some)] if some else None) | specs)
+    return found, sums, draw(specs), draw(any_settings()), usage
+
+
+def report_or_error(case: tuple[Any, ...]) -> str | None:
+    """Check the report of a case and return None, or the error that there is in its place."""
+    found, specs, evaluated, settings, usage = case
+    try:
+        report = lint(found, specs, evaluated, settings, usage)
+    except ShardctlError as error:
+        return str(error)
+    for finding in report.findings:
+        assert finding.rule in report.rules
+        for text in (finding.why, finding.fix):
+            assert text.isprintable()
+            assert text
+            assert "None" not in text
+        assert set(finding.specs) <= {read.spec for read in report.pipeline.reads}
+    settled = rendering.Settled(lines={})
+    assert "".join(rendering.lint_text(report, settled, PLAIN))
+    assert "".join(to_json(rendering.lint_document(report, settled)))
+    annotations = list(rendering.lint_annotations(report, settled))
+    assert len(annotations) == len(report.findings)
+    assert all(line.count("\n") == 1 for line in annotations)
+    return None
+
+
+REFUSALS = (
+    "two numbers of hosts",
+    "no split given",
+    "is outside",
+    "is too many",
+    "'all' takes no slice",
+)
+
+
+def never_fails(case: tuple[Any, ...]) -> None:
+    refusal = report_or_error(case)
+    assert refusal is None or any(words in refusal for words in REFUSALS), refusal
+
+
+def test_whatever_the_settings_are_there_is_a_report(record_property: Recorder) -> None:
+    record_property("cases", count_cases(anything(), never_fails, 300))
+
+
+@pytest.mark.fuzz
+def test_whatever_the_settings_are_there_is_a_report_fuzzed(record_property: Recorder) -> None:
+    record_property("cases", count_cases(anything(), never_fails, NUM_FUZZ, fuzz=True))

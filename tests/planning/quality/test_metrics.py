@@ -1,0 +1,153 @@
+"""The metrics of an order: against counting one by one, and their order over known orders."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.quality.metrics import far_metrics, near_metrics, shards_in_batch
+from shardctl.planning.quality.sample import sample_epoch, sample_of
+from shardctl.planning.quality.score import Metric, score_of
+from tests.planning.quality.quality_orders import (
+    buffered,
+    counted,
+    in_equal_shards,
+    metric,
+    order_of,
+    score,
+)
+from tests.strategies import Recorder, count_cases
+
+
+@st.composite
+def _orders(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
+    sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=6).filter(lambda s: sum(s) > 1))
+    n = sum(sizes)
+    ranks = draw(st.permutations(range(n)))
+    of_rank = np.repeat(np.arange(len(sizes)), sizes)
+    return list(ranks), of_rank[list(ranks)].tolist(), draw(st.integers(2, n))
+
+
+def test_metrics_are_what_counting_one_by_one_gives(record_property: Recorder) -> None:
+    def check(case: tuple[list[int], list[int], int]) -> None:
+        ranks, shards, window = case
+        sample = sample_of(np.array(ranks), np.array(shards))
+        found = [*near_metrics(sample, window, 0), *far_metrics(sample)]
+        found.append(shards_in_batch(sample, window))
+        expected = counted(ranks, shards, window)
+        for each in found:
+            assert each.value == pytest.approx(expected[each.name], abs=1e-9)
+            assert 0 <= each.score <= 1
+            assert each.sampling_error is None
+        names = {each.name for each in found}
+        assert {"neighbour_distance", "batch_coverage", "displacement"} <= names
+        several = 1 < len(set(shards)) < len(shards)
+        assert ("same_shard_neighbours" in names) == several
+
+    record_property("cases", count_cases(_orders(), check, 200))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("num_shards", [1, 20, 100, 5000])
+def test_scores_rise_from_sorted_over_blocks_and_buffers_to_uniform(
+    seed: int, num_shards: int
+) -> None:
+    n, generator = 10_000, np.random.default_rng(seed)
+    blocks = generator.permutation(100)
+    orders = [
+        np.arange(n),
+        (blocks[:, None] * 100 + np.arange(100)).ravel(),
+        buffered(np.arange(n), 100, generator),
+        buffered(np.arange(n), 2000, generator),
+        generator.permutation(n),
+    ]
+    scores = [score(in_equal_shards(order, num_shards), 64) for order in orders]
+    values = [each.value for each in scores]
+    assert all(low < high for low, high in pairwise(values))
+    assert values[0] < 0.02
+    assert values[-1] == pytest.approx(scores[-1].expected, abs=5 * scores[-1].spread)
+
+
+@pytest.mark.parametrize("files", [{"shuffle_files": False}, {"shuffle_seed": 3}])
+def test_scores_of_pipelines_rise_with_the_buffer(files: dict[str, int]) -> None:
+    sizes = [None, 30, 300, 3000, 30_000, -2]
+    scores = []
+    for size in sizes:
+        seed = None if size is None else 5
+        settings = ReadSettings(buffer=size, buffer_seed=seed, **files)  # type: ignore[arg-type]
+        scores.append(score(sample_epoch(order_of(60_000, 64, settings)), 256))
+    values = [each.value for each in scores]
+    assert values == sorted(values)
+    assert values[-1] == pytest.approx(scores[-1].expected, abs=5 * scores[-1].spread)
+
+
+def test_the_uniform_score_has_the_expectation_and_spread_it_says() -> None:
+    generator = np.random.default_rng(11)
+    scores = [score(in_equal_shards(generator.permutation(2000), 16), 50) for _ in range(400)]
+    values = np.array([each.value for each in scores])
+    assert values.mean() == pytest.approx(scores[0].expected, abs=0.15 * (1 - scores[0].expected))
+    assert values.std() == pytest.approx(scores[0].spread, rel=0.2)
+
+
+def test_each_metric_of_uniform_orders_has_the_expectation_and_spread_it_says() -> None:
+    generator = np.random.default_rng(12)
+    found: list[list[Metric]] = []
+    for _ in range(400):
+        sample = in_equal_shards(generator.permutation(2000), 16)
+        metrics = [*near_metrics(sample, 50, 40), *far_metrics(sample)]
+        found.append([*metrics, shards_in_batch(sample, 50)])
+    for column in zip(*found, strict=True):
+        values, one = np.array([each.value for each in column]), column[0]
+        assert values.mean() == pytest.approx(one.expected, abs=5 * one.spread / 20), one.name
+        assert values.std() == pytest.approx(one.spread, rel=0.15), one.name
+
+
+def test_a_reversed_order_is_no_better_than_a_sorted_one() -> None:
+    one, other = (
+        score(in_equal_shards(order, 10), 32).value
+        for order in (np.arange(3000), np.arange(3000)[::-1].copy())
+    )
+    assert other < 0.01
+    assert one < 0.01
+
+
+def test_shards_of_one_example_tell_nothing_of_neighbours() -> None:
+    sample = in_equal_shards(np.arange(600), 600)
+    assert "same_shard_neighbours" not in {each.name for each in near_metrics(sample, 32)}
+    assert score(sample, 32).value < 0.02
+
+
+@pytest.mark.parametrize("num_classes", [0, 7])
+def test_batches_of_one_class_are_pure(num_classes: int) -> None:
+    sample = in_equal_shards(np.arange(7000), 7)
+    purity = metric(near_metrics(sample, 100, num_classes), "class_purity")
+    assert purity.value == 1.0
+    assert purity.expected == pytest.approx(999 / 6999)
+    assert purity.score == pytest.approx(999 / 6999)  # one class where seven are expected
+
+
+def test_knowing_that_labels_are_sorted_makes_no_order_better() -> None:
+    generator = np.random.default_rng(1)
+    blocks = (generator.permutation(100)[:, None] * 100 + np.arange(100)).ravel()
+    for order in (blocks, buffered(blocks, 300, generator), buffered(blocks, 3000, generator)):
+        sample = in_equal_shards(order, 100)
+        plain, known = (
+            score_of([*near_metrics(sample, 64, classes), *far_metrics(sample)]).value
+            for classes in (None, 50)
+        )
+        assert known < 1.2 * plain
+
+
+def test_a_score_needs_metrics_that_are_near() -> None:
+    near = Metric(name="n", value=0.5, expected=1, spread=0.1, fault="below", reach=1)
+    far = Metric(name="f", value=1, expected=1, spread=0.1, fault="both", reach=1, scale="far")
+    shown = Metric(name="s", value=0, expected=1, spread=0.1, fault="both", reach=1, scale="shown")
+    assert score_of([near]).value == 0.5
+    assert score_of([near, far]).value == 0.5
+    assert score_of([near, far, shown]) == score_of([near, far])
+    follows = Metric(name="f", value=0, expected=1, spread=0, fault="both", reach=1, scale="far")
+    assert score_of([near, follows]).value == 0.25

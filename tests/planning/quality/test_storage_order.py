@@ -1,0 +1,46 @@
+"""Places in storage: against a sorted list of the examples."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.reads import read_table
+from shardctl.planning.quality.storage_order import StorageRanks
+from tests.strategies import Recorder, count_cases, shard_lengths
+
+
+@st.composite
+def _cases(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    lengths = draw(shard_lengths().filter(any))
+    bounds = st.tuples(st.integers(0, sum(lengths)), st.integers(0, sum(lengths)))
+    ranges = draw(st.lists(bounds.map(lambda b: (min(b), max(b))), min_size=1, max_size=4))
+    return lengths, ranges
+
+
+def test_a_rank_is_the_place_among_the_examples_that_are_read(record_property: Recorder) -> None:
+    def check(case: tuple[tuple[int, ...], list[tuple[int, int]]]) -> None:
+        lengths, bounds = case
+        split = Split(name="train", shard_lengths=lengths)
+        dataset = Dataset(name="d", splits=(split,))
+        tables = [
+            read_table(dataset, [SplitRange(split=split, start=start, stop=stop)])
+            for start, stop in bounds
+        ]
+        ids = sorted({i for start, stop in bounds for i in range(start, stop)})
+        shard_of = [shard for shard, length in enumerate(lengths) for _ in range(length)]
+        read = sorted({shard_of[i] for i in ids})
+        storage = StorageRanks(tables, np.zeros(1, np.int64))
+        assert storage.num_ranks == len(ids)
+        assert storage.num_read == sum(stop - start for start, stop in bounds)
+        assert storage.shard_sizes.tolist() == [
+            sum(shard_of[i] == shard for i in ids) for shard in read
+        ]
+        if ids:
+            ranks, shards = storage.of(np.array(ids))
+            assert ranks.tolist() == list(range(len(ids)))
+            assert shards.tolist() == [read.index(shard_of[i]) for i in ids]
+
+    record_property("cases", count_cases(_cases(), check, 150))

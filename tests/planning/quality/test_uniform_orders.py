@@ -1,0 +1,119 @@
+"""What a uniform permutation shows: against every permutation, and against many drawn at random."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.planning.quality.uniform_orders import (
+    PairKernel,
+    UniformLaw,
+    displacement_law,
+    occupancy_law,
+    rank_correlation_law,
+)
+from tests.strategies import Recorder, count_cases
+
+
+def _all_orders(n: int) -> np.ndarray:
+    return np.array(list(permutations(range(n))))
+
+
+def _agrees(law: UniformLaw, values: np.ndarray) -> None:
+    assert law.expected == pytest.approx(values.mean(), rel=1e-9)
+    assert law.spread == pytest.approx(values.std(), rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
+def test_moments_are_those_of_all_permutations(n: int) -> None:
+    orders = _all_orders(n)
+    distances = np.abs(np.diff(orders, axis=1)).mean(axis=1) / n
+    _agrees(PairKernel.of_distances(n).law(n - 1, n - 2, n), distances)
+    offsets = orders - np.arange(n)
+    _agrees(displacement_law(n, n, n), np.abs(offsets).mean(axis=1) / n)
+    rho = 1 - 6 * (offsets**2).sum(axis=1) / (n * (n * n - 1))
+    law = rank_correlation_law(n, n)
+    assert rho.mean() == pytest.approx(law.expected, abs=1e-12)
+    assert rho.std() == pytest.approx(law.spread)
+
+
+_SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda s: 2 <= sum(s) <= 7)
+
+
+def test_moments_of_groups_are_those_of_all_permutations(
+    record_property: Recorder,
+) -> None:
+    def check(case: tuple[list[int], int]) -> None:
+        sizes, drawn = np.array(case[0]), case[1]
+        n = int(sizes.sum())
+        drawn = 1 + drawn % n
+        groups = np.repeat(np.arange(len(sizes)), sizes)[_all_orders(n)]
+        same = (groups[:, 1:] == groups[:, :-1]).mean(axis=1)
+        kernel = PairKernel.of_groups(sizes)
+        _agrees(kernel.law(n - 1, n - 2), same)
+        touched = np.array([len(set(row)) for row in groups[:, :drawn].tolist()])
+        _agrees(occupancy_law(sizes, drawn, 1), touched)
+        if drawn > 1:
+            pairs = drawn * (drawn - 1) // 2
+            law = kernel.law(pairs, pairs * (drawn - 2))
+            every = [
+                sum(row[i] == row[j] for i in range(drawn) for j in range(i)) / pairs
+                for row in groups[:, :drawn].tolist()
+            ]
+            _agrees(law, np.array(every))
+
+    record_property("cases", count_cases(st.tuples(_SIZES, st.integers(0, 6)), check, 40))
+
+
+def test_many_sizes_of_cells_agree_with_drawn_permutations() -> None:
+    generator = np.random.default_rng(3)
+    sizes = generator.integers(1, 120, 90)
+    cells = np.repeat(np.arange(90), sizes)
+    touched = np.array([len(set(generator.permutation(cells)[:60])) for _ in range(4000)])
+    law = occupancy_law(sizes, 60, 1)
+    assert touched.mean() == pytest.approx(law.expected, abs=5 * law.spread / math.sqrt(4000))
+    assert touched.std() == pytest.approx(law.spread, rel=0.06)
+
+
+def test_a_long_window_is_the_product_of_its_draws() -> None:
+    # C(n - a, b) / C(n, b) by the logarithm of the gamma function.
+    n, size, drawn = 1_000_000, 50, 30_000
+    missed = math.exp(
+        math.lgamma(n - size + 1)
+        - math.lgamma(n - size - drawn + 1)
+        - math.lgamma(n + 1)
+        + math.lgamma(n - drawn + 1)
+    )
+    law = occupancy_law(np.full(n // size, size), drawn, 1)
+    assert law.expected == pytest.approx(n // size * (1 - missed), rel=1e-6)
+
+
+def test_a_sample_spreads_as_samples_of_drawn_permutations_do() -> None:
+    n, length, count = 3000, 20, 30
+    generator = np.random.default_rng(5)
+    starts = np.arange(count) * (n // count) + 40
+    positions = starts[:, None] + np.arange(length)
+    found = []
+    for _ in range(3000):
+        ranks = generator.permutation(n)[positions]
+        offsets = (positions - ranks) / n
+        found.append(
+            (
+                np.abs(offsets).mean(),
+                1 - 6 * (offsets**2).mean(),
+                np.abs(np.diff(ranks, axis=1)).mean() / n,
+            )
+        )
+    measured = count * length
+    laws = (
+        displacement_law(n, measured, n),
+        rank_correlation_law(n, measured),
+        PairKernel.of_distances(n).law(count * (length - 1), count * (length - 2), n),
+    )
+    for values, law in zip(np.array(found).T, laws, strict=True):
+        assert values.mean() == pytest.approx(law.expected, abs=5 * law.spread / math.sqrt(3000))
+        assert values.std() == pytest.approx(law.spread, rel=0.07)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.resume.resume_plan import PlannedDataset, SplitSize
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import DatasetError
+from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan.writer import plan_json
+from shardctl.planning.resume.check import applied, what_changed
+from shardctl.planning.resume.resume import resume
+from tests.planning.resume.test_resume import TOY, dataset
+
+THEN = PlannedDataset(
+    name="toy",
+    config=None,
+    version="1.0.0",
+    file_format="tfrecord",
+    data_dir=None,
+    fingerprint="sha256:1",
+    ordered=False,
+    splits=(
+        SplitSize(name="train", num_examples=11, num_shards=3),
+        SplitSize(name="test", num_examples=4, num_shards=1),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "changes"),
+    [
+        ({"version": "1.1.0"}, ["it is 'toy:1.1.0' now"]),
+        ({"file_format": "parquet"}, ["its files are parquet, they were tfrecord"]),
+        ({"splits": THEN.splits[:1]}, ["split test is gone"]),
+        (
+            {"splits": (SplitSize(name="train", num_examples=12, num_shards=3), THEN.splits[1])},
+            ["train had 11 examples in 3 shards, now 12 in 3"],
+        ),
+        (
+            {"splits": (*THEN.splits, SplitSize(name="extra", num_examples=1, num_shards=1))},
+            ["split extra is new"],
+        ),
+        ({"splits": THEN.splits[::-1]}, ["its splits stand in another order"]),
+        ({}, ["the lengths or names of its files changed, the totals did not"]),
+    ],
+)
+def test_what_changed_is_said(now: dict[str, object], changes: list[str]) -> None:
+    after = replace(THEN, fingerprint="sha256:2", **now)  # type: ignore[arg-type]
+    assert what_changed(THEN, after) == changes
+
+
+def test_a_plan_is_for_the_dataset_as_it_was() -> None:
+    plan = resume(TOY, "train", consumed=3)
+    with pytest.raises(DatasetError, match="train had 11 examples in 3 shards, now 12 in 3"):
+        applied(plan, dataset(train=(3, 5, 4), test=(4,)))
+    with pytest.raises(DatasetError, match="the lengths or names of its files changed"):
+        applied(plan, dataset(train=(3, 4, 4), test=(4,)))
+
+
+def test_a_plan_finds_its_files_in_a_copy_elsewhere() -> None:
+    made = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
+    plan = parse_plan("".join(plan_json(made)).encode(), source="plan")
+    assert plan.instructions.shard.tolist() == [-1] * 3
+    copy = replace(TOY, data_dir="/elsewhere", version="2.0.0")
+    assert applied(plan, copy).instructions.shard.tolist() == [0, 1, 2]
+
+
+def two_folders() -> Dataset:
+    """A split over two folders whose files have the same names."""
+    files = [
+        ShardFiles(data_dir=f"/{day}", pattern="toy-train-\0", num_shards=2)
+        for day in ("monday", "tuesday")
+    ]
+    split = Split(name="train", shard_lengths=(3, 5, 2, 4), files=tuple(files))
+    return Dataset(name="toy", splits=(split,))
+
+
+def test_files_of_one_name_are_told_apart_by_their_place() -> None:
+    made = resume(two_folders(), "train", ReadSettings(cycle=1), consumed=4)
+    text = "".join(plan_json(made))
+    assert '"take": 4, "examples_in_shard": 5, "shard_index": 1}' in text
+    plan = applied(parse_plan(text.encode(), source="plan"), two_folders())
+    assert [i.shard_index for i in plan.file_instructions] == [1, 2, 3]
+    assert {i.filename for i in plan.file_instructions} == {"toy-train-00000", "toy-train-00001"}
+
+
+def test_an_instruction_that_fits_no_file_is_refused() -> None:
+    plan = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
+    columns = plan.instructions
+    lengths = replace(columns, examples_in_shard=columns.examples_in_shard + 1)
+    with pytest.raises(DatasetError, match=r"the plan says 4 examples of 'toy-train-00000', .* 3"):
+        applied(replace(plan, instructions=lengths), TOY)
+    names = replace(columns, filenames=["x"] * len(columns))
+    with pytest.raises(DatasetError, match="the plan reads 'x', which is no file of 'train'"):
+        applied(replace(plan, instructions=names), TOY)
+    shards = replace(columns, shard=np.array([0, 1, 9]), names_repeat=True)
+    with pytest.raises(DatasetError, match="shard 9 of 'train', which has 3"):
+        applied(replace(plan, instructions=shards), TOY)

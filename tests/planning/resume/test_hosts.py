@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.simulate import plan_order
+from tests.core.order.order_cases import read_settings
+from tests.planning.resume.test_resume import TOY, dataset
+from tests.strategies import NUM_FUZZ, Recorder, count_cases, shard_lengths
+
+
+def test_what_is_left_is_dealt_evenly_in_the_order_of_the_files() -> None:
+    # Hosts 0 and 1 of an even split have ids 0-5 and 6-10 of files of 3, 5 and 3.
+    plan = resume_on_hosts(
+        TOY, "train", ReadSettings(cycle=1), hosts=2, to_hosts=3, consumed=[4, 2]
+    )
+    reads = [[(i.filename[-1], i.skip, i.take) for i in host.instructions] for host in plan.hosts]
+    # Left are 4, 5 and 8, 9, 10.
+    assert reads == [[("1", 1, 2)], [("2", 0, 2)], [("2", 2, 1)]]
+    assert (plan.remaining, plan.consumed, plan.from_consumed) == (5, 6, (4, 2))
+    assert (plan.mode, plan.file_instructions) == ("exactly-once", ())
+
+
+def test_one_count_is_for_all_hosts() -> None:
+    plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=1, consumed=[3])
+    assert (plan.from_consumed, plan.remaining) == ((3, 3), 5)
+
+
+def test_steps_are_those_of_each_host() -> None:
+    settings = ReadSettings(batch=2)
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=1, steps=2)
+    assert plan.from_consumed == (4, 4)
+
+
+def test_hosts_in_different_epochs_leave_something_of_each() -> None:
+    settings = ReadSettings(cycle=1, epochs=3)
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=1, consumed=[5, 6])
+    # Host 0 has id 5 of epoch 0 left and all 6 of epoch 1; host 1 has read 1 of 5 of epoch 1.
+    assert (plan.epoch, plan.remaining, plan.num_further_epochs) == (1, 1 + 6 + 4, 1)
+    assert "epochs 0 to 1" in plan.warnings[0]
+
+
+def test_a_host_without_examples_stands_nowhere() -> None:
+    toy = dataset(train=(1,))
+    settings = ReadSettings(epochs=3)
+    plan = resume_on_hosts(toy, "train", settings, hosts=2, to_hosts=1, consumed=[0])
+    assert (plan.epoch, plan.remaining, plan.num_further_epochs) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "text"),
+    [
+        ({}, {"consumed": [1, 2, 3]}, "--consumed names 3 counts for --hosts 2"),
+        ({}, {"consumed": [6, 6]}, "host 1 of 2: --consumed '6': the order has 5 examples"),
+        ({}, {"consumed": [1], "to_hosts": 0}, "--to-hosts 0: a number from 1"),
+        ({}, {"consumed": [1], "hosts": 0}, "--hosts 0: a number from 1"),
+        ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave --host out"),
+        ({"repeat_files": True}, {"consumed": [1]}, "--repeat-files with --to-hosts"),
+        ({}, {}, "host 0 of 2: say how far"),
+    ],
+)
+def test_what_cannot_be_dealt_is_refused(
+    settings: dict[str, Any], arguments: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(UsageError, match=text):
+        resume_on_hosts(
+            TOY, "train", ReadSettings(**settings), **{"hosts": 2, "to_hosts": 1, **arguments}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Hosts of one number that stop, each somewhere, and the number that goes on."""
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    stops: tuple[int, ...]
+    to_hosts: int
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    lengths = shard_lengths(max_shards=8, max_length=20)
+    toy = dataset(train=draw(lengths.filter(any)), test=draw(lengths))
+    settings = draw(read_settings(hosts=()))
+    return Case(
+        dataset=toy,
+        spec=draw(st.sampled_from(("train", "train[10%:70%]", "train+test", "train+train"))),
+        settings=replace(
+            settings,
+            host_by=draw(st.sampled_from(["even", "files", "examples"])),
+            repeat_files=False,
+        ),
+        stops=tuple(draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=5))),
+        to_hosts=draw(st.integers(1, 6)),
+    )
+
+
+def check(case: Case) -> None:
+    """Add up what the old hosts have handed out and what the new ones are to read."""
+    count = len(case.stops)
+    hosts = [replace(case.settings, host=Host(index=i, count=count)) for i in range(count)]
+    try:
+        orders = [plan_order(case.dataset, case.spec, host).order for host in hosts]
+    except UsageError:  # fewer files than hosts
+        return
+    consumed = [
+        stop % (order.num_examples + 1) for stop, order in zip(case.stops, orders, strict=True)
+    ]
+    made = resume_on_hosts(
+        case.dataset,
+        case.spec,
+        case.settings,
+        hosts=count,
+        to_hosts=case.to_hosts,
+        consumed=consumed,
+    )
+    plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
+    assert plan == made
+    read: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
+    for order, emitted, host in zip(orders, consumed, hosts, strict=True):
+        whole = replace(host, batch=None, drop_remainder=False)
+        unbatched = plan_order(case.dataset, case.spec, whole).order
+        stop = (plan.epoch + 1) * order.epoch_size
+        if emitted == order.num_examples:
+            stop = emitted
+        codes = unbatched.read(emitted, stop)
+        expected += Counter(order.codes.tfds_ids(codes))
+    for share in plan.hosts:
+        for i in share.instructions:
+            assert i.take > 0
+            read += Counter(f"{i.filename}__{i.skip + k}" for k in range(i.take))
+    assert read == expected
+    sizes = [share.num_examples for share in plan.hosts]
+    assert len(sizes) == case.to_hosts
+    assert sizes == sorted(sizes, reverse=True)
+    assert max(sizes) - min(sizes) <= 1
+    assert plan.remaining == sum(sizes)
+
+
+def test_no_example_is_lost_or_repeated(record_property: Recorder) -> None:
+    record_property("cases", count_cases(cases(), check, 250))
+
+
+@pytest.mark.fuzz
+def test_no_example_is_lost_or_repeated_fuzzed(record_property: Recorder) -> None:
+    record_property("cases", count_cases(cases(), check, NUM_FUZZ * 2, fuzz=True))

@@ -1,0 +1,198 @@
+"""Tables: every character is there, on any screen, and none that a terminal would act on."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from tests.strategies import Recorder, count_cases
+
+FILE_AND_TAKE = [Column(heading="file", align="left"), Column(heading="take")]
+
+
+def columns_of(line: str) -> int:
+    """Return the columns a line takes on a terminal."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in line
+    )
+
+
+def test_text_lines_up_on_the_left_and_numbers_on_the_right() -> None:
+    assert table(FILE_AND_TAKE, [["a", "12"], ["long-name", "7"]], PLAIN) == (
+        "file       take\na            12\nlong-name     7\n"
+    )
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert table(FILE_AND_TAKE, [["名前", "1"], ["abcd", "2"], ["e\u0301tes", "3"]], PLAIN) == (
+        "file  take\n名前     1\nabcd     2\ne\u0301tes     3\n"
+    )
+
+
+def test_a_table_without_rows_is_its_headings() -> None:
+    assert table(FILE_AND_TAKE, [], PLAIN) == "file  take\n"
+
+
+def test_the_left_column_folds_and_numbers_do_not() -> None:
+    assert table(FILE_AND_TAKE, [["abcdefghijklmnopqrst", "1234"]], Screen(width=20)) == (
+        "file            take\nabcdefghijklmn  1234\nopqrst\n"
+    )
+
+
+def test_the_widest_of_several_left_columns_folds_first() -> None:
+    columns = [Column(heading="a", align="left"), Column(heading="b", align="left")]
+    assert table(columns, [["x" * 12, "y" * 20]], Screen(width=28)) == (
+        f"a             b\n{'x' * 12}  {'y' * 14}\n{'':14}{'y' * 6}\n"
+    )
+
+
+def test_a_screen_too_narrow_for_columns_gets_records() -> None:
+    rows = [["imagenet2012-train", "12"], ["… 3 more", ""]]
+    assert table(FILE_AND_TAKE, rows, Screen(width=14)) == (
+        "file:\nimagenet2012-t\nrain\ntake: 12\n\nfile: … 3 more\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "cell", ["[v1]", "[red]x[/red]", ":smile:", "\\[x]", "{x}", "%s", "https://x.y", "'a' 1.5 True"]
+)
+def test_markup_is_text(cell: str) -> None:
+    for screen in (PLAIN, Screen(width=80), Screen(width=80, color=True)):
+        assert cell in table(FILE_AND_TAKE, [[cell, "1"]], screen)
+        assert cell in paragraph(f"so {cell}", screen)
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\nb\tc", r"a\nb\tc"),
+        ("\x9b2J", r"\x9b2J"),
+        ("a\u202eb", r"a\u202eb"),
+        ("\0", r"\x00"),
+    ],
+)
+def test_no_escape_code_reaches_the_terminal(cell: str, shown: str) -> None:
+    for screen in (PLAIN, Screen(width=80), Screen(width=80, color=True)):
+        assert shown in table(FILE_AND_TAKE, [[cell, "1"]], screen)
+        assert shown in paragraph(cell, screen)
+
+
+def test_colour_is_bold_headings_and_nothing_where_there_is_none() -> None:
+    coloured = table(FILE_AND_TAKE, [["a", "1"]], Screen(width=80, color=True))
+    assert coloured == "\x1b[1mfile  take\x1b[0m\na        1\n"
+    assert paragraph("x", Screen(color=True), style="bold") == "\x1b[1mx\x1b[0m\n"
+    assert paragraph("x", PLAIN, style="bold") == "x\n"
+
+
+@pytest.mark.parametrize("variable", ["COLUMNS", "FORCE_COLOR", "TERM", "TTY_COMPATIBLE"])
+def test_the_environment_has_no_say(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["x" * 100, "1"]]
+    before = table(FILE_AND_TAKE, rows, PLAIN)
+    monkeypatch.setenv(variable, "1")
+    assert table(FILE_AND_TAKE, rows, PLAIN) == before
+
+
+def test_a_pipe_is_never_folded() -> None:
+    name = "x" * 5_000
+    assert table(FILE_AND_TAKE, [[name, "1"]], PLAIN).splitlines()[1] == f"{name}     1"
+    assert paragraph("word " * 5_000, PLAIN) == f"{('word ' * 5_000).rstrip()}\n"
+
+
+# No blanks, no colons and no signs of the headings, so that every character can be counted.
+character = st.characters(
+    max_codepoint=0x24F, exclude_categories=["Zs"], exclude_characters=":§¶¤"
+) | st.sampled_from("ab[]名前\x1b\u0301\u202e")
+word = st.text(character, max_size=40) | st.just("x" * 300)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[Column], list[list[str]], int]:
+    aligns = draw(st.lists(st.sampled_from(["left", "right"]), min_size=1, max_size=5))
+    columns = [
+        Column(heading=draw(st.sampled_from(["§", "¶¶", "¤¤¤"])), align=align)  # type: ignore[arg-type]
+        for align in aligns
+    ]
+    row = st.lists(word, min_size=len(columns), max_size=len(columns))
+    return columns, draw(st.lists(row, max_size=4)), draw(st.integers(1, 120))
+
+
+def shown(cell: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in cell
+    )
+
+
+def test_a_table_of_any_width_loses_no_character(record_property: Recorder) -> None:
+    def check(case: tuple[list[Column], list[list[str]], int]) -> None:
+        columns, rows, width = case
+        text = table(columns, rows, Screen(width=width))
+        written = [char for row in rows for cell in row for char in shown(cell)]
+        assert sorted(char for char in text if char not in " \n:§¶¤") == sorted(written)
+        if ":" not in text and (written or not rows):  # columns, not records
+            assert sorted(char for char in text if char in "§¶¤") == sorted(
+                char for column in columns for char in column.heading
+            )
+        for line in text.splitlines():
+            assert line == line.rstrip()
+            assert columns_of(line) <= max(width, 2)
+
+    record_property("cases", count_cases(tables(), check, 400))
+
+
+def test_folded_lines_join_to_the_cells(record_property: Recorder) -> None:
+    def check(case: tuple[str, str, int]) -> None:
+        name, number, width = case
+        text = table(FILE_AND_TAKE, [[name, number]], Screen(width=width))
+        lines = text.splitlines()
+        if lines[0].startswith("file:"):
+            joined = "".join(lines).replace(" ", "")
+            assert joined == f"file:{name}take:{number}"
+        else:
+            first, *rest = lines[1:]
+            assert first.removesuffix(number).rstrip() + "".join(rest) == name
+            assert first.endswith(number)
+
+    names = st.text("abcdefghij-.名", min_size=1, max_size=60)
+    cases = st.tuples(names, st.integers(0, 10**12).map(str), st.integers(8, 60))
+    record_property("cases", count_cases(cases, check, 300))
+
+
+def test_a_paragraph_breaks_between_words_and_keeps_them_all(record_property: Recorder) -> None:
+    def check(case: tuple[list[str], int]) -> None:
+        words, width = case
+        lines = paragraph(" ".join(words), Screen(width=width)).splitlines()
+        assert "".join(lines).replace(" ", "") == "".join(shown(word) for word in words)
+        for line in lines:
+            assert line == line.rstrip()
+            assert columns_of(line) <= max(width, 2)
+        if all(columns_of(shown(word)) <= width for word in words):
+            assert " ".join(lines).split() == [shown(word) for word in words if word]
+
+    cases = st.tuples(st.lists(word, max_size=8), st.integers(1, 60))
+    record_property("cases", count_cases(cases, check, 400))
+
+
+@pytest.mark.parametrize(
+    ("count", "keep", "expected"),
+    [
+        (5, None, ["0", "1", "2", "3", "4"]),
+        (5, 5, ["0", "1", "2", "3", "4"]),
+        (5, 4, ["0", "1", "2", "3", "4"]),  # one row is as short as the line that would count it
+        (6, 4, ["0", "1", "… 2 more", "4", "5"]),
+        (6, 3, ["0", "1", "… 3 more", "5"]),
+        (2_000, 2, ["0", "… 1,998 more", "1999"]),
+        (6, 1, ["0", "… 5 more"]),
+        (0, 3, []),
+    ],
+)
+def test_rows_left_out_are_counted(count: int, keep: int | None, expected: list[str]) -> None:
+    rows = [[str(number), "x"] for number in range(count)]
+    found = elided(rows, keep)
+    assert [row[0] for row in found] == expected
+    assert all(len(row) == 2 for row in found)

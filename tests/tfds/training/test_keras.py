@@ -1,0 +1,138 @@
+"""Keras `fit`, stopped between and in the midst of its epochs, trains on what is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UnpredictableOrderError, UsageError
+from tests.core.order.order_cases import changed
+from tests.tfds_datasets import build_dataset
+
+FILES = ReadSettings(shuffle_seed=3, cycle=2, block=2, batch=5)
+NUM_EPOCHS = 4
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    import tensorflow_datasets as tfds
+
+    folder: Path = build_dataset(
+        tmp_path_factory.mktemp("keras"), splits={"train": [2, 3, 4, 2, 5]}
+    )
+    return tfds.builder_from_directory(folder)
+
+
+class Training:
+    """A Keras model that notes the ids of the examples it is trained on, epoch by epoch."""
+
+    def __init__(self) -> None:
+        import keras
+        import tensorflow as tf
+
+        self.epochs: dict[int, list[int]] = {}
+        current: list[int] = []
+
+        class Model(keras.Model):  # type: ignore[misc]
+            def train_step(self, batch: Any) -> dict[str, float]:
+                tf.py_function(lambda b: current.extend(b.numpy().tolist()), [batch], [])
+                return {"loss": 0.0}
+
+        def end(epoch: int, logs: object = None) -> None:
+            self.epochs[epoch] = current.copy()
+            current.clear()
+
+        self._model = Model()
+        self._model.compile(run_eagerly=True)
+        self._note = keras.callbacks.LambdaCallback(on_epoch_end=end)
+
+    def fit(self, dataset: Any, epochs: int, initial_epoch: int = 0) -> None:
+        self._model.fit(
+            dataset,
+            epochs=epochs,
+            initial_epoch=initial_epoch,
+            shuffle=False,
+            verbose=0,
+            callbacks=[self._note],
+        )
+
+
+def only_id(example: Any) -> Any:
+    return example["id"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        FILES,
+        changed(FILES, buffer=5, buffer_seed=1),
+        changed(FILES, buffer=-2, buffer_seed=1, drop_remainder=True),
+        changed(FILES, epochs=2),  # 32 examples leave a partial batch
+    ],
+)
+def test_fit_goes_on_with_the_order_of_the_epochs_that_are_left(
+    builder: Any, settings: ReadSettings
+) -> None:
+    whole = Training()
+    dataset = shardctl.tfds.pipeline(builder, "train", settings, transform=only_id)
+    whole.fit(dataset, NUM_EPOCHS)
+    assert len({tuple(ids) for ids in whole.epochs.values()}) == NUM_EPOCHS
+    for initial_epoch, steps in ((0, 0), (1, 0), (2, 2)):
+        rest = Training()
+        for epoch, dataset in shardctl.tfds.keras_epochs(
+            builder,
+            "train",
+            settings,
+            epochs=NUM_EPOCHS,
+            initial_epoch=initial_epoch,
+            steps=steps,
+            transform=only_id,
+        ):
+            rest.fit(dataset, epoch + 1, epoch)
+        expected = {e: ids for e, ids in whole.epochs.items() if e >= initial_epoch}
+        expected[initial_epoch] = expected[initial_epoch][5 * steps :]
+        assert rest.epochs == expected
+
+
+def test_fit_alone_begins_again_with_the_order_of_epoch_0(builder: Any) -> None:
+    """What `keras_epochs` is for: if this ever fails, Keras goes on by itself."""
+    first, again = Training(), Training()
+    first.fit(shardctl.tfds.pipeline(builder, "train", FILES, transform=only_id), 3)
+    again.fit(shardctl.tfds.pipeline(builder, "train", FILES, transform=only_id), 3, 2)
+    assert again.epochs[2] == first.epochs[0] != first.epochs[2]
+
+
+def test_the_end_of_an_epoch_is_the_start_of_the_next(builder: Any) -> None:
+    settings = {"builder": builder, "spec": "train", "settings": FILES, "epochs": 3}
+    ended = shardctl.tfds.keras_epochs(**settings, initial_epoch=1, steps=4)
+    begun = shardctl.tfds.keras_epochs(**settings, initial_epoch=2)
+    assert [epoch for epoch, _ in ended] == [epoch for epoch, _ in begun] == [2]
+    last = shardctl.tfds.keras_epochs(**settings, initial_epoch=2, steps=4)
+    assert list(last) == []
+
+
+def test_a_repeat_in_each_epoch_without_a_partial_batch_is_refused(builder: Any) -> None:
+    settings = changed(FILES, epochs=2, batch=4)
+    later = shardctl.tfds.keras_epochs(builder, "train", settings, epochs=3, initial_epoch=1)
+    with pytest.raises(UnpredictableOrderError, match="timing"):
+        next(later)
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        (ReadSettings(), {}, "fit trains on batches"),
+        (changed(FILES, pass_index=1), {}, "every epoch of fit is a pass"),
+        (FILES, {"initial_epoch": 5}, "fit has epochs 0 to 4"),
+        (FILES, {"steps": 5}, "fit has 4 epochs of 4 steps"),
+    ],
+)
+def test_what_fit_cannot_go_on_from_is_refused(
+    builder: Any, settings: ReadSettings, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        next(shardctl.tfds.keras_epochs(builder, "train", settings, epochs=4, **options))

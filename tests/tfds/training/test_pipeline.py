@@ -1,0 +1,95 @@
+"""Settings as TFDS and tf.data calls: the dataset that one writes by hand, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UnpredictableOrderError, UsageError
+from tests.core.order.order_cases import changed, elements
+from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+    Case,
+    Toys,
+    cases,
+    predicted,
+    read_by_tfds,
+    shuffled_paths,
+    toys,
+)
+from tests.strategies import NUM_FUZZ, Recorder, count_cases
+
+
+def as_line(example: Any) -> Any:
+    """Return "tfds_id id" of an example."""
+    import tensorflow as tf
+
+    return tf.strings.join([example["tfds_id"], tf.strings.as_string(example["id"])], separator=" ")
+
+
+def checker(toys: Toys) -> Callable[[Case], None]:  # noqa: F811
+    def check(case: Case) -> None:
+        import tensorflow as tf
+
+        toy, settings = toys[case.toy], case.settings
+        if case.file_order is not None:
+            settings = changed(settings, file_order=tuple(shuffled_paths(toy, case.file_order)))
+        order = predicted(toy, case, settings)
+        if order is None:
+            return
+        expected = read_by_tfds(toy, case, settings, order.epoch_size)
+        passes = [elements(expected, bytes.decode) for _ in range(1 + (not settings.repeat_files))]
+        tf.random.set_seed(None)
+        dataset = shardctl.tfds.pipeline(
+            toy.builder, case.spec, settings, transform=as_line, add_tfds_id=True
+        )
+        assert [elements(dataset, bytes.decode) for _ in passes] == passes
+
+    return check
+
+
+def test_it_is_the_pipeline_written_by_hand(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
+    record_property("cases", count_cases(cases(), checker(toys), 25))
+
+
+@pytest.mark.fuzz
+def test_it_is_the_pipeline_written_by_hand_fuzzed(
+    toys: Toys,  # noqa: F811
+    record_property: Recorder,
+) -> None:
+    record_property("cases", count_cases(cases(), checker(toys), NUM_FUZZ // 4, fuzz=True))
+
+
+def test_the_layout_of_a_builder_is_that_of_its_metadata(toys: Toys) -> None:  # noqa: F811
+    for name, toy in toys.items():
+        found = shardctl.tfds.dataset_of(toy.builder)
+        assert found.ordered == toy.dataset.ordered
+        assert found.title == toy.dataset.title
+        assert found.file_format == toy.dataset.file_format
+        names = {split.name: split for split in found.splits}
+        for split in toy.dataset.splits:
+            one = names[split.name]
+            assert (one.files, one.shard_lengths) == (split.files, split.shard_lengths), name
+
+
+def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> None:  # noqa: F811
+    import tensorflow as tf
+
+    builder, shuffled = toys["plain"].builder, ReadSettings(shuffle_seed=1)
+    tf.random.set_seed(5)
+    try:
+        with pytest.raises(UsageError, match=r"set_seed\(5\) is in force"):
+            shardctl.tfds.pipeline(builder, "train", shuffled)
+        shardctl.tfds.pipeline(builder, "train")
+        shardctl.tfds.pipeline(builder, "train", changed(shuffled, global_seed=5))
+    finally:
+        tf.random.set_seed(None)
+    shardctl.tfds.pipeline(builder, "train", shuffled)
+
+
+def test_an_order_that_nothing_fixes_is_refused(toys: Toys) -> None:  # noqa: F811
+    with pytest.raises(UnpredictableOrderError, match="without a seed"):
+        shardctl.tfds.pipeline(toys["plain"].builder, "train", ReadSettings(shuffle_files=True))

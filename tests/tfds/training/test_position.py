@@ -1,0 +1,184 @@
+"""Positions: what is counted, what stands in the file, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import DatasetError, MissingDependencyError, UsageError
+from tests.core.order.order_cases import changed
+from tests.tfds_datasets import build_dataset
+
+SETTINGS = ReadSettings(
+    cycle=2, block=2, shuffle_seed=5, buffer=5, buffer_seed=1, epochs=2, batch=4
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_dataset(tmp_path_factory.mktemp("positions"), splits={"train": [4, 0, 7, 6]})
+
+
+@pytest.fixture
+def builder(folder: Path) -> Any:
+    import tensorflow_datasets as tfds
+
+    return tfds.builder_from_directory(folder)
+
+
+def ids(batches: Any) -> list[int]:
+    return [int(i) for batch in batches for i in batch["id"]]
+
+
+def test_a_run_in_pieces_sees_what_one_run_sees(builder: Any, tmp_path: Path) -> None:
+    whole = ids(shardctl.tfds.pipeline(builder, "train", SETTINGS))
+    file, seen = tmp_path / "position.json", list[int]()
+    for num_steps in (3, 1, 2, 9):
+        position = shardctl.tfds.Position(builder, "train", SETTINGS)
+        if file.exists():
+            position.restore(file)
+        for step, batch in enumerate(position.count(position.dataset())):
+            seen += ids([batch])
+            assert position.consumed == len(seen)
+            position.save(file)
+            if step + 1 == num_steps:
+                break  # what was read ahead is not counted
+    assert seen == whole
+    assert position.consumed == position.num_examples == len(whole) == 34
+    assert ids(position.dataset()) == []
+
+
+def test_batches_behind_the_settings_are_counted_by_their_rows(builder: Any) -> None:
+    settings = changed(SETTINGS, batch=None)
+    position = shardctl.tfds.Position(builder, "train", settings)
+    counts = [position.consumed for _ in position.count(position.dataset().batch(5), batch_size=5)]
+    assert counts == [5, 10, 15, 20, 25, 30, 34]
+    position = shardctl.tfds.Position(builder, "train", settings)
+    assert [position.consumed for _ in position.count(position.dataset())] == [*range(1, 35)]
+
+
+def test_it_counts_numpy_batches_and_pairs(builder: Any) -> None:
+    position = shardctl.tfds.Position(builder, "train", SETTINGS)
+    batches = shardctl.tfds.pipeline(builder, "train", SETTINGS, transform=lambda x: (x["id"], 1))
+    assert sum(1 for _ in position.count(batches.as_numpy_iterator())) == 9
+    assert position.consumed == 34
+
+
+def test_more_than_the_order_has_is_refused(builder: Any) -> None:
+    position = shardctl.tfds.Position(builder, "train", SETTINGS, consumed=30)
+    with pytest.raises(UsageError, match="5 examples after 30: the order of train has 34"):
+        position.advance(5)
+    with pytest.raises(UsageError, match="a batch of 7 examples where batches of 4 are counted"):
+        next(position.count(iter([{"id": range_of(7)}])))
+    with pytest.raises(UsageError, match="has 34"):
+        shardctl.tfds.Position(builder, "train", SETTINGS, consumed=35)
+    assert position.consumed == 30
+
+
+def range_of(count: int) -> Any:
+    import numpy as np
+
+    return np.arange(count)
+
+
+def test_a_position_in_another_order_is_refused(builder: Any, tmp_path: Path) -> None:
+    file = tmp_path / "position.json"
+    shardctl.tfds.Position(builder, "train", SETTINGS, consumed=8).save(file)
+    other = shardctl.tfds.Position(builder, "train", changed(SETTINGS, cycle=3, buffer=6))
+    with pytest.raises(UsageError, match="cycle was 2, now 3, buffer was 5, now 6"):
+        other.restore(file)
+    other = shardctl.tfds.Position(builder, "train[:50%]", SETTINGS)
+    with pytest.raises(UsageError, match="SPEC was train, now"):
+        other.restore(file)
+    # What is left out is the same as its default.
+    same = shardctl.tfds.Position(builder, None, changed(SETTINGS, reshuffle=True))
+    same.restore(file)
+    assert same.consumed == 8
+
+
+def test_a_position_in_another_dataset_is_refused(builder: Any, tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    file = tmp_path / "position.json"
+    shardctl.tfds.Position(builder, "train", SETTINGS, consumed=8).save(file)
+    grown = build_dataset(tmp_path / "grown", splits={"train": [4, 0, 7, 7]})
+    position = shardctl.tfds.Position(tfds.builder_from_directory(grown), "train", SETTINGS)
+    with pytest.raises(DatasetError, match="train had 17 examples in 4 shards, now 18 in 4"):
+        position.restore(file)
+
+
+def test_an_edited_file_and_one_that_is_none_are_refused(builder: Any, tmp_path: Path) -> None:
+    file = tmp_path / "position.json"
+    position = shardctl.tfds.Position(builder, "train", SETTINGS, consumed=8)
+    position.save(file)
+    text = file.read_text()
+    document = json.loads(text)
+    assert (document["kind"], document["format_version"], document["consumed"]) == (
+        "position",
+        1,
+        8,
+    )
+    for broken, message in (
+        (text.replace('"consumed": 8', '"consumed": 9'), "does not match its digest"),
+        (text[:100], "JSON"),
+        ("{}", "this is no position"),
+        (text.replace('"format_version": 1', '"format_version": 2'), "positions of version 1"),
+    ):
+        file.write_text(broken)
+        with pytest.raises(DatasetError, match=message):
+            position.restore(file)
+    with pytest.raises(DatasetError, match="no such file"):
+        position.restore(tmp_path / "none.json")
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(builder: Any, tmp_path: Path) -> None:
+    position = shardctl.tfds.Position(builder, "train", SETTINGS)
+    with pytest.raises(UsageError, match="cannot write the position"):
+        position.save(tmp_path / "missing" / "position.json")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(UsageError, match="cannot write the position"):
+        position.save(tmp_path / "taken")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_global_seed_that_the_settings_do_not_have_is_refused(builder: Any) -> None:
+    import tensorflow as tf
+
+    tf.random.set_seed(3)
+    try:
+        with pytest.raises(UsageError, match=r"set_seed\(3\) is in force"):
+            shardctl.tfds.Position(builder, "train", SETTINGS)
+    finally:
+        tf.random.set_seed(None)
+
+
+def test_importing_the_bridge_loads_no_tensorflow() -> None:
+    code = "import sys, shardctl.tfds; print([m for m in sys.modules if 'tensorflow' in m])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["tensorflow", "tensorflow_datasets"])
+def test_a_missing_package_is_named_with_what_installs_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    from shardctl.planning.resume.resume import resume
+    from shardctl.readers.tfds_metadata import read_tfds_folder
+
+    monkeypatch.setitem(sys.modules, module, None)
+    plan = resume(read_tfds_folder(folder), consumed=3)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[tfds\]'"):
+        shardctl.tfds.read_config(plan)
+
+
+def test_every_public_name_says_what_it_does() -> None:
+    for name in shardctl.tfds.__all__:
+        assert getattr(shardctl.tfds, name).__doc__, name
+    assert sorted(shardctl.tfds.__all__) == shardctl.tfds.__all__

@@ -1,0 +1,200 @@
+"""Plans as `ReadConfig`: ordinary TFDS pipelines read them, and what does not fit is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.hosts.host import Host
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files.plan.writer import plan_yaml
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.resume import resume
+from shardctl.planning.resume.seen import resume_unseen
+from tests.core.order.order_cases import changed
+from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+    SPLITS,
+    Case,
+    Toy,
+    Toys,
+    toys,
+)
+from tests.planning.resume.test_resume_tfds import from_a_file, stopped, stopping_points, stops
+from tests.strategies import NUM_FUZZ, Recorder, count_cases
+from tests.tfds.training.test_pipeline import as_line
+from tests.tfds.training.test_resume import lines_of
+from tests.tfds_datasets import build_dataset, read_ids
+
+
+def lines_read(toy: Toy, plan: ResumePlan, builder: Any = None, **which: Any) -> list[str]:
+    """Return what `as_dataset` reads with the ReadConfig of a plan."""
+    config = shardctl.tfds.read_config(plan, builder, add_tfds_id=True, **which)
+    dataset = toy.builder.as_dataset(split=plan.spec, read_config=config).map(as_line)
+    host = plan.settings.host
+    if host is not None and plan.settings.host_by == "examples":
+        dataset = dataset.shard(host.count, host.index)
+    return lines_of(dataset)
+
+
+def check(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+    toy = toys[case.toy]
+    found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
+    if found is None:
+        return 0
+    order, whole = found
+    places = stopping_points(order, numbers)
+    for place in places:
+        plan = resume(toy.dataset, case.spec, order.settings, consumed=place)
+        plan = from_a_file(plan, toy.dataset, numbers[0])
+        by_name = numbers[0] % 3 == 0 and case.toy != "several"
+        lines = lines_read(toy, plan, None if by_name else toy.builder)
+        assert len(lines) == plan.remaining
+        stop = place + plan.remaining
+        for epoch in plan.further_epochs if place == places[0] else ():
+            lines += lines_read(toy, plan, toy.builder, epoch=epoch.epoch)
+            stop += epoch.num_examples
+        expected = whole[place:stop]  # a last batch that is dropped is dropped behind the reader
+        assert lines[: len(expected)] == expected, (case, place)
+        assert len(lines) == stop - place
+    return len(places)
+
+
+def counted(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:  # noqa: F811
+    num_stops = 0
+
+    def one(drawn: tuple[Case, list[int]]) -> None:
+        nonlocal num_stops
+        num_stops += check(toys, *drawn)
+
+    count_cases(stops(buffered=False), one, num_cases, fuzz=fuzz)
+    return num_stops
+
+
+def test_an_ordinary_pipeline_reads_the_rest(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
+    record_property("cases", counted(toys, 14))
+
+
+@pytest.mark.fuzz
+def test_ordinary_pipelines_fuzzed(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
+    record_property("cases", counted(toys, NUM_FUZZ // 8, fuzz=True))
+
+
+def test_plans_for_hosts_and_of_a_log_read_every_example_once(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    dealt = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=3, consumed=[20])
+    unseen = resume_unseen(toy.dataset, "train", seen=range(20))
+    plain = resume(toy.dataset, "train", ReadSettings(cycle=1), consumed=20)
+    by_hosts = [lines_read(toy, dealt, toy.builder, host=host) for host in range(3)]
+    rest = lines_read(toy, plain, toy.builder)
+    assert sorted(lines_read(toy, unseen, toy.builder)) == sorted(rest)
+    whole = lines_read(toy, resume(toy.dataset, "train", consumed=0))
+    assert sorted(line for lines in by_hosts for line in lines) == sorted(whole[20:])
+    with pytest.raises(UsageError, match="deals to 3 hosts"):
+        shardctl.tfds.read_config(dealt)
+
+
+def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    assert lines_read(toy, resume(toy.dataset, "train", consumed=75), toy.builder) == []
+
+
+def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    from shardctl.readers.tfds_metadata import read_tfds_folder
+
+    folder = build_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
+    settings = ReadSettings(cycle=2, block=2)
+    whole = shardctl.tfds.pipeline(tfds.builder_from_directory(folder), "train", settings)
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "".join(plan_yaml(resume(read_tfds_folder(folder), settings=settings, consumed=5)))
+    )
+    config = shardctl.tfds.read_config(plan)
+    rest = tfds.load("toy", data_dir=tmp_path / "data", split="train", read_config=config)
+    assert read_ids(rest) == read_ids(whole)[5:]
+    assert int(rest.cardinality()) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shuffle_seed": 1}, "shuffle_seed: the plan says this"),
+        ({"interleave_cycle_length": 4}, "the plan says this"),
+        ({"input_context": None}, "the plan says this"),
+        ({"epoch": 1}, "epoch=1: the plan goes on with 0 alone"),
+        ({"host": 0}, "leave host out"),
+    ],
+)
+def test_options_that_the_plan_fixes_are_refused(
+    toys: Toys,  # noqa: F811
+    options: dict[str, Any],
+    message: str,
+) -> None:
+    plan = resume(toys["plain"].dataset, "train", consumed=3)
+    with pytest.raises(UsageError, match=message):
+        shardctl.tfds.read_config(plan, toys["plain"].builder, **options)
+
+
+def test_an_unordered_decoding_is_refused(toys: Toys) -> None:  # noqa: F811
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.deterministic = False
+    with pytest.raises(UsageError, match="deterministic=False"):
+        shardctl.tfds.read_config(resume(toys["plain"].dataset, consumed=3), options=options)
+
+
+def test_shuffled_files_another_split_and_another_dataset_are_refused(
+    toys: Toys,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    import tensorflow_datasets as tfds
+
+    builder = toys["plain"].builder
+    plan = resume(toys["plain"].dataset, "train", consumed=3)
+    for config in (shardctl.tfds.read_config(plan), shardctl.tfds.read_config(plan, builder)):
+        with pytest.raises(UsageError, match="shuffle_files=True would shuffle the plan"):
+            builder.as_dataset(split="train", read_config=config, shuffle_files=True)
+        with pytest.raises(DatasetError, match="ask TFDS for split='train' of toy"):
+            builder.as_dataset(split="test", read_config=config)
+    folder = build_dataset(tmp_path, splits={**SPLITS, "train": [3, 0, 5, 17, 16, 1, 34]})
+    other = tfds.builder_from_directory(folder)
+    with pytest.raises(DatasetError, match="now 76 in 7"):
+        shardctl.tfds.read_config(plan, other)
+    with pytest.raises(DatasetError, match="had 33 examples, now 34"):
+        other.as_dataset(split="train", read_config=shardctl.tfds.read_config(plan))
+
+
+def test_files_of_one_name_in_several_folders_need_the_builder(toys: Toys) -> None:  # noqa: F811
+    plan = resume(toys["several"].dataset, "test", consumed=1)
+    config = shardctl.tfds.read_config(plan)
+    with pytest.raises(UsageError, match=r"read_config\(plan, builder\)"):
+        toys["several"].builder.as_dataset(split="test", read_config=config)
+
+
+def test_a_buffer_of_a_host_of_ds_shard_is_read_apart(toys: Toys) -> None:  # noqa: F811
+    settings = ReadSettings(
+        buffer=5, buffer_seed=1, host=Host(index=1, count=2), host_by="examples"
+    )
+    plan = resume(toys["plain"].dataset, "train", settings, consumed=3)
+    with pytest.raises(UsageError, match="resume reads them one after"):
+        shardctl.tfds.read_config(plan, toys["plain"].builder)
+    later = resume(toys["plain"].dataset, "train", changed(settings, epochs=2), consumed=3)
+    assert len(lines_read(toys["plain"], later, toys["plain"].builder, epoch=1)) == 37
+
+
+def test_a_plan_in_exact_order_through_a_buffer_is_for_resume(toys: Toys) -> None:  # noqa: F811
+    toy, settings = toys["plain"], ReadSettings(buffer=5, buffer_seed=1)
+    plan = resume(toy.dataset, "train", settings, consumed=3, mode="exact-order")
+    with pytest.raises(UsageError, match="held 4 examples that its instructions leave out"):
+        shardctl.tfds.read_config(plan, toy.builder)
+    # Before the first example nothing is held.
+    start = resume(toy.dataset, "train", settings, consumed=0, mode="exact-order")
+    assert len(lines_read(toy, start, toy.builder)) == 75

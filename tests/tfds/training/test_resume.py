@@ -1,0 +1,264 @@
+"""Datasets that go on: the rest of what TFDS and tf.data hand out when nobody stops them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.hosts.host import Host
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import DatasetError, UsageError
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.resume import resume
+from shardctl.planning.resume.seen import resume_unseen
+from tests.core.order.order_cases import changed, elements
+from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+    SPLITS,
+    Case,
+    Toys,
+    toys,
+)
+from tests.planning.resume.test_resume_tfds import (
+    from_a_file,
+    in_files,
+    stopped,
+    stopping_points,
+    stops,
+)
+from tests.strategies import NUM_FUZZ, Recorder, count_cases
+from tests.tfds.training.test_pipeline import as_line
+from tests.tfds_datasets import build_dataset
+
+NUM_STOPS = 2  # building a dataset takes longer than reading one of a hundred examples
+
+
+def lines_of(dataset: Any) -> list[str]:
+    return in_files(elements(dataset, bytes.decode))
+
+
+def places_to_stop(order: Order, numbers: Sequence[int]) -> list[int]:
+    """Return stopping points; where the last batch is dropped, between batches."""
+    places = stopping_points(order, numbers)
+    batch = order.settings.batch
+    if order.settings.drop_remainder and batch is not None:
+        places = sorted({place - place % batch for place in places})
+    return places
+
+
+def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+    """Go on at places of a pipeline, by one dataset for all epochs or by one for each."""
+    toy = toys[case.toy]
+    found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
+    if found is None:
+        return 0
+    order, whole = found
+    places = places_to_stop(order, numbers)
+    for place in places:
+        plan = resume(toy.dataset, case.spec, order.settings, consumed=place, mode="exact-order")
+        plan = from_a_file(plan, toy.dataset, numbers[0])
+        dataset = shardctl.tfds.resume(toy.builder, plan, transform=as_line, add_tfds_id=True)
+        assert lines_of(dataset) == whole[place:], (case, place)
+        if place != places[-1] or order.settings.drop_remainder:
+            continue
+        assert lines_of(dataset) == whole[place:], (case, place)
+        by_epoch = shardctl.tfds.resume_epochs(
+            toy.builder, plan, transform=as_line, add_tfds_id=True
+        )
+        parts = [(epoch, lines_of(dataset)) for epoch, dataset in by_epoch]
+        assert [line for _, part in parts for line in part] == whole[place:], (case, place)
+        assert [epoch for epoch, _ in parts] == list(
+            range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs)
+        )
+    return len(places)
+
+
+def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+    """Go on in another order: all that is left of the epoch once, the further ones as they were."""
+    toy = toys[case.toy]
+    case = replace(
+        case, settings=changed(case.settings, batch=None, drop_remainder=False, repeat_files=False)
+    )
+    found = stopped(toy, case, numbers[0] % 2)
+    if found is None:
+        return 0
+    order, whole = found
+    places = stopping_points(order, numbers)
+    for place in places:
+        plan = resume(toy.dataset, case.spec, order.settings, consumed=place)
+        dataset = shardctl.tfds.resume(toy.builder, plan, transform=as_line, add_tfds_id=True)
+        lines, left = lines_of(dataset), whole[place:]
+        assert Counter(lines[: plan.remaining]) == Counter(left[: plan.remaining]), (case, place)
+        assert lines[plan.remaining :] == left[plan.remaining :], (case, place)
+    return len(places)
+
+
+def counted(
+    check: Callable[[Case, list[int]], int], buffered: bool, num_cases: int, *, fuzz: bool = False
+) -> int:
+    num_stops = 0
+
+    def one(drawn: tuple[Case, list[int]]) -> None:
+        nonlocal num_stops
+        case, numbers = drawn
+        num_stops += check(case, numbers[:NUM_STOPS])
+
+    count_cases(stops(buffered=buffered), one, num_cases, fuzz=fuzz)
+    return num_stops
+
+
+@pytest.mark.parametrize(("buffered", "num_cases"), [(False, 8), (True, 12)])
+def test_it_goes_on_as_the_uninterrupted_pipeline(
+    toys: Toys,  # noqa: F811
+    buffered: bool,
+    num_cases: int,
+    record_property: Recorder,
+) -> None:
+    record_property("cases", counted(partial(check_exact, toys), buffered, num_cases))
+
+
+def test_exactly_once_reads_all_that_is_left(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
+    record_property("cases", counted(partial(check_exactly_once, toys), True, 6))
+
+
+@pytest.mark.fuzz
+def test_datasets_that_go_on_fuzzed(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
+    num_stops = counted(partial(check_exact, toys), False, NUM_FUZZ // 8, fuzz=True)
+    num_stops += counted(partial(check_exact, toys), True, NUM_FUZZ // 4, fuzz=True)
+    num_stops += counted(partial(check_exactly_once, toys), True, NUM_FUZZ // 8, fuzz=True)
+    record_property("cases", num_stops)
+
+
+SETTINGS = ReadSettings(
+    cycle=3, block=2, shuffle_seed=5, buffer=9, buffer_seed=1, epochs=3, batch=4
+)
+
+
+@pytest.mark.parametrize(("host_by", "consumed"), [("even", [40, 31, 33]), ("files", [24, 9, 60])])
+def test_other_hosts_read_what_is_left_and_then_whole_epochs(
+    toys: Toys,  # noqa: F811
+    host_by: Any,
+    consumed: list[int],
+) -> None:
+    toy = toys["plain"]
+    settings = changed(SETTINGS, host_by=host_by, batch=None)
+    read: list[str] = []
+    for index, count in enumerate(consumed):
+        own = changed(settings, host=Host(index=index, count=3))
+        found = stopped(toy, Case(toy="plain", spec="train", settings=own), 0)
+        assert found is not None
+        read += found[1][:count]
+    plan = resume_on_hosts(toy.dataset, "train", settings, hosts=3, to_hosts=2, consumed=consumed)
+    for host in range(2):
+        dataset = shardctl.tfds.resume(
+            toy.builder, plan, host=host, transform=as_line, add_tfds_id=True
+        )
+        lines = lines_of(dataset)
+        own = changed(settings, host=Host(index=host, count=2))
+        found = stopped(toy, Case(toy="plain", spec="train", settings=own), 0)
+        assert found is not None
+        last = found[0].epoch_size
+        assert lines[-last:] == found[1][2 * last :]
+        read += lines
+    assert len(read) == 3 * 75
+    assert set(Counter(read).values()) == {3}
+
+
+def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    seen = [*range(0, 75, 2), 3, 3]
+    plan = resume_unseen(toy.dataset, "train", SETTINGS, seen=seen, to_hosts=2)
+    found = []
+    for host in range(2):
+        dataset = shardctl.tfds.resume(toy.builder, plan, host=host)
+        found += elements(dataset.unbatch(), lambda example: int(example["id"]))
+    assert sorted(found) == [i for i in range(75) if i % 2 and i != 3]
+
+
+def test_a_host_is_chosen_where_there_are_several_and_only_there(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    one = resume(toy.dataset, "train", consumed=3)
+    two = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=2, consumed=[3])
+    with pytest.raises(UsageError, match="leave host out"):
+        shardctl.tfds.resume(toy.builder, one, host=0)
+    for host in (None, 2, -1):
+        with pytest.raises(UsageError, match="deals to 2 hosts; choose one of 0 to 1"):
+            shardctl.tfds.resume(toy.builder, two, host=host)
+
+
+def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:  # noqa: F811
+    toy = toys["plain"]
+    whole = list(shardctl.tfds.pipeline(toy.builder, "train", SETTINGS).as_numpy_iterator())
+    rest = shardctl.tfds.exact_order(toy.builder, "train", SETTINGS, consumed=4 * 25)
+    assert [batch["id"].tolist() for batch in rest.as_numpy_iterator()] == [
+        batch["id"].tolist() for batch in whole[25:]
+    ]
+    assert int(rest.cardinality()) == len(whole) - 25
+
+
+def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+    import tensorflow_datasets as tfds
+
+    plan = resume(toys["plain"].dataset, "train", consumed=3)
+    folder = build_dataset(tmp_path, splits={**SPLITS, "train": [3, 0, 5, 17, 16, 2, 33]})
+    builder = tfds.builder_from_directory(folder)
+    with pytest.raises(DatasetError, match="train had 75 examples in 7 shards, now 76 in 7"):
+        shardctl.tfds.resume(builder, plan)
+
+
+@pytest.mark.parametrize("cut", ["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002"])
+def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str) -> None:
+    """The first file holds what is in the buffer, the second what follows."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    settings = ReadSettings(cycle=1, buffer=40, buffer_seed=1)
+    folder = build_dataset(tmp_path / "whole", splits={"train": [30, 30]})
+    short = build_dataset(tmp_path / "short", splits={"train": [5, 5]})
+    (folder / f"toy-{cut}").write_bytes((short / f"toy-{cut}").read_bytes())
+    dataset = shardctl.tfds.exact_order(
+        tfds.builder_from_directory(folder), "train", settings, consumed=5
+    )
+    with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
+        list(dataset.as_numpy_iterator())
+
+
+def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {
+            "image": tfds.features.Image(shape=(2, 2, 1)),
+            "boxes": tfds.features.Sequence({"x": np.float32, "name": tfds.features.Text()}),
+        }
+    )
+
+    def example(i: int) -> dict[str, Any]:
+        boxes = [{"x": i + j / 2, "name": f"{i}.{j}"} for j in range(i % 3)]
+        return {"image": np.full((2, 2, 1), i, np.uint8), "boxes": boxes}
+
+    folder = build_dataset(tmp_path, splits={"train": [5, 9]}, features=features, example=example)
+    builder = tfds.builder_from_directory(folder)
+    settings = ReadSettings(cycle=2, block=1, buffer=4, buffer_seed=3)
+    for decoders in (
+        None,
+        {"image": tfds.decode.SkipDecoding()},
+        tfds.decode.PartialDecoding({"boxes": {"x"}}),
+    ):
+        whole = shardctl.tfds.pipeline(
+            builder, "train", settings, decoders=decoders, add_tfds_id=True
+        )
+        rest = shardctl.tfds.exact_order(
+            builder, "train", settings, consumed=6, decoders=decoders, add_tfds_id=True
+        )
+        assert rest.element_spec == whole.element_spec
+        expected = [*whole.as_numpy_iterator()][6:]
+        np.testing.assert_equal([*rest.as_numpy_iterator()], expected)
