@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import selectors
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +40,42 @@ def first_line(process: subprocess.Popen[bytes], *, seconds: float = 300) -> byt
         return process.stderr.readline()
     finally:
         limit.cancel()
+
+
+def run_on_a_terminal(*arguments: str, columns: int = 60, **environment: str) -> tuple[str, str]:
+    """Return what a command writes to a terminal as stdout, and as stderr."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ends = [pty.openpty() for _ in range(2)]
+    for _, end in ends:
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shardctl", *arguments],
+        stdout=ends[0][1],
+        stderr=ends[1][1],
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    with selectors.DefaultSelector() as selector:
+        for read_end, write_end in ends:
+            os.close(write_end)
+            selector.register(read_end, selectors.EVENT_READ)
+        written = {read_end: b"" for read_end, _ in ends}
+        while selector.get_map():
+            for key, _ in selector.select():
+                try:
+                    piece = os.read(key.fd, 1 << 16)
+                except OSError:  # the other end is closed
+                    piece = b""
+                written[key.fd] += piece
+                if not piece:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    assert process.wait(60) == 0
+    out, error = (data.decode().replace("\r\n", "\n") for data in written.values())
+    return out, error
 
 
 def _handle(number: int, frame: object) -> None:

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.children import first_line, start
-from tests.cli.commands.test_simulate import run_on_a_terminal
+from tests.children import first_line, run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import build_dataset
 
