@@ -16,6 +16,7 @@ import pytest
 from shardctl.cli.output import check_format, fail, new_file, say, screen, warn, write
 from shardctl.errors import UsageError
 from shardctl.rendering.text.screen import Screen
+from tests.children import start
 
 
 def entries(folder: Path) -> dict[str, bytes]:
@@ -163,7 +164,7 @@ class TestFiles:
             "    time.sleep(30)\n"
             "write(chunks(), sys.argv[1])\n"
         )
-        process = subprocess.Popen(
+        process = start(
             [sys.executable, "-c", program, tmp_path / "out"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
