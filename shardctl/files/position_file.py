@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,11 @@ from typing import Any
 from shardctl.core.resume.resume_plan import PlannedDataset, SplitSize
 from shardctl.core.settings.document import settings_from_document, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import printable, quoted
-from shardctl.errors import DatasetError, UsageError
+from shardctl.core.text import printable
+from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.file_text import read_file, reason
+from shardctl.files.atomic import new_file
+from shardctl.files.file_text import read_file
 from shardctl.files.json_text import parse_json
 
 POSITION_KIND = "position"
@@ -66,27 +65,9 @@ def write_position(path: str | os.PathLike[str], record: PositionRecord) -> None
     Raises:
         UsageError: it cannot be written there.
     """
-    target = os.path.realpath(os.fspath(path))
     text = json.dumps(record.document(), indent=2) + "\n"
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{os.path.basename(target)}.", suffix=".new", dir=os.path.dirname(target)
-        )
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.remove(temporary)
-        raise UsageError(
-            f"cannot write the position to {quoted(target, 200)}: {reason(error)}"
-        ) from error
-    _sync_folder(os.path.dirname(target))
+    with new_file(os.fspath(path), "the position") as file:
+        file.write(text.encode("ascii"))
 
 
 def read_position(path: str | os.PathLike[str]) -> PositionRecord:
@@ -134,19 +115,3 @@ def _record(document: Any) -> PositionRecord:
 def _digest_of(document: Any) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(f'shardctl position {text}'.encode()).hexdigest()}"
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: str) -> None:
-    """Bring the new name to the disk, where folders can be synced."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
