@@ -10,27 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from shardctl.core.dataset.dataset import Dataset
-
 Document = dict[str, Any]
 
 FORMAT_VERSION = 1
-
-
-def head(kind: str, dataset: Dataset) -> Document:
-    """Return the fields every document begins with."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "kind": kind,
-        "dataset": {
-            "name": dataset.name,
-            "config": dataset.config,
-            "version": dataset.version,
-            "file_format": dataset.file_format,
-            "data_dir": dataset.data_dir,
-            "fingerprint": dataset.fingerprint,
-        },
-    }
 
 
 def to_json(document: Document) -> Iterator[str]:

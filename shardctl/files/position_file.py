@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardctl.core.resume.resume_plan import PlannedDataset, SplitSize
+from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.settings.document import settings_from_document, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
@@ -17,6 +18,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.atomic import new_file
 from shardctl.files.file_text import read_file
+from shardctl.files.head import identity_head, read_identity
 from shardctl.files.json_text import parse_json
 
 POSITION_KIND = "position"
@@ -28,32 +30,17 @@ _DIGEST = "digest"
 class PositionRecord:
     """What a position file holds: `consumed` examples of an order, counted from its start."""
 
-    dataset: PlannedDataset
+    dataset: DatasetIdentity
     spec: str
     settings: ReadSettings
     consumed: int
 
     def document(self) -> dict[str, Any]:
         """Return the record as the mapping that stands in the file."""
-        dataset = self.dataset
         document: dict[str, Any] = {
-            "format_version": _VERSION,
-            "kind": POSITION_KIND,
-            "dataset": {
-                "name": dataset.name,
-                "config": dataset.config,
-                "version": dataset.version,
-                "file_format": dataset.file_format,
-                "data_dir": dataset.data_dir,
-                "fingerprint": dataset.fingerprint,
-            },
-            "ordered": dataset.ordered,
-            "splits": [
-                {"name": s.name, "num_examples": s.num_examples, "num_shards": s.num_shards}
-                for s in dataset.splits
-            ],
+            **identity_head(POSITION_KIND, self.dataset, format_version=_VERSION),
             "spec": self.spec,
-            "pipeline": settings_in_force(self.settings, ordered=dataset.ordered),
+            "pipeline": settings_in_force(self.settings, ordered=self.dataset.ordered),
             "consumed": self.consumed,
         }
         return {**document, _DIGEST: _digest_of(document)}
@@ -96,19 +83,13 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
         return _record(document)
 
 
-def _record(document: Any) -> PositionRecord:
-    """Return the record of a document that its digest has shown to be as it was written."""
-    dataset = document["dataset"]
-    pipeline = settings_from_document(document["pipeline"], "pipeline")
+def _record(document: Mapping[str, object]) -> PositionRecord:
+    pipeline = fields.mapping(document.get("pipeline"), "pipeline")
     return PositionRecord(
-        dataset=PlannedDataset(
-            **dataset,
-            ordered=document["ordered"],
-            splits=tuple(SplitSize(**split) for split in document["splits"]),
-        ),
-        spec=document["spec"],
-        settings=ReadSettings(**pipeline),
-        consumed=document["consumed"],
+        dataset=read_identity(document),
+        spec=fields.text(document.get("spec"), "spec"),
+        settings=ReadSettings(**settings_from_document(pipeline, "pipeline")),
+        consumed=fields.count(document.get("consumed"), "consumed"),
     )
 
 
