@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from shardctl.files.documents import to_csv, to_json, to_yaml
+from shardctl.files.documents import Block, Words, to_csv, to_json, to_yaml
 from tests.strategies import Recorder, count_cases
 
 TRICKY = [
@@ -217,6 +217,23 @@ def test_not_a_number_stays_one_in_yaml() -> None:
 def test_a_document_without_nested_values_is_one_line_of_yaml() -> None:
     assert yaml_text({}) == "{}\n"
     assert yaml_text({"a": 1, "b": "c"}) == "{a: 1, b: c}\n"
+
+
+def test_a_block_is_in_lines_though_it_holds_scalars_alone() -> None:
+    document = {"a": Block(x=1, z="no"), "rows": [Block(x=[1]), Block(x=2)], "none": Block()}
+    assert yaml_text(document) == ("a:\n  x: 1\n  z: 'no'\nrows:\n- x: [1]\n- x: 2\nnone: {}\n")
+
+
+def test_words_are_lines_of_92_characters_in_yaml_and_a_list_in_json() -> None:
+    words = ["a" * 43, "b" * 44, "c-" * 60, "1", "no"]  # 4 + 43 + 1 + 44 = 92
+    document = {"tree": {"leaves": Words(words), "none": Words()}}
+    assert yaml_text({"x": document}) == (
+        f"x:\n  tree:\n    leaves: |\n      {words[0]}\n      {words[1]}\n      {words[2]}\n"
+        "      1 no\n    none: []\n"
+    )
+    assert yaml_text(document).splitlines()[2] == f"    {words[0]} {words[1]}"
+    assert yaml.safe_load(yaml_text(document))["tree"]["leaves"].split() == words
+    assert json.loads(json_text(document)) == {"tree": {"leaves": words, "none": []}}
 
 
 # --------------------------------------------------------------------------- both, and CSV

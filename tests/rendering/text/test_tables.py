@@ -51,6 +51,12 @@ def test_the_widest_of_several_left_columns_folds_first() -> None:
     )
 
 
+def test_a_wide_character_that_would_cross_the_edge_starts_the_next_line() -> None:
+    assert table(FILE_AND_TAKE, [["a" + "名" * 8, "1"]], Screen(width=20)) == (
+        f"file            take\na{'名' * 6}      1\n名名\n"
+    )
+
+
 def test_a_screen_too_narrow_for_columns_gets_records() -> None:
     rows = [["imagenet2012-train", "12"], ["… 3 more", ""]]
     assert table(FILE_AND_TAKE, rows, Screen(width=14)) == (
