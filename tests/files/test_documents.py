@@ -12,10 +12,8 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.files.documents import Block, Words, head, to_csv, to_json, to_yaml
+from shardctl.files.documents import Block, Words, to_csv, to_json, to_yaml
 from tests.cases import check_cases
-from tests.core.instructions.tfds_splits import toy_dataset
 
 TRICKY = [
     *[
@@ -280,25 +278,3 @@ def test_long_csv_comes_in_pieces_that_join() -> None:
 
 def test_nothing_is_an_empty_cell_in_csv() -> None:
     assert "".join(to_csv(["a", "b"], [[None, 0], ["", False]])) == "a,b\n,0\n,False\n"
-
-
-def test_a_document_begins_with_its_version_its_kind_and_its_dataset() -> None:
-    toy = toy_dataset({"train": (1,)})
-    dataset = Dataset(
-        name="toy", config="v", version="1.0.0", data_dir="/data", splits=toy.splits, origin="x"
-    )
-    assert list(head("plan", dataset).items()) == [
-        ("format_version", 1),
-        ("kind", "plan"),
-        (
-            "dataset",
-            {
-                "name": "toy",
-                "config": "v",
-                "version": "1.0.0",
-                "file_format": "tfrecord",
-                "data_dir": "/data",
-                "fingerprint": toy.fingerprint,
-            },
-        ),
-    ]

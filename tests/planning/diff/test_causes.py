@@ -77,7 +77,7 @@ def test_a_split_that_is_read_no_more_is_said() -> None:
 
 def test_another_dataset_is_said_by_what_differs_of_its_name() -> None:
     one = pinned(3, 3)
-    found = causes(one, replace(one, version="2.0.0", ordered=True))
+    found = causes(one, replace(one, head=replace(one.head, version="2.0.0"), ordered=True))
     assert [(c.kind, c.name) for c in found] == [("dataset", "version"), ("dataset", "ordered")]
 
 

@@ -30,7 +30,7 @@ LABELS = ("a.json", "b.json")
 def listing(*reads: tuple[str, int, int], title: str = "train") -> PlanListing:
     return PlanListing(
         kind="plan",
-        dataset={"name": "toy"},
+        dataset=TOY.identity,
         plans=(
             ListedPlan(
                 title=title,
