@@ -20,8 +20,9 @@ from shardctl.planning.lint.lint import Lint, chosen_rules, explained, lint
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
 from shardctl.rendering.text.screen import PLAIN
+from tests.cases import FUZZ, check_cases
 from tests.planning.lint.rules.rule_cases import Case, case, codes_of, dataset
-from tests.strategies import NUM_FUZZ, Recorder, count_cases, datasets
+from tests.strategies import datasets
 
 CODES = [rule.code for rule in LINT_RULES]
 
@@ -225,10 +226,10 @@ def never_fails(case: tuple[Any, ...]) -> None:
     assert refusal is None or any(words in refusal for words in REFUSALS), refusal
 
 
-def test_whatever_the_settings_are_there_is_a_report(record_property: Recorder) -> None:
-    record_property("cases", count_cases(anything(), never_fails, 300))
+def test_whatever_the_settings_are_there_is_a_report() -> None:
+    check_cases(anything(), never_fails, 300)
 
 
 @pytest.mark.fuzz
-def test_whatever_the_settings_are_there_is_a_report_fuzzed(record_property: Recorder) -> None:
-    record_property("cases", count_cases(anything(), never_fails, NUM_FUZZ, fuzz=True))
+def test_whatever_the_settings_are_there_is_a_report_fuzzed() -> None:
+    check_cases(anything(), never_fails, FUZZ, fuzz=True)
