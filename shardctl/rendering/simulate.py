@@ -39,7 +39,7 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
 
 
 def simulate_document(simulation: Simulation) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of `simulate`."""
     ids = simulation.order.codes.ids(simulation.ids())
     return {**_document_without_ids(simulation), "ids": ids}
 

@@ -16,6 +16,7 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.files.atomic import new_file
+from tests.children import start
 
 
 def write(chunks: Iterable[str], path: str) -> None:
@@ -173,7 +174,7 @@ def test_a_killed_program_leaves_no_file(tmp_path: Path, number: int) -> None:
         "    print('writing', flush=True)\n"
         "    time.sleep(30)\n"
     )
-    process = subprocess.Popen(
+    process = start(
         [sys.executable, "-c", program, tmp_path / "out"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

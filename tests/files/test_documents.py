@@ -13,7 +13,7 @@ import yaml
 from hypothesis import strategies as st
 
 from shardctl.files.documents import Block, Words, to_csv, to_json, to_yaml
-from tests.strategies import Recorder, count_cases
+from tests.cases import check_cases
 
 TRICKY = [
     *[
@@ -106,12 +106,12 @@ def same(one: object, other: object) -> bool:
 # --------------------------------------------------------------------------- JSON
 
 
-def test_any_document_reads_back_from_json(record_property: Recorder) -> None:
+def test_any_document_reads_back_from_json() -> None:
     def check(document: dict[str, Any]) -> None:
         assert same(json.loads(json_text(document)), document)
         assert same(json.loads(json_text(document)), json.loads(json.dumps(document)))
 
-    record_property("cases", count_cases(nested_documents, check, 500))
+    check_cases(nested_documents, check, 500)
 
 
 def test_json_is_indented_with_a_record_on_a_line() -> None:
@@ -152,7 +152,7 @@ def test_a_document_without_nested_values_is_one_line_of_json() -> None:
 # --------------------------------------------------------------------------- YAML
 
 
-def test_any_document_reads_back_from_yaml(record_property: Recorder) -> None:
+def test_any_document_reads_back_from_yaml() -> None:
     loaders = [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)]
 
     def check(document: dict[str, Any]) -> None:
@@ -160,7 +160,7 @@ def test_any_document_reads_back_from_yaml(record_property: Recorder) -> None:
         for loader in loaders:
             assert same(yaml.load(text, Loader=loader), document), text
 
-    record_property("cases", count_cases(nested_documents, check, 800))
+    check_cases(nested_documents, check, 800)
 
 
 @pytest.mark.parametrize("text", TRICKY)
@@ -240,11 +240,11 @@ def test_words_are_lines_of_92_characters_in_yaml_and_a_list_in_json() -> None:
 
 
 @pytest.mark.parametrize("write", [json_text, yaml_text])
-def test_no_control_character_is_written(write: Any, record_property: Recorder) -> None:
+def test_no_control_character_is_written(write: Any) -> None:
     def check(document: dict[str, Any]) -> None:
         assert write(document).replace("\n", "").isprintable()
 
-    record_property("cases", count_cases(nested_documents, check, 300))
+    check_cases(nested_documents, check, 300)
 
 
 @pytest.mark.parametrize("write", [json_text, yaml_text])
@@ -257,7 +257,7 @@ def test_a_file_name_that_is_no_utf_8_is_escaped(write: Any) -> None:
         assert json.loads(text) == document
 
 
-def test_any_rows_read_back_from_csv(record_property: Recorder) -> None:
+def test_any_rows_read_back_from_csv() -> None:
     cell = st.integers().map(str) | st.text(st.characters(exclude_characters="\0\r"), max_size=9)
 
     def check(rows: list[list[str]]) -> None:
@@ -265,7 +265,7 @@ def test_any_rows_read_back_from_csv(record_property: Recorder) -> None:
         assert list(csv.reader(io.StringIO(written, newline=""))) == [["a", "b"], *rows]
 
     rows = st.lists(st.lists(cell, min_size=2, max_size=2), max_size=6)
-    record_property("cases", count_cases(rows, check, 300))
+    check_cases(rows, check, 300)
 
 
 def test_long_csv_comes_in_pieces_that_join() -> None:

@@ -14,7 +14,7 @@ from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json
 from shardctl.planning.resume.check import applied, what_changed
 from shardctl.planning.resume.resume import resume
-from tests.planning.resume.test_resume import TOY, dataset
+from tests.planning.resume.resume_cases import TOY, dataset
 
 THEN = DatasetIdentity(
     name="toy",
