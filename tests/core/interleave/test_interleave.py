@@ -9,24 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardctl.core.interleave import read as interleave_read
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.errors import UsageError
-from tests.cases import FUZZ, check_cases, counted
-from tests.core.interleave.interleave_cases import Case, cases, random_case, tensorflow_order
-from tests.oracles import interleave_by_hand
-
-
-def interleave(case: Case) -> Interleave:
-    return Interleave(case.lengths, cycle_length=case.cycle_length, block_length=case.block_length)
-
-
-def pairs_by_hand(case: Case) -> list[tuple[int, int]]:
-    return interleave_by_hand(case.lengths, case.cycle_length, case.block_length)
-
-
-def ids_by_hand(case: Case) -> list[int]:
-    return [case.first_ids[shard] + offset for shard, offset in pairs_by_hand(case)]
+from tests.cases import FUZZ, counted
+from tests.core.interleave.interleave_cases import (
+    Case,
+    cases,
+    ids_by_hand,
+    interleave,
+    pairs_by_hand,
+    random_case,
+    tensorflow_order,
+)
 
 
 def test_reads_the_example_of_the_tensorflow_documentation() -> None:
@@ -35,26 +29,6 @@ def test_reads_the_example_of_the_tensorflow_documentation() -> None:
     order = Interleave([6] * 5, cycle_length=2, block_length=4)
     shards, _ = order.locate(np.arange(30))
     assert "".join(str(shard + 1) for shard in shards) == expected
-
-
-@pytest.mark.parametrize(
-    ("lengths", "cycle_length", "first_round", "slot"),
-    [
-        pytest.param([], 3, [], [], id="no shards"),
-        pytest.param([5, 0, 3], 1, [0, 3, 4], [0, 0, 0], id="one slot"),
-        pytest.param([5, 0, 3], 7, [0, 0, 0], [0, 1, 2], id="more slots than shards"),
-        pytest.param([1, 1, 1, 1], 2, [0, 0, 1, 1], [0, 1, 0, 1], id="short shards"),
-        pytest.param([2, 1, 1, 1], 2, [0, 0, 1, 2], [0, 1, 1, 0], id="a full last block"),
-        pytest.param([4, 0, 0, 0], 2, [0, 0, 1, 2], [0, 1, 1, 1], id="empty shards hold a visit"),
-    ],
-)
-def test_a_shard_opens_in_the_slot_that_comes_free_first(
-    lengths: list[int], cycle_length: int, first_round: list[int], slot: list[int]
-) -> None:
-    order = Interleave(lengths, cycle_length=cycle_length, block_length=2)
-    assert order.first_round.tolist() == first_round
-    assert order.slot.tolist() == slot
-    assert (order.num_shards, order.num_examples) == (len(lengths), sum(lengths))
 
 
 @settings(max_examples=400, deadline=None)
@@ -68,29 +42,6 @@ def test_positions_are_those_of_the_machine_played_by_hand(case: Case) -> None:
     assert positions.tolist() == list(range(len(expected)))
 
 
-# Blocks are laid out whole or as runs, in pieces: each way of reading must read the same.
-@pytest.mark.parametrize("longest_dense_block", [0, 4, 1 << 10])
-@pytest.mark.parametrize("piece", [1, 7, 1 << 18])
-def test_a_slice_read_is_that_slice_of_the_whole_order(
-    longest_dense_block: int,
-    piece: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(interleave_read, "_LONGEST_DENSE_BLOCK", longest_dense_block)
-    monkeypatch.setattr(interleave_read, "_PIECE", piece)
-
-    def law(drawn: tuple[Case, st.DataObject]) -> None:
-        case, data = drawn
-        order = interleave(case)
-        expected = ids_by_hand(case)
-        start = data.draw(st.integers(0, order.num_examples))
-        stop = data.draw(st.integers(start, order.num_examples))
-        assert order.read(0, order.num_examples, case.first_ids).tolist() == expected
-        assert order.read(start, stop, case.first_ids).tolist() == expected[start:stop]
-
-    check_cases(st.tuples(cases().filter(lambda c: c.block_length < 100), st.data()), law, 100)
-
-
 @settings(max_examples=100, deadline=None)
 @given(cases())
 def test_a_block_longer_than_every_shard_reads_shard_by_shard(case: Case) -> None:
@@ -101,18 +52,6 @@ def test_a_block_longer_than_every_shard_reads_shard_by_shard(case: Case) -> Non
     )
     shards, _ = order.locate(np.arange(order.num_examples))
     assert shards.tolist() == [s for s, length in enumerate(case.lengths) for _ in range(length)]
-
-
-@settings(max_examples=100, deadline=None)
-@given(cases())
-def test_cycle_1_reads_the_shards_one_after_the_other(case: Case) -> None:
-    order = Interleave(case.lengths, cycle_length=1, block_length=case.block_length)
-    ids = order.read(0, order.num_examples, case.first_ids)
-    assert ids.tolist() == [
-        first + offset
-        for first, length in zip(case.first_ids, case.lengths, strict=True)
-        for offset in range(length)
-    ]
 
 
 @settings(max_examples=200, deadline=None)

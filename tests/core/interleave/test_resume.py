@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.resume import InterleaveState, continuation
 from tests.cases import FUZZ, check_cases, counted
-from tests.core.interleave.interleave_cases import Case, cases, random_case, tensorflow_order
+from tests.core.interleave.interleave_cases import (
+    Case,
+    cases,
+    interleave,
+    random_case,
+    tensorflow_order,
+)
 from tests.oracles import interleave_by_hand
-
-
-def interleave(case: Case) -> Interleave:
-    return Interleave(case.lengths, cycle_length=case.cycle_length, block_length=case.block_length)
 
 
 # Two slots, blocks of 2; the order is 00 00 11 11 00 11 22 22 11 2 (shards 0, 1, 2 of 3, 5, 3).

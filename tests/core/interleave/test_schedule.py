@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.schedule import Schedule, build_schedule
 from shardctl.errors import UsageError
 from tests.core.interleave.interleave_cases import Case, cases
@@ -90,3 +91,23 @@ def test_numbers_that_fix_no_order_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         build_schedule(np.array(lengths), cycle, block)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "cycle_length", "first_round", "slot"),
+    [
+        pytest.param([], 3, [], [], id="no shards"),
+        pytest.param([5, 0, 3], 1, [0, 3, 4], [0, 0, 0], id="one slot"),
+        pytest.param([5, 0, 3], 7, [0, 0, 0], [0, 1, 2], id="more slots than shards"),
+        pytest.param([1, 1, 1, 1], 2, [0, 0, 1, 1], [0, 1, 0, 1], id="short shards"),
+        pytest.param([2, 1, 1, 1], 2, [0, 0, 1, 2], [0, 1, 1, 0], id="a full last block"),
+        pytest.param([4, 0, 0, 0], 2, [0, 0, 1, 2], [0, 1, 1, 1], id="empty shards hold a visit"),
+    ],
+)
+def test_a_shard_opens_in_the_slot_that_comes_free_first(
+    lengths: list[int], cycle_length: int, first_round: list[int], slot: list[int]
+) -> None:
+    order = Interleave(lengths, cycle_length=cycle_length, block_length=2)
+    assert order.first_round.tolist() == first_round
+    assert order.slot.tolist() == slot
+    assert (order.num_shards, order.num_examples) == (len(lengths), sum(lengths))
