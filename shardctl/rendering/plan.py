@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.instructions.file_instruction import FileInstruction
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
@@ -79,7 +80,7 @@ def _total(plan: Plan) -> str:
 
 def plan_document(plans: Plans) -> Document:
     """Return the document of `plan`: one plan for each spec and host."""
-    return {**head("plan", plans.dataset), "plans": [_plan(plan) for plan in plans.plans]}
+    return {**head("plan", plans.dataset.identity), "plans": [_plan(plan) for plan in plans.plans]}
 
 
 def _plan(plan: Plan) -> Document:

@@ -12,7 +12,8 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.files.documents import Document, head, to_csv, to_json, to_yaml
+from shardctl.files.documents import Document, to_csv, to_json, to_yaml
+from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.text.order_blocks import order_rows
@@ -71,7 +72,7 @@ def simulate_yaml(simulation: Simulation) -> Iterator[str]:
 def _document_without_ids(simulation: Simulation) -> Document:
     order = simulation.order
     return {
-        **head("simulate", order.dataset),
+        **head("simulate", order.dataset.identity),
         "spec": simulation.spec,
         "pipeline": pipeline_record(order),
         "num_examples": order.num_examples,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import choices, printable
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, FirstDifference, Moved
 from shardctl.rendering.text import annotations as github
@@ -163,7 +163,7 @@ def diff_document(diff: Diff) -> Document:
     """Return the document of `diff` for two orders; the dataset is the expected one's."""
     first, moved, stretch = diff.first, diff.moved, diff.neighbours
     return {
-        **snapshot_head(diff.expected.snapshot),
+        **head("diff", diff.expected.snapshot.head),
         "expected": diff.expected.label,
         "actual": diff.actual.label,
         "equal": diff.equal,
@@ -191,22 +191,6 @@ def diff_document(diff: Diff) -> Document:
         "causes": [cause_record(cause) for cause in diff.causes],
         "without_effect": [cause_record(cause) for cause in diff.changes] if diff.equal else [],
         "notes": list(diff.notes),
-    }
-
-
-def snapshot_head(snapshot: Snapshot) -> Document:
-    """Return the fields every document begins with, for the dataset that a snapshot pins."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "kind": "diff",
-        "dataset": {
-            "name": snapshot.name,
-            "config": snapshot.config,
-            "version": snapshot.version,
-            "file_format": snapshot.file_format,
-            "data_dir": None,
-            "fingerprint": snapshot.fingerprint,
-        },
     }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.resume.plan_listing import ListedRead
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
 from shardctl.rendering.diff.diff import annotation, cause_line, cause_record
 from shardctl.rendering.text.quantities import counted
@@ -67,9 +68,7 @@ def plans_document(diff: PlansDiff) -> Document:
     first = diff.first
     causes = [cause_record(cause) for cause in diff.changes]
     return {
-        "format_version": FORMAT_VERSION,
-        "kind": "diff",
-        "dataset": dict(diff.expected.dataset),
+        **head("diff", diff.expected.dataset),
         "expected": diff.labels[0],
         "actual": diff.labels[1],
         "equal": diff.equal,

@@ -16,7 +16,7 @@ from shardctl.planning.quality.uniform_orders import (
     occupancy_moments,
     rank_correlation_moments,
 )
-from tests.strategies import Recorder, count_cases
+from tests.cases import check_cases
 
 
 def _all_orders(n: int) -> np.ndarray:
@@ -44,9 +44,7 @@ def test_moments_are_those_of_all_permutations(n: int) -> None:
 _SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda s: 2 <= sum(s) <= 7)
 
 
-def test_moments_of_groups_are_those_of_all_permutations(
-    record_property: Recorder,
-) -> None:
+def test_moments_of_groups_are_those_of_all_permutations() -> None:
     def check(case: tuple[list[int], int]) -> None:
         sizes, drawn = np.array(case[0]), case[1]
         n = int(sizes.sum())
@@ -66,7 +64,7 @@ def test_moments_of_groups_are_those_of_all_permutations(
             ]
             _agrees(uniform, np.array(every))
 
-    record_property("cases", count_cases(st.tuples(_SIZES, st.integers(0, 6)), check, 40))
+    check_cases(st.tuples(_SIZES, st.integers(0, 6)), check, 40)
 
 
 def test_many_sizes_of_cells_agree_with_drawn_permutations() -> None:

@@ -162,7 +162,7 @@ def test_shares_are_never_rounded_to_none_or_all(moved: Moved, words: str) -> No
 def plans(*reads: tuple[str, int, int]) -> PlanListing:
     listed = tuple(ListedRead("train", name, skip, take) for name, skip, take in reads)
     return PlanListing(
-        kind="plan", dataset={"name": "toy"}, plans=(ListedPlan(title="train", reads=listed),)
+        kind="plan", dataset=TOY.identity, plans=(ListedPlan(title="train", reads=listed),)
     )
 
 
