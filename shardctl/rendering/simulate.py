@@ -130,7 +130,7 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
     """Yield an .npy file of the ids, int64[take], chunk by chunk, as bytes.
 
     Raises:
-        UsageError: the spec reads several splits, whose ids are no numbers.
+        UsageError: the spec reads several splits, whose ids are not numbers.
     """
     if simulation.order.codes.several_splits:
         raise UsageError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a project does that is no part of an order's settings; None where nobody said.
+    """What a project does that is not part of an order's settings; None where nobody said.
 
     num_hosts: how many hosts read.
     take: `ds.take(N)` on what is read.

@@ -47,7 +47,7 @@ def same_shard_neighbours(sample: OrderSample) -> Metric:
 
     n less the number of runs, over n - 1 (Wald and Wolfowitz, "On a test whether two samples are
     from the same population", 1940; Mood 1940 for several kinds). Uniform: the sum over shards of
-    n_s (n_s - 1) / (n (n - 1)). Fewer is no fault.
+    n_s (n_s - 1) / (n (n - 1)). Fewer is not a fault.
     """
     same = sample.shards[:, 1:] == sample.shards[:, :-1]
     uniform = PairKernel.of_groups(sample.shard_sizes).moments(*_neighbours(sample))
@@ -92,7 +92,7 @@ def buffer_coverage(sample: OrderSample, window: int) -> Metric:
 def shards_in_batch(sample: OrderSample, window: int) -> Metric:
     """Return from how many shards the examples of a batch come.
 
-    Uniform: the sum over shards of 1 - C(n - n_s, b) / C(n, b). More is no fault.
+    Uniform: the sum over shards of 1 - C(n - n_s, b) / C(n, b). More is not a fault.
     """
     counts = _touched(sample.shards, window)
     uniform = occupancy_moments(sample.shard_sizes, window, counts.size)
@@ -107,7 +107,7 @@ def class_purity(sample: OrderSample, window: int, classes: Int64s, class_sizes:
     Simpson's index of concentration ("Measurement of diversity", 1949), without replacement; its
     inverse is the number of classes that are as good as present (Hill, "Diversity and evenness",
     1973), by which it is scored. Uniform: the sum over classes of n_c (n_c - 1) / (n (n - 1)). Less
-    is no fault.
+    is not a fault.
     """
     rows = _windows(classes, window)
     ordered = np.sort(rows, axis=-1)
