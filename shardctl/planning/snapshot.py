@@ -82,11 +82,7 @@ def snapshot(
     order = live.order
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
     pinned = Snapshot(
-        name=dataset.name,
-        config=dataset.config,
-        version=dataset.version,
-        file_format=dataset.file_format,
-        fingerprint=dataset.fingerprint,
+        head=dataset.identity.without_folder(),
         ordered=dataset.ordered,
         splits=pinned_layout(dataset, live.splits.names),
         spec=live.spec,

@@ -1,4 +1,4 @@
-"""A plan to go on: the plan file, and for people where it stands, what is left, how to read it."""
+"""A plan to resume: the plan file; for people where it stopped, what is left, how to read it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def proof_line(proof: Proof) -> str:
 
 
 def _proof_field(proof: Proof | None) -> Document:
-    """Return the field that holds a proof in a plan file, none where there is no proof."""
+    """Return the field of a proof in a plan file, no field where there is no proof."""
     if proof is None:
         return {}
     return {
@@ -162,10 +162,10 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
 def _how(plan: ResumePlan) -> Iterator[str]:
     """Yield what the plan promises, and what to read it with."""
     if plan.mode == "exact":
-        yield "exact: the order goes on id by id."
+        yield "exact: the order continues id by id."
     elif plan.mode == "exact-order":
         yield (
-            f"exact order: the instructions feed the shuffle buffer from where it stood, with "
+            f"exact order: the instructions feed the shuffle buffer as it was left, with "
             f"{_examples(len(plan.pending or ()))} in it; shardctl.tfds replays it."
         )
     else:

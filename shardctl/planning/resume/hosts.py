@@ -13,7 +13,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.instructions.reads import ReadTable
 from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.resume.rest import (
@@ -88,7 +88,7 @@ def resume_on_hosts(
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=planned[0].spec,
         mode="exactly-once",
         settings=settings_as_planned(settings, ordered=dataset.ordered),

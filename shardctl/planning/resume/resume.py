@@ -15,7 +15,6 @@ from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     FurtherEpoch,
     Mode,
-    PlannedDataset,
     ResumePlan,
     settings_as_planned,
 )
@@ -85,7 +84,7 @@ def resume(
     buffered = order.num_buffered is not None
     plan_mode: Mode = mode if buffered else "exact"
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=planned.spec,
         mode=plan_mode,
         settings=settings_as_planned(settings, ordered=dataset.ordered),

@@ -15,7 +15,7 @@ from shardctl.core.instructions.reads import ReadTable, read_table
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.own_reads import own_rows, sorted_table
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import calls_after_read
@@ -58,7 +58,7 @@ def resume_unseen(
     num_seen = int(np.count_nonzero(inside))
     nothing = left.select(slice(0, 0))
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=resolved.spec,
         mode="exactly-once",
         settings=settings_as_planned(settings, ordered=dataset.ordered),

@@ -11,7 +11,7 @@ def epochs_line(plan: Quality) -> str:
     """Return how the next pass differs from this one."""
     across = plan.across_epochs
     if across is None:
-        return "next pass: its order hangs on timing, so there is nothing to compare"
+        return "next pass: its order depends on timing, so there is nothing to compare"
     index = plan.order.settings.pass_index
     first = 0 if across.unit == "epoch" else index
     title = f"from {across.unit} {first} to {across.unit} {first + 1}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.quality.quality import Quality
 from shardctl.rendering.quality.across import (
     epochs_line,
@@ -69,13 +70,13 @@ def _measured(plan: Quality) -> str:
         f"measured: {sampled.num_examples:,} of {plan.num_examples:,} examples of an epoch, "
         f"in {sampled.num_stretches:,} stretches of {sampled.stretch:,}, {batch}"
     )
-    return f"{text}; the buffer by its law, whatever the seed" if sampled.law else text
+    return f"{text}; the buffer drawn at random, not its seed" if sampled.buffer_drawn else text
 
 
 def quality_document(plan: Quality) -> Document:
     """Return the quality with every figure of the table."""
     return {
-        **head("quality", plan.order.dataset),
+        **head("quality", plan.order.dataset.identity),
         "spec": plan.spec,
         "pipeline": pipeline_record(plan.order),
         "assumed": dict(plan.assumed),
@@ -102,7 +103,7 @@ def quality_document(plan: Quality) -> Document:
             "num_examples": plan.sampled.num_examples,
             "num_stretches": plan.sampled.num_stretches,
             "stretch": plan.sampled.stretch,
-            "buffer_by_law": plan.sampled.law,
+            "buffer_by_law": plan.sampled.buffer_drawn,
         },
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from operator import index
 from typing import Any
 
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
@@ -137,7 +137,7 @@ class Position:
         write_position(
             path,
             PositionRecord(
-                dataset=PlannedDataset.of(self._dataset),
+                dataset=self._dataset.identity,
                 spec=self._spec,
                 settings=self._settings,
                 consumed=self._consumed,
@@ -153,7 +153,7 @@ class Position:
         """
         record = read_position(path)
         then = record.dataset
-        now = PlannedDataset.of(in_order_of(self._dataset, [split.name for split in then.splits]))
+        now = in_order_of(self._dataset, [split.name for split in then.splits]).identity
         if then.fingerprint != now.fingerprint:
             raise DatasetError(
                 f"the position is one in another state of {then.title}: "

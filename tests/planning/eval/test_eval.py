@@ -19,8 +19,9 @@ from shardctl.errors import UsageError
 from shardctl.planning.eval.advice import advice, problems
 from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Hang, Remainder, evaluate
+from tests.cases import add_cases, check_cases
 from tests.core.hosts.host_cases import HostCase
-from tests.strategies import Recorder, count_cases, shard_lengths
+from tests.strategies import shard_lengths
 
 MNIST = Dataset(
     name="mnist",
@@ -187,11 +188,11 @@ def check_by_hand(case: EvalCase) -> None:
     assert advice(found) or hangs[case.remainder] is None
 
 
-def test_figures_are_those_of_hosts_played_in_lockstep(record_property: Recorder) -> None:
-    record_property("cases", count_cases(eval_cases, check_by_hand, 800))
+def test_figures_are_those_of_hosts_played_in_lockstep() -> None:
+    check_cases(eval_cases, check_by_hand, 800)
 
 
-def test_shapes_and_losses_are_those_of_tf_data(record_property: Recorder) -> None:
+def test_shapes_and_losses_are_those_of_tf_data() -> None:
     tf = pytest.importorskip("tensorflow")
     num_cases = 0
     for lengths, num_hosts, num_devices, batch in [
@@ -212,7 +213,7 @@ def test_shapes_and_losses_are_those_of_tf_data(record_property: Recorder) -> No
         assert found.distinct_shapes("ragged") == len(shapes)
         assert found.dropped_by_host_batch == sum(lengths) - host_kept
         assert found.dropped_by_device_batch == sum(lengths) - device_kept
-    record_property("cases", num_cases)
+    add_cases(num_cases)
 
 
 # Cures
@@ -279,8 +280,8 @@ def check_cures(case: EvalCase) -> None:
         assert found["hosts"].value in counts
 
 
-def test_cures_are_the_nearest_that_hosts_in_lockstep_survive(record_property: Recorder) -> None:
-    record_property("cases", count_cases(eval_cases, check_cures, 400))
+def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
+    check_cases(eval_cases, check_cures, 400)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.metrics import far_metrics, near_metrics, shards_in_batch
 from shardctl.planning.quality.sample import sample_epoch, sample_of
 from shardctl.planning.quality.score import Metric, score_of
+from tests.cases import check_cases
 from tests.planning.quality.quality_orders import (
     buffered,
     counted,
@@ -20,7 +21,6 @@ from tests.planning.quality.quality_orders import (
     order_of,
     score,
 )
-from tests.strategies import Recorder, count_cases
 
 
 @st.composite
@@ -32,7 +32,7 @@ def _orders(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
     return list(ranks), of_rank[list(ranks)].tolist(), draw(st.integers(2, n))
 
 
-def test_metrics_are_what_counting_one_by_one_gives(record_property: Recorder) -> None:
+def test_metrics_are_what_counting_one_by_one_gives() -> None:
     def check(case: tuple[list[int], list[int], int]) -> None:
         ranks, shards, window = case
         sample = sample_of(np.array(ranks), np.array(shards))
@@ -48,7 +48,7 @@ def test_metrics_are_what_counting_one_by_one_gives(record_property: Recorder) -
         several = 1 < len(set(shards)) < len(shards)
         assert ("same_shard_neighbours" in names) == several
 
-    record_property("cases", count_cases(_orders(), check, 200))
+    check_cases(_orders(), check, 200)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -20,8 +20,8 @@ from shardctl.planning.quality import across as quality_across
 from shardctl.planning.quality import quality as planning
 from shardctl.planning.quality.quality import Quality, quality
 from shardctl.planning.quality.sample import sample_epoch
+from tests.cases import check_cases
 from tests.planning.quality.quality_orders import even_dataset, metric
-from tests.strategies import Recorder, count_cases
 
 
 def _bare(dataset: Dataset, settings: ReadSettings, spec: str = "train") -> Quality:
@@ -41,7 +41,7 @@ def test_a_buffer_of_the_whole_epoch_scores_as_a_uniform_permutation(num_shards:
         assert score.value > 0.98
 
 
-def test_every_small_pipeline_has_a_score(record_property: Recorder) -> None:
+def test_every_small_pipeline_has_a_score() -> None:
     lengths = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(lambda x: sum(x) > 1)
     choices = st.fixed_dictionaries(
         {},
@@ -83,7 +83,7 @@ def test_every_small_pipeline_has_a_score(record_property: Recorder) -> None:
             assert before.stop == after.start
 
     cases = st.tuples(lengths, choices, specs, st.one_of(st.none(), st.integers(0, 3)))
-    record_property("cases", count_cases(cases, check, 150))
+    check_cases(cases, check, 150)
 
 
 def test_seeds_are_made_up_only_where_the_order_is_open() -> None:

@@ -43,7 +43,7 @@ def test_the_text_reads_like_a_failed_test() -> None:
     # 0 1 4 5 2 3 6 7 8.. against 0 1 2 3 4 5 6 7 8..: positions 2 to 5 differ.
     text = "".join(diff_table(parted(), PLAIN, can_update=True))
     assert text.splitlines() == [
-        "order.yaml and today part at position 2 of 12",
+        "order.yaml and today first differ at position 2 of 12",
         "",
         "   position  expected  actual",
         "          0         0       0",
@@ -140,7 +140,7 @@ def test_orders_that_part_are_annotated_at_the_file() -> None:
     (line,) = diff_annotation(parted())
     file, title, message = unescaped(line)
     assert file == "order.yaml"
-    assert title == "order.yaml and today part at position 2 of 12"
+    assert title == "order.yaml and today first differ at position 2 of 12"
     assert "block: 2 became 4" in message
     assert "4 of 12 positions" in message
     assert list(diff_annotation(diff(pinned(), pinned()))) == []
@@ -162,7 +162,7 @@ def test_shares_are_never_rounded_to_none_or_all(moved: Moved, words: str) -> No
 def plans(*reads: tuple[str, int, int]) -> PlanListing:
     listed = tuple(ListedRead("train", name, skip, take) for name, skip, take in reads)
     return PlanListing(
-        kind="plan", dataset={"name": "toy"}, plans=(ListedPlan(title="train", reads=listed),)
+        kind="plan", dataset=TOY.identity, plans=(ListedPlan(title="train", reads=listed),)
     )
 
 

@@ -15,7 +15,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.lint.context import Usage, num_file_instructions
 from shardctl.planning.lint.id_sets import as_spec, id_sets, in_both, num_ids, without
 from shardctl.planning.lint.lint import Finding, lint
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
+from tests.cases import FUZZ, check_cases
 
 Deal = tuple[tuple[int, ...], str, int, int, bool, int]
 
@@ -102,16 +102,16 @@ def agrees_by_hand(case: Deal) -> None:
     assert ("SC033" in found) == (host_by == "examples" and num_hosts >= 8)
 
 
-def test_hosts_get_what_dealing_by_hand_gives(record_property: Recorder) -> None:
-    record_property("cases", count_cases(deals, agrees_by_hand, 250))
+def test_hosts_get_what_dealing_by_hand_gives() -> None:
+    check_cases(deals, agrees_by_hand, 250)
 
 
 @pytest.mark.fuzz
-def test_hosts_get_what_dealing_by_hand_gives_fuzzed(record_property: Recorder) -> None:
-    record_property("cases", count_cases(deals, agrees_by_hand, NUM_FUZZ, fuzz=True))
+def test_hosts_get_what_dealing_by_hand_gives_fuzzed() -> None:
+    check_cases(deals, agrees_by_hand, FUZZ, fuzz=True)
 
 
-def test_an_evaluation_loses_what_fills_no_batch(record_property: Recorder) -> None:
+def test_an_evaluation_loses_what_fills_no_batch() -> None:
     def check(case: Deal) -> None:
         lengths, host_by, num_hosts, batch, drop, _ = case
         found = findings(case, "test")
@@ -121,7 +121,7 @@ def test_an_evaluation_loses_what_fills_no_batch(record_property: Recorder) -> N
         if "SC051" in found:
             assert counts(found["SC051"].why)[:2] == [lost, sum(lengths)]
 
-    record_property("cases", count_cases(deals, check, 150))
+    check_cases(deals, check, 150)
 
 
 def test_the_evaluation_of_flax_loses_272_of_10000() -> None:
@@ -134,7 +134,7 @@ def test_the_evaluation_of_flax_loses_272_of_10000() -> None:
 ranges = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(0, 30)))
 
 
-def test_sets_of_ids_are_sets(record_property: Recorder) -> None:
+def test_sets_of_ids_are_sets() -> None:
     splits = {name: Split(name=name, shard_lengths=(7, 0, 13, 10)) for name in "ab"}
     toy = Dataset(name="toy", splits=tuple(splits.values()))
 
@@ -165,4 +165,4 @@ def test_sets_of_ids_are_sets(record_property: Recorder) -> None:
         )
         assert num_file_instructions(tuple(pieces(case[0]))) == touched
 
-    record_property("cases", count_cases(st.tuples(ranges, ranges), check, 300))
+    check_cases(st.tuples(ranges, ranges), check, 300)

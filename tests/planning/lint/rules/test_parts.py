@@ -1,0 +1,42 @@
+"""SC046 and SC051: what each rule finds something in, and the nearest it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.planning.lint.rules import parts
+from tests.planning.lint.rules.rule_cases import ONE_FILE, Case, Row, case, codes_of
+
+CASES: tuple[Row, ...] = (
+    ("SC046", case(usage={"take": 17}), case(usage={"take": 16})),
+    ("SC046", case(usage={"take": 17}), case(cycle=1, usage={"take": 17})),
+    ("SC046", case(usage={"take": 6300}), case(usage={"take": 6400})),
+    ("SC046", case(usage={"take": 16}, reverse=True), case(usage={"take": 99}, **ONE_FILE)),
+    ("SC046", case(usage={"take": 16}, shuffle_files=True), case(usage={"take": 16}, block=99)),
+    ("SC046", case(usage={"take": 17, "num_hosts": 4}), case(usage={"take": 1600, "num_hosts": 4})),
+    # 400 examples in batches of 64 leave 16.
+    (
+        "SC051",
+        case("test", batch=64, drop_remainder=True),
+        case("test", batch=50, drop_remainder=True),
+    ),
+    (
+        "SC051",
+        case("train[:90%]", evaluated=("train[90%:]",), batch=100, drop_remainder=True),
+        case("train[:90%]", "train[90%:]", batch=100, drop_remainder=True),
+    ),
+    ("SC051", case("test", batch=64, drop_remainder=True), case("test", batch=64)),
+)
+
+
+@pytest.mark.parametrize(("code", "fires", "quiet"), CASES)
+def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
+    code: str, fires: Case, quiet: Case
+) -> None:
+    assert code in fires.codes()
+    assert code not in quiet.codes()
+    fires.check_fits_screens()
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {code for code, _, _ in CASES} == codes_of(parts)
