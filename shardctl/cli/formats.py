@@ -114,40 +114,40 @@ def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
     ['table', 'json', 'yaml', 'csv']
     """
     return {
-        "table": table(f"{module}:{verb}_table"),
-        "json": json(f"{module}:{verb}_document"),
-        "yaml": yaml(f"{module}:{verb}_document"),
-        "csv": csv(f"{module}:{verb}_rows"),
+        "table": as_table(f"{module}:{verb}_table"),
+        "json": as_json(f"{module}:{verb}_document"),
+        "yaml": as_yaml(f"{module}:{verb}_document"),
+        "csv": as_csv(f"{module}:{verb}_rows"),
     }
 
 
-def table(name: str) -> Renderer:
+def as_table(name: str) -> Renderer:
     """Return what renders for people: the function takes a screen behind the answer's values."""
     return lambda answer, screen, for_people: _function(name)(*answer, screen, **for_people)
 
 
-def text(name: str) -> Renderer:
+def as_text(name: str) -> Renderer:
     """Return what writes the text or bytes of a function as they are."""
     return lambda answer, screen, for_people: _function(name)(*answer)
 
 
-def json(name: str) -> Renderer:
+def as_json(name: str) -> Renderer:
     """Return what writes the document of a function as JSON."""
-    return lambda answer, screen, for_people: _documents().to_json(_function(name)(*answer))
+    return lambda answer, screen, for_people: _document("to_json", _function(name)(*answer))
 
 
-def yaml(name: str) -> Renderer:
+def as_yaml(name: str) -> Renderer:
     """Return what writes the document of a function as YAML."""
-    return lambda answer, screen, for_people: _documents().to_yaml(_function(name)(*answer))
+    return lambda answer, screen, for_people: _document("to_yaml", _function(name)(*answer))
 
 
-def csv(name: str, header: str = "CSV_HEADER") -> Renderer:
+def as_csv(name: str, header: str = "CSV_HEADER") -> Renderer:
     """Return what writes the rows of a function as CSV, under a header of the same module."""
 
     def render(answer: tuple[Any, ...], *_: object) -> Any:
         module = name.partition(":")[0]
         rows = _function(name)(*answer)
-        return _documents().to_csv(_function(f"{module}:{header}"), rows)
+        return _document("to_csv", _function(f"{module}:{header}"), rows)
 
     return render
 
@@ -157,5 +157,5 @@ def _function(name: str) -> Any:
     return getattr(importlib.import_module(f"shardctl.{module}"), function)
 
 
-def _documents() -> Any:
-    return importlib.import_module("shardctl.files.documents")
+def _document(write: str, *parts: Any) -> Any:
+    return _function(f"files.documents:{write}")(*parts)

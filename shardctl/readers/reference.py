@@ -24,7 +24,7 @@ from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
 from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import FILENAME, read_tfds_folder, tfds_folders
+from shardctl.readers.tfds_metadata import INFO_FILENAME, read_tfds_folder, tfds_folders
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -70,7 +70,7 @@ def choose_dataset(
         with said_about(project.shown_path):
             folder = project.path.parent
             dataset = read_dataset(project.dataset, data_dir=data_dir, env=env, cwd=folder)
-    elif os.path.isfile(cwd / FILENAME):
+    elif os.path.isfile(cwd / INFO_FILENAME):
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
         dataset = read_dataset([fallback], data_dir=data_dir, env=env, cwd=cwd)
@@ -148,7 +148,8 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
             return dataset
     if not found and _has_record_files(path):
         raise DatasetError(
-            f"{quoted(ref, 200)} holds record files and no {FILENAME}; such folders are {_LATER}"
+            f"{quoted(ref, 200)} holds record files and no {INFO_FILENAME}; such folders are "
+            f"{_LATER}"
         )
     return read_tfds_folder(path)
 
@@ -162,7 +163,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if not os.path.exists(path):
         return None
-    if path.name == FILENAME:
+    if path.name == INFO_FILENAME:
         return read_tfds_folder(path.parent)
     if path.suffix in _LAYOUT_SUFFIXES:
         return read_layout_file(path)

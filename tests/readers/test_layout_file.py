@@ -15,7 +15,12 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.readers.layout_document import layout_document
-from shardctl.readers.layout_file import KEYS, SPLIT_KEYS, dataset_from_layout, read_layout_file
+from shardctl.readers.layout_file import (
+    LAYOUT_KEYS,
+    SPLIT_KEYS,
+    dataset_from_layout,
+    read_layout_file,
+)
 from tests.cases import FUZZ, check_cases
 from tests.strategies import datasets, documents, error_line
 
@@ -185,7 +190,7 @@ class TestRefusals:
         check_cases(nonsense, check_nonsense, FUZZ, fuzz=True)
 
 
-_ANY = documents(KEYS + SPLIT_KEYS)
+_ANY = documents(LAYOUT_KEYS + SPLIT_KEYS)
 nonsense = (
     _ANY
     | st.fixed_dictionaries({"splits": st.fixed_dictionaries({"train": _ANY})})
@@ -196,7 +201,7 @@ nonsense = (
     )
     | st.builds(
         lambda key, value: {"splits": {"train": {"shard_lengths": [1, 2]}}} | {key: value},
-        st.sampled_from(KEYS),
+        st.sampled_from(LAYOUT_KEYS),
         _ANY,
     )
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, json, table, text, yaml
+from shardctl.cli.formats import Formats, OutputOptions, as_json, as_table, as_text, as_yaml
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def _formats(module: str, what: str) -> Formats:
     return Formats(
         renderers={
-            "table": table(f"rendering.diff.{module}:{what}_table"),
-            "json": json(f"rendering.diff.{module}:{what}_document"),
-            "yaml": yaml(f"rendering.diff.{module}:{what}_document"),
-            "github": text(f"rendering.diff.{module}:{what}_annotation"),
+            "table": as_table(f"rendering.diff.{module}:{what}_table"),
+            "json": as_json(f"rendering.diff.{module}:{what}_document"),
+            "yaml": as_yaml(f"rendering.diff.{module}:{what}_document"),
+            "github": as_text(f"rendering.diff.{module}:{what}_annotation"),
         }
     )
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, csv, json, table, text, verb_formats, yaml
+from shardctl.cli.formats import (
+    Formats,
+    OutputOptions,
+    as_csv,
+    as_json,
+    as_table,
+    as_text,
+    as_yaml,
+    verb_formats,
+)
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_of
 from shardctl.cli.options.order import OrderOptions
@@ -20,16 +29,16 @@ if TYPE_CHECKING:
 FORMATS = Formats(
     renderers={
         **verb_formats("rendering.lint", "lint"),
-        "github": text("rendering.lint:lint_annotations"),
+        "github": as_text("rendering.lint:lint_annotations"),
     }
 )
 _RULES = Formats(
     renderers={
-        "table": table("rendering.lint:rules_table"),
-        "json": json("rendering.lint:rules_document"),
-        "yaml": yaml("rendering.lint:rules_document"),
-        "csv": csv("rendering.lint:rules_rows", header="RULES_CSV_HEADER"),
-        "github": table("rendering.lint:rules_table"),  # rules stand at no line of a file
+        "table": as_table("rendering.lint:rules_table"),
+        "json": as_json("rendering.lint:rules_document"),
+        "yaml": as_yaml("rendering.lint:rules_document"),
+        "csv": as_csv("rendering.lint:rules_rows", header="RULES_CSV_HEADER"),
+        "github": as_table("rendering.lint:rules_table"),  # rules stand at no line of a file
     }
 )
 

@@ -15,10 +15,10 @@ from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.planning.locate import Kind, Query
+    from shardctl.planning.locate import Query, QueryKind
 
 FORMATS = Formats(renderers=verb_formats("rendering.locate", "locate"))
-_KINDS: "tuple[Kind, ...]" = ("position", "step", "id", "tfds-id")
+_KINDS: "tuple[QueryKind, ...]" = ("position", "step", "id", "tfds-id")
 
 
 def locate(
@@ -53,7 +53,7 @@ def locate(
     from shardctl.planning.locate import locate as locate_examples
     from shardctl.planning.simulate import plan_order
 
-    given: dict[Kind, list[str] | None]
+    given: dict[QueryKind, list[str] | None]
     given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
     if not any(given.values()):
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
@@ -69,14 +69,16 @@ def locate(
         say(f"note: a shuffle buffer has no random access: {located.num_replayed:,} steps replayed")
 
 
-def _queries(given: "dict[Kind, list[str] | None]", arguments: Sequence[str]) -> Iterator["Query"]:
+def _queries(
+    given: "dict[QueryKind, list[str] | None]", arguments: Sequence[str]
+) -> Iterator["Query"]:
     """Yield what is asked for, in the order in which it stands on the command line."""
     from shardctl.planning.locate import Query
 
     if sum(values.count("-") for values in given.values() if values is not None) > 1:
         raise UsageError("- stands for the list on stdin, which can be read once only")
     values = {kind: iter(given[kind] or ()) for kind in _KINDS}
-    flags: dict[str, Kind] = {f"--{kind}": kind for kind in _KINDS}
+    flags: dict[str, QueryKind] = {f"--{kind}": kind for kind in _KINDS}
     names = (argument.partition("=")[0] for argument in arguments)
     in_order = [flags[name] for name in names if name in flags]
     for kind in (*in_order, *_KINDS):  # called from Python there are no arguments to order by

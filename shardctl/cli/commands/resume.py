@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, csv, table, text
+from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.plan_file import plan_of_file
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 FORMATS = Formats(
     renderers={
-        "table": table("rendering.resume:resume_table"),
-        "json": text("rendering.resume:resume_json"),
-        "yaml": text("rendering.resume:resume_yaml"),
-        "csv": csv("rendering.resume:resume_rows"),
+        "table": as_table("rendering.resume:resume_table"),
+        "json": as_text("rendering.resume:resume_json"),
+        "yaml": as_text("rendering.resume:resume_yaml"),
+        "csv": as_csv("rendering.resume:resume_rows"),
     },
     by_ending=True,
 )

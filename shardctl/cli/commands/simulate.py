@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, csv, table, text
+from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import OrderOptions
@@ -18,14 +18,14 @@ from shardctl.errors import UsageError
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
 FORMATS = Formats(
     renderers={
-        "table": table("rendering.simulate:simulate_table"),
-        "json": text("rendering.simulate:simulate_json"),
-        "yaml": text("rendering.simulate:simulate_yaml"),
-        "csv": csv("rendering.simulate:simulate_rows"),
-        "ids": text("rendering.simulate:id_lines"),
-        "tfds-ids": text("rendering.simulate:tfds_id_lines"),
-        "jsonl": text("rendering.simulate:json_lines"),
-        "npy": text("rendering.simulate:array_file"),
+        "table": as_table("rendering.simulate:simulate_table"),
+        "json": as_text("rendering.simulate:simulate_json"),
+        "yaml": as_text("rendering.simulate:simulate_yaml"),
+        "csv": as_csv("rendering.simulate:simulate_rows"),
+        "ids": as_text("rendering.simulate:id_lines"),
+        "tfds-ids": as_text("rendering.simulate:tfds_id_lines"),
+        "jsonl": as_text("rendering.simulate:json_lines"),
+        "npy": as_text("rendering.simulate:array_file"),
     }
 )
 

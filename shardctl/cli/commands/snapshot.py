@@ -1,7 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl snapshot`: a small file that fixes an order."""
 
-from shardctl.cli.formats import Formats, OutputOptions, text
+from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
@@ -10,8 +10,8 @@ from shardctl.cli.progress import ProgressBars
 
 FORMATS = Formats(
     renderers={
-        "yaml": text("files.snapshot.writer:snapshot_yaml"),
-        "json": text("files.snapshot.writer:snapshot_json"),
+        "yaml": as_text("files.snapshot.writer:snapshot_yaml"),
+        "json": as_text("files.snapshot.writer:snapshot_json"),
     }
 )
 

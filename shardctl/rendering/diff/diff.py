@@ -8,7 +8,7 @@ from shardctl.core.text import choices, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.diff.causes import Cause, ChangedShard
-from shardctl.planning.diff.diff import Diff, FirstDifference, Moved
+from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import PLAIN, Screen
@@ -57,7 +57,7 @@ def headline(diff: Diff) -> str:
     return f"{old.label} and {new.label} first differ {where}"
 
 
-def _where(first: FirstDifference) -> str:
+def _where(first: OrderDifference) -> str:
     if first.exact:
         return f"at position {first.position:,}"
     return f"between positions {first.position:,} and {first.stop - 1:,}"
