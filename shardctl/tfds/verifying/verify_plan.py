@@ -19,8 +19,8 @@ from shardctl.planning.resume.seen import spec_codes
 from shardctl.planning.simulate import plan_order
 from shardctl.planning.verify import (
     FirstDifference,
-    StreamMismatch,
     Source,
+    StreamMismatch,
     Take,
     Verification,
     Window,
