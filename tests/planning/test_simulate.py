@@ -12,7 +12,8 @@ from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.simulate import plan_order, simulate
+from shardctl.planning.order import plan_order
+from shardctl.planning.simulate import simulate
 from shardctl.readers.catalog import catalog_dataset
 
 IMAGENET = catalog_dataset("imagenet2012")
