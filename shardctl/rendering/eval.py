@@ -88,7 +88,7 @@ def _hosts(evaluation: Evaluation) -> Iterator[tuple[int, ...]]:
 
 
 def eval_document(evaluation: Evaluation) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of `eval`."""
     hang = evaluation.hang(evaluation.remainder)
     return {
         **head("eval", evaluation.dataset.identity),

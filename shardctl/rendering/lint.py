@@ -42,7 +42,7 @@ class SettingOrigins:
 
 
 def lint_text(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
-    """Yield what was looked at, then each finding: what it is, why it bites, what helps."""
+    """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
         file, line = origins.place(finding)

@@ -41,7 +41,7 @@ def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:
 
 
 def locate_document(located: Located) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of `locate`."""
     return {
         **head("locate", located.order.dataset.identity),
         "matches": [match_record(match) for match in located.matches],

@@ -79,7 +79,7 @@ def _total(plan: Plan) -> str:
 
 
 def plan_document(plans: Plans) -> Document:
-    """Return the document of the command line's contract: one plan for each spec and host."""
+    """Return the document of `plan`: one plan for each spec and host."""
     return {**head("plan", plans.dataset.identity), "plans": [_plan(plan) for plan in plans.plans]}
 
 
@@ -94,7 +94,7 @@ def _plan(plan: Plan) -> Document:
 
 
 def instruction_record(instruction: FileInstruction) -> Document:
-    """Return a file instruction with the fields of the contract."""
+    """Return a file instruction with the fields that documents give it."""
     return {
         "filename": instruction.filename,
         "split": instruction.split,

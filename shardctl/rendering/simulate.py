@@ -39,7 +39,7 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
 
 
 def simulate_document(simulation: Simulation) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of `simulate`."""
     ids = simulation.order.codes.ids(simulation.ids())
     return {**_document_without_ids(simulation), "ids": ids}
 
@@ -130,7 +130,7 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
     """Yield an .npy file of the ids, int64[take], chunk by chunk, as bytes.
 
     Raises:
-        UsageError: the spec reads several splits, whose ids are no numbers.
+        UsageError: the spec reads several splits, whose ids are not numbers.
     """
     if simulation.order.codes.several_splits:
         raise UsageError(

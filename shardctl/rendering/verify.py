@@ -1,4 +1,4 @@
-"""What the real thing read, beside what was predicted: as text, document and CSV."""
+"""What TensorFlow really read, compared with what was predicted: as text, document and CSV."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from shardctl.planning.verify import (
     NUM_WINDOWS,
     FoundNames,
     cut_at_epochs,
-    first_parting,
-    first_uncounted,
+    first_mismatch,
+    first_mismatch_in_any_order,
     spread_windows,
     taken,
 )
@@ -93,7 +93,7 @@ def test_as_many_are_taken_as_asked_for() -> None:
 def test_streams_part_where_the_lists_do() -> None:
     def law(case: tuple[list[list[int]], list[list[int]]]) -> None:
         left, right = ([n for part in side for n in part] for side in case)
-        found = first_parting(*(arrays(side) for side in case))
+        found = first_mismatch(*(arrays(side) for side in case))
         if left == right:
             assert found is None
             return
@@ -113,7 +113,9 @@ def test_streams_part_where_the_lists_do() -> None:
 def test_without_an_order_streams_part_where_something_comes_too_often(all_of_them: bool) -> None:
     def law(case: tuple[list[list[int]], list[list[int]]]) -> None:
         left, right = ([n for part in side for n in part] for side in case)
-        found = first_uncounted(*(arrays(side) for side in case), all_of_them=all_of_them)
+        found = first_mismatch_in_any_order(
+            *(arrays(side) for side in case), all_of_them=all_of_them
+        )
         too_many = [n for n in range(len(right)) if Counter(right[: n + 1]) - Counter(left)]
         missing = sorted((Counter(left) - Counter(right)).elements())
         if too_many:

@@ -157,7 +157,7 @@ class TestRefusals:
             ({"shard_lengths": [1], "filenames": ["a", "b"]}, "2 file names for 1 shards"),
             (
                 {"shard_lengths": [1], "filepath_template": "{X}"},
-                "'{X}' is no variable; TFDS knows",
+                "'{X}' is not a variable; TFDS knows",
             ),
             (
                 {"shard_lengths": [1], "filepath_template": "/{SPLIT}"},

@@ -204,7 +204,10 @@ class TestPaths:
             ("x/*.tfrecord*", "record files without metadata are not supported yet"),
             ("records", "'records' holds record files and no dataset_info.json; such folders are"),
             ("records/a.tfrecord-00000-of-00001", "record files without metadata are not support"),
-            ("notes.txt", "'notes.txt' is no layout file; their names end in .yaml, .yml, .json"),
+            (
+                "notes.txt",
+                "'notes.txt' is not a layout file; their names end in .yaml, .yml, .json",
+            ),
             ("no.yaml", "no file or folder 'no.yaml'"),
             ("./no", "no file or folder './no'"),
             ("/no/where", "no file or folder '/no/where'"),

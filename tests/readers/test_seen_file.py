@@ -72,7 +72,7 @@ def test_a_line_that_is_no_id_is_named(tmp_path: Path, line: str, text: str) -> 
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="line 2 is no UTF-8 text"):
+    with pytest.raises(DatasetError, match="line 2 is not UTF-8 text"):
         seen(tmp_path, f"{IDS[0]}\n".encode() + b"\xff\n")
     with pytest.raises(DatasetError, match="a line of more than"):
         seen(tmp_path, b"x" * (1 << 24))

@@ -28,7 +28,7 @@ def found() -> Lint:
     return case("train[:60%]", evaluated=("train[50%:]",), epochs=2).lint()
 
 
-def test_people_read_what_it_is_why_it_bites_and_what_helps() -> None:
+def test_people_read_what_it_is_why_it_matters_and_what_helps() -> None:
     assert "".join(rendering.lint_text(found(), SETTLED, PLAIN)) == (
         "train[:60%], train[50%:] (evaluation) in toy: 1 error, 1 warning\n"
         "\n"

@@ -77,7 +77,7 @@ def parse_subsplit(spec: str) -> tuple[Slice, ...]:
     """Parse a spec into its parts; the split `all` stands for every split until it is resolved.
 
     Raises:
-        UsageError: the text is no spec; the message names the part and the forms there are.
+        UsageError: the text is not a spec; the message names the part and the forms there are.
     """
     # TFDS splits at \s*\+\s*, which is this, but takes quadratic time over blanks.
     head, *rest = spec.split("+")
@@ -166,7 +166,7 @@ def _bounded(split: str, text: str, values: list[str], units: list[str | None]) 
 
 def _unreadable(text: str, spec: str) -> UsageError:
     where = "" if text == spec else f" in {quoted(spec)}"
-    return UsageError(f"{quoted(text)}{where} is no subsplit; forms: {_FORMS}")
+    return UsageError(f"{quoted(text)}{where} is not a subsplit; forms: {_FORMS}")
 
 
 def _whole(split: Split) -> SplitRange:

@@ -42,20 +42,20 @@ _NUM_IN_BUFFER_WINDOWS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """What of a large epoch is measured: stretches, and whether by the law of the buffer."""
+    """What of a large epoch is measured: stretches; `buffer_drawn` as in `OrderSample`."""
 
     num_examples: int
     num_stretches: int
     stretch: int
-    law: bool
+    buffer_drawn: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
     """The quality of an order, measured over one epoch of one host.
 
-    num_examples: of the epoch. window: examples in a batch, or what stands for one.
-    assumed: settings that are made up since the pipeline leaves them open.
+    num_examples: of the epoch. window: examples in a batch, or what is taken for one.
+    assumed: stand-ins for settings that the pipeline leaves open.
     num_classes: how many the labels sorted in storage are taken to have, None where not asked.
     sampled: None where every position is measured.
     """
@@ -99,7 +99,7 @@ def quality(
     target: a score for which to find the smallest shuffle buffer. what_if: whether to measure
         alternatives, too.
 
-    Seeds that are not given are made up: the quality hangs on them little.
+    Seeds that are not given get stand-ins: the quality depends on them little.
 
     Raises:
         UsageError: fewer than 2 examples; a bad spec, target or number of classes.
@@ -149,7 +149,7 @@ def quality(
             num_examples=sample.num_measured,
             num_stretches=len(sample.starts),
             stretch=sample.length,
-            law=sample.law,
+            buffer_drawn=sample.buffer_drawn,
         ),
         warnings=(*resolved.warnings, *_notes(assumed, order)),
     )
@@ -161,14 +161,14 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
     if "deterministic" in assumed:
         seeds.remove("--deterministic True")
         notes.append(
-            "the order hangs on timing, which mixes a little more; measured as if --deterministic"
+            "the order depends on timing, which mixes a little more; measured as if --deterministic"
         )
     if seeds:
         notes.append(
             f"no seed is given: measured with {' and '.join(seeds)}; others give about the same"
         )
     if order.codes.several_splits:
-        notes.append("several splits are read: storage goes from one to the next")
+        notes.append("several splits are read: in storage one follows the other")
     return notes
 
 
@@ -186,7 +186,7 @@ def _check(spec: str, num_examples: int, num_classes: int | None, target: float 
 
 
 def _window(settings: ReadSettings, num_examples: int) -> int:
-    """Return the examples in a batch; where there is none, or it is one example, what stands in."""
+    """Return the examples in a batch; without batches, or with batches of one, a stand-in."""
     if settings.batch is not None and settings.batch > 1:
         return min(settings.batch, num_examples)
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))

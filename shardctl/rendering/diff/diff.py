@@ -1,4 +1,4 @@
-"""Where two orders part: as text like a good test failure, as a document, as annotations."""
+"""Where two orders differ: as text like a good test failure, as a document, as annotations."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ def diff_text(diff: Diff, screen: Screen, *, advice: str | None = None) -> Itera
 
 
 def headline(diff: Diff) -> str:
-    """Return the sentence that says whether and where two orders part."""
+    """Return the sentence that says whether and where two orders differ."""
     old, new = diff.expected, diff.actual
     if diff.first is None:
         order = f"the order of {counted(old.snapshot.num_examples, 'example')}"
         return f"{old.label} and {new.label}: the same, {order}"
-    return f"{old.label} and {new.label} part {_where(diff.first)} of {diff.moved.positions:,}"
+    where = f"{_where(diff.first)} of {diff.moved.positions:,}"
+    return f"{old.label} and {new.label} first differ {where}"
 
 
 def _where(first: FirstDifference) -> str:
@@ -159,7 +160,7 @@ def _value(value: object) -> str:
 
 
 def diff_document(diff: Diff) -> Document:
-    """Return the document of the command line's contract; the dataset is the expected one's."""
+    """Return the document of `diff` for two orders; the dataset is the expected one's."""
     first, moved, stretch = diff.first, diff.moved, diff.neighbours
     return {
         **head("diff", diff.expected.snapshot.head),
@@ -214,7 +215,7 @@ def cause_record(cause: Cause) -> Document:
 
 
 def diff_annotation(diff: Diff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the orders part, nothing where they do not."""
+    """Yield an annotation for GitHub where the orders differ, nothing where they do not."""
     if not diff.equal:
         text = "".join(diff_text(diff, PLAIN)).partition("\n")[2].strip("\n")
         yield annotation(file, headline(diff), text)

@@ -1,4 +1,4 @@
-"""Where two plans part: as text, as a document, as an annotation."""
+"""Where two plans differ: as text, as a document, as an annotation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _ranges(ranges: Sequence[Range]) -> str:
 
 
 def plans_document(diff: PlansDiff) -> Document:
-    """Return the document of the command line's contract; positions count file instructions."""
+    """Return the document of `diff` for two plans; positions count file instructions."""
     first = diff.first
     causes = [cause_record(cause) for cause in diff.changes]
     return {
@@ -103,7 +103,7 @@ def _file(file: ChangedFile) -> Document:
 
 
 def plans_annotation(diff: PlansDiff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the plans part, nothing where they do not."""
+    """Yield an annotation for GitHub where the plans differ, nothing where they do not."""
     if not diff.equal:
         text = "".join(plans_text(diff, PLAIN)).partition("\n")[2].strip("\n")
         yield annotation(file, plans_headline(diff), text)

@@ -60,7 +60,7 @@ def quality_document(plan: Quality) -> Document:
             "num_examples": plan.sampled.num_examples,
             "num_stretches": plan.sampled.num_stretches,
             "stretch": plan.sampled.stretch,
-            "buffer_by_law": plan.sampled.law,
+            "buffer_by_law": plan.sampled.buffer_drawn,
         },
     }
 

@@ -148,7 +148,7 @@ class RealFiles:
         )
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
-        """Return what `shardctl.tfds.resume` goes on with, to the end of all epochs."""
+        """Return what `shardctl.tfds.resume` reads, to the end of all epochs."""
         with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
             elements = resume(
                 self.builder,
@@ -181,7 +181,7 @@ def _one_feature(builder: Any) -> Any:
     """Return the decoders that decode one feature alone, None where all have to be."""
     features = builder.info.features
     if not hasattr(features, "items"):
-        return None  # no dict of features: TFDS says what it thinks of that
+        return None  # no dict of features: left to TFDS to refuse
     names = sorted(
         features.keys(), key=lambda name: any(c in type(features[name]).__name__ for c in _COSTLY)
     )

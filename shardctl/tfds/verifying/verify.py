@@ -1,4 +1,4 @@
-"""The order of a pipeline and the files it reads, held against TensorFlow and TFDS themselves."""
+"""The order of a pipeline and the files it reads, compared with TensorFlow and TFDS themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.compare import Progress, Watch, difference, parting_of
+from shardctl.tfds.verifying.compare import Progress, Watch, difference, mismatch_of
 from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
@@ -48,11 +48,11 @@ def verify(
     Where the files are not here, or TFDS makes no `tf.data.Dataset` of their format, the pipeline
     runs over index ranges of the same lengths. `take` is how many examples are compared, as many as
     BUDGETS says where it is None. Of a longer order windows are compared from its start to its
-    end, each read from where a resume plan has it begin. What such plans take for granted, the
+    end, each read from a plan to resume that begins there. What such plans take for granted, the
     order of the files for one, is then compared over index ranges from the start, for more
     examples, since those cost little.
 
-    `watch` is called as the work goes on. The global seed of TensorFlow is left as the settings
+    `watch` is called as the work proceeds. The global seed of TensorFlow is left as the settings
     have it.
 
     Raises:
@@ -181,8 +181,8 @@ class _Check:
         return self._compare(window, opened)
 
     def _compare(self, window: Window, opened: Callable[[int], Pass]) -> bool:
-        parting = parting_of(opened, lambda: self.order.chunks(window.start, window.stop))
-        self.difference = difference(parting, self.order.codes, window)
+        mismatch = mismatch_of(opened, lambda: self.order.chunks(window.start, window.stop))
+        self.difference = difference(mismatch, self.order.codes, window)
         return True
 
     def _source(self, read: Source) -> RealFiles | IndexRanges:

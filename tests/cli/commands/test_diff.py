@@ -40,7 +40,7 @@ def test_the_same_order_exits_with_0(shardctl: Shardctl) -> None:
 def test_a_different_order_exits_with_1_and_says_where_and_why(shardctl: Shardctl) -> None:
     outcome = shardctl("diff", "order.yaml", "--block", 3)
     assert (outcome.exit_code, outcome.stderr) == (1, "")
-    assert outcome.stdout.startswith("order.yaml and today part at position 2 of 120\n")
+    assert outcome.stdout.startswith("order.yaml and today first differ at position 2 of 120\n")
     assert "block: 2 became 3" in outcome.stdout
     assert outcome.stdout.endswith(
         "if this is meant, the same command with --update writes it to order.yaml\n"
@@ -253,7 +253,7 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 43}\n")
     failed = run(recipe())
     assert failed.returncode == 1
-    assert failed.stdout.startswith("::error file=order.yaml,title=order.yaml and today part")
+    assert failed.stdout.startswith("::error file=order.yaml,title=order.yaml and today first")
     assert "shuffle_seed: 42 became 43" in failed.stdout
     assert run("git status --porcelain").stdout == " M shardctl.yaml\n"
 

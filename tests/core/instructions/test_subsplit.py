@@ -160,13 +160,13 @@ def test_a_sum_that_reads_examples_twice_says_how_many(spec: str, count: str) ->
         ("train[64:]", "'train[64:]': bound '64' is outside train, which has 63 examples"),
         ("train[:-64]", "bounds are -63 to 63"),
         ("train[:101%]", "'train[:101%]': '101' is outside -100 to 100"),
-        ("train[:1e1]", "'train[:1e1]' is no subsplit; forms: train, train[40:]"),
-        ("train[:1.5]", "'train[:1.5]' is no subsplit"),
-        ("test+train[", "'train[' in 'test+train[' is no subsplit"),
+        ("train[:1e1]", "'train[:1e1]' is not a subsplit; forms: train, train[40:]"),
+        ("train[:1.5]", "'train[:1.5]' is not a subsplit"),
+        ("test+train[", "'train[' in 'test+train[' is not a subsplit"),
         ("all[:5]", "'all' takes no slice"),
         ("train[10:5]", "'train[10:5]' runs backwards, from 10 to 5"),
-        ("", "'' is no subsplit"),
-        ("train[\x1b[31m:]", "'train[\\x1b[31m:]' is no subsplit"),
+        ("", "'' is not a subsplit"),
+        ("train[\x1b[31m:]", "'train[\\x1b[31m:]' is not a subsplit"),
     ],
 )
 def test_a_refusal_names_the_value_and_the_rule(spec: str, says: str) -> None:

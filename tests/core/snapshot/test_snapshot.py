@@ -34,7 +34,9 @@ def pinned(spec: str = "train", settings: ReadSettings | None = None) -> Snapsho
 def test_the_title_is_written_as_tfds_writes_names(
     config: str | None, version: str | None, title: str
 ) -> None:
-    assert replace(pinned(), config=config, version=version).title == title
+    snapshot = pinned()
+    head = replace(snapshot.head, config=config, version=version)
+    assert replace(snapshot, head=head).title == title
 
 
 def test_the_dataset_given_back_has_the_splits_that_are_read() -> None:

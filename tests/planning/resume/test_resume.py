@@ -164,7 +164,7 @@ def test_what_a_buffer_holds_is_read_first() -> None:
     order = plan_order(TOY, "train", settings).order
     handed_out = order.read(0, 4).tolist()
     plan = resume(TOY, "train", settings, consumed=4)
-    # After 4 of a buffer of 3, inputs 0 to 5 are read: TFDATA B7, N - 1 + B.
+    # After N outputs of a buffer of B, N - 1 + B inputs are read: after 4 of 3, inputs 0 to 5.
     assert plan.pending == tuple(i for i in range(6) if i not in handed_out)
     held = Counter(
         offset

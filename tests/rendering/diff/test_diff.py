@@ -43,7 +43,7 @@ def test_the_text_reads_like_a_failed_test() -> None:
     # 0 1 4 5 2 3 6 7 8.. against 0 1 2 3 4 5 6 7 8..: positions 2 to 5 differ.
     text = "".join(diff_text(parted(), PLAIN, advice="if this is meant: do it"))
     assert text.splitlines() == [
-        "order.yaml and today part at position 2 of 12",
+        "order.yaml and today first differ at position 2 of 12",
         "",
         "   position  expected  actual",
         "          0         0       0",
@@ -140,7 +140,7 @@ def test_orders_that_part_are_annotated_at_the_file() -> None:
     (line,) = diff_annotation(parted(), "orders/train.yaml")
     file, title, message = unescaped(line)
     assert file == "orders/train.yaml"
-    assert title == "order.yaml and today part at position 2 of 12"
+    assert title == "order.yaml and today first differ at position 2 of 12"
     assert "block: 2 became 4" in message
     assert "4 of 12 positions" in message
     assert list(diff_annotation(diff(pinned(), pinned()), "x")) == []

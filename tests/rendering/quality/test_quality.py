@@ -38,7 +38,7 @@ def test_nothing_is_wider_than_the_screen(width: int) -> None:
         (ReadSettings(pass_index=3), "from pass 3 to pass 4: the same order"),
         (ReadSettings(epochs=2), "from epoch 0 to epoch 1: the same order"),
         (ReadSettings(shuffle_seed=1), "from pass 0 to pass 1: another order, correlation "),
-        (ReadSettings(shuffle_seed=1, repeat_files=True), "next pass: its order hangs on timing"),
+        (ReadSettings(shuffle_seed=1, repeat_files=True), "next pass: its order depends on timing"),
     ],
 )
 def test_the_next_epoch_is_a_line(settings: ReadSettings, words: str) -> None:
