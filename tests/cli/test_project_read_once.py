@@ -104,6 +104,6 @@ def test_findings_are_pointed_at_from_what_was_read(opens: Count) -> None:
     ],
 )
 def test_where_nothing_of_it_matters_it_is_not_opened(
-    arguments: tuple[str, ...], opens: Shardctl
+    arguments: tuple[str, ...], opens: Count
 ) -> None:
     assert opens(*arguments) == 0

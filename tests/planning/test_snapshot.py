@@ -72,17 +72,6 @@ def test_an_order_without_examples_is_pinned_too() -> None:
     assert (pinned.num_examples, pinned.first_ids, pinned.tree.leaves) == (0, (), ())
 
 
-def test_settings_that_nobody_names_today_are_those_that_are_pinned() -> None:
-    def check(pair: tuple[Pipeline, Pipeline]) -> None:
-        taken = pair[0].taken()
-        if taken is not None:
-            arguments = settings_to_fall_back_on(taken.snapshot, pair[0].dataset)
-            again = snapshot(pair[0].dataset, pair[0].spec, ReadSettings(**arguments))
-            assert again.snapshot == taken.snapshot
-
-    check_cases(pairs(), check, 100)
-
-
 def test_the_default_cycle_of_a_dataset_that_became_ordered_is_its_new_default() -> None:
     dataset = dataset_of({"train": (3, 3)})
     ordered = type(dataset)(**{**vars(dataset), "ordered": True})

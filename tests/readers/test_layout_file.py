@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.readers.layout_document import layout_document
 from shardctl.readers.layout_file import (
     LAYOUT_KEYS,
     SPLIT_KEYS,
@@ -22,7 +18,7 @@ from shardctl.readers.layout_file import (
     read_layout_file,
 )
 from tests.cases import FUZZ, check_cases
-from tests.strategies import datasets, documents, error_line
+from tests.strategies import documents, error_line
 
 
 def read(document: Any) -> Dataset:
@@ -217,33 +213,3 @@ def check_nonsense(value: Any) -> None:
         assert all(name.isprintable() for split in dataset.splits for name in split.filenames)
         return
     assert line.isprintable()
-
-
-class TestWriting:
-    def test_a_written_layout_reads_back_the_same(self) -> None:
-        def check(dataset: Dataset) -> None:
-            text = yaml.safe_dump(layout_document(dataset), sort_keys=False)
-            again = read(yaml.safe_load(text))
-            assert replace(again, origin=dataset.origin) == dataset
-            assert again.fingerprint == dataset.fingerprint
-
-        check_cases(datasets(), check, 200)
-
-    @pytest.mark.parametrize(
-        "files",
-        [
-            (ShardFiles(data_dir="/data", pattern="{a}/x-\0", num_shards=2),),
-            (ShardFiles(data_dir="/data", num_shards=2, names=("b", "sub/a")),),
-            (
-                ShardFiles(data_dir="/data/one", pattern="x-\0", num_shards=1),
-                ShardFiles(data_dir="/data/two/three", pattern="x-\0", num_shards=1),
-            ),
-        ],
-    )
-    def test_unusual_file_names_read_back_the_same(self, files: tuple[ShardFiles, ...]) -> None:
-        dataset = read({"splits": {"train": {"shard_lengths": [1, 2]}}})
-        dataset = replace(dataset, splits=(replace(dataset.splits[0], files=files),))
-        again = read(layout_document(dataset))
-        paths = [str(Path(*map(str, again.splits[0].location(i)))) for i in range(2)]
-        assert paths == [str(Path(*map(str, dataset.splits[0].location(i)))) for i in range(2)]
-        assert again.fingerprint == dataset.fingerprint

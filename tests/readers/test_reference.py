@@ -14,7 +14,7 @@ from shardctl.errors import DatasetError
 from shardctl.readers.project_file import Project, find_project
 from shardctl.readers.reference import ChosenDataset, choose_dataset, read_dataset
 from tests.cases import FUZZ, check_cases
-from tests.strategies import error_line, shard_lengths, split_names, templates
+from tests.strategies import error_line
 from tests.tfds_datasets import build_dataset
 
 
@@ -269,54 +269,7 @@ def ref_check(home: Path) -> Any:
     return check
 
 
-several_parts = st.lists(
-    st.tuples(st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates),
-    min_size=1,
-    max_size=4,
-)
-
-
-def several_check(tmp_path: Path) -> Any:
-    roots = itertools.count()
-
-    def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
-        import tensorflow_datasets as tfds
-
-        folders = [
-            build_dataset(
-                tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
-            )
-            for splits, template in parts
-        ]
-        ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
-        theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
-        assert {
-            split.name: (
-                list(split.shard_lengths),
-                split.num_bytes or 0,
-                [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
-            )
-            for split in ours.splits
-        } == {
-            name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
-            for name, split in theirs.splits.items()
-        }
-        in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
-        assert [split.name for split in ours.splits] == list(in_order)
-        assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
-
-    return check
-
-
 class TestSeveral:
-    def test_several_folders_read_as_tfds_reads_them(self, tmp_path: Path) -> None:
-        """Against builder_from_directories, whose order of splits is random."""
-        check_cases(several_parts, several_check(tmp_path), 100)
-
-    @pytest.mark.fuzz
-    def test_any_folders_read_as_tfds_reads_them(self, tmp_path: Path) -> None:
-        check_cases(several_parts, several_check(tmp_path), FUZZ // 4, fuzz=True)
-
     def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:
         build_dataset(tmp_path, name="second", splits={"train": [7], "new": [1]}, with_files=False)
         dataset = read("toy:1.2.0", str(tmp_path / "second"), home=home)

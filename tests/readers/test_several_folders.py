@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
+from shardctl.readers.reference import read_dataset
 from shardctl.readers.several_folders import merge_datasets
+from tests.cases import FUZZ, check_cases
+from tests.strategies import shard_lengths, split_names, templates
+from tests.tfds_datasets import build_dataset
 
 
 def split(name: str, folder: str, *lengths: int, num_bytes: int | None = None) -> Split:
@@ -89,3 +97,52 @@ def test_two_file_formats_are_refused_by_name() -> None:
 def test_no_dataset_is_refused() -> None:
     with pytest.raises(DatasetError, match="no dataset given"):
         merge_datasets([])
+
+
+several_parts = st.lists(
+    st.tuples(st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates),
+    min_size=1,
+    max_size=4,
+)
+
+
+def several_check(tmp_path: Path) -> Any:
+    roots = itertools.count()
+
+    def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
+        import tensorflow_datasets as tfds
+
+        folders = [
+            build_dataset(
+                tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
+            )
+            for splits, template in parts
+        ]
+        ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
+        theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
+        assert {
+            split.name: (
+                list(split.shard_lengths),
+                split.num_bytes or 0,
+                [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
+            )
+            for split in ours.splits
+        } == {
+            name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
+            for name, split in theirs.splits.items()
+        }
+        in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
+        assert [split.name for split in ours.splits] == list(in_order)
+        assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
+
+    return check
+
+
+def test_several_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
+    """Against builder_from_directories, whose order of splits is random."""
+    check_cases(several_parts, several_check(tmp_path), 100)
+
+
+@pytest.mark.fuzz
+def test_any_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
+    check_cases(several_parts, several_check(tmp_path), FUZZ // 4, fuzz=True)

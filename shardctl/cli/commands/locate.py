@@ -51,7 +51,7 @@ def locate(
     Example: shardctl locate --step 91 --batch 256 -d imagenet2012
     """
     from shardctl.planning.locate import locate as locate_examples
-    from shardctl.planning.simulate import plan_order
+    from shardctl.planning.order import plan_order
 
     given: dict[QueryKind, list[str] | None]
     given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}

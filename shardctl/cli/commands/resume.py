@@ -17,6 +17,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.core.dataset.dataset import Dataset
+    from shardctl.core.instructions.subsplit import Resolved
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.core.settings.read_settings import ReadSettings
 
@@ -94,12 +95,14 @@ def _from_options(
     dataset = chosen_dataset(source, project)
     if stopped.seen is None:
         return dataset, _continued(dataset, spec, settings, stopped), None
-    from shardctl.planning.resume.seen import resume_unseen
+    from shardctl.planning.order import resolved_spec
+    from shardctl.planning.resume.seen import resume_unseen_of
 
     if stopped.hosts is not None:
         raise UsageError("--hosts with --seen: a log says what was seen, on any host")
-    log = _log(dataset, spec, stopped.seen)
-    plan = resume_unseen(dataset, spec, settings, seen=log, to_hosts=stopped.to_hosts)
+    resolved = resolved_spec(dataset, spec)
+    log = _log(resolved, stopped.seen)
+    plan = resume_unseen_of(resolved, settings, seen=log, to_hosts=stopped.to_hosts)
     return dataset, plan, log
 
 
@@ -147,14 +150,18 @@ def _from_file(
     others = stopped.given()
     seen = others.pop("seen", None)  # what --prove reads besides the plan
     dataset, plan = plan_of_file(path, source, {**reading.given(), **others, "SPEC": spec})
-    return dataset, plan, None if seen is None else _log(dataset, plan.spec, seen)
+    if seen is None:
+        return dataset, plan, None
+    from shardctl.planning.order import resolved_spec
+
+    return dataset, plan, _log(resolved_spec(dataset, plan.spec), seen)
 
 
-def _log(dataset: "Dataset", spec: str | None, path: str) -> "Int64s":
-    from shardctl.planning.resume.seen import spec_codes
+def _log(resolved: "Resolved", path: str) -> "Int64s":
+    from shardctl.planning.resume.seen import codes_of
     from shardctl.readers.seen_file import read_seen
 
-    log = read_seen(path, spec_codes(dataset, spec))
+    log = read_seen(path, codes_of(resolved))
     warn(log.warnings)
     return log.codes
 

@@ -66,16 +66,16 @@ def verify(
 def _order(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
-    from shardctl.planning.simulate import plan_order
+    from shardctl.planning.order import plan_order
     from shardctl.tfds.verifying.quiet import quiet_tensorflow
 
     project = project_here()
     dataset, settings = chosen_dataset(source, project), reading.settings(project)
-    plan_order(dataset, spec, settings)  # what is wrong is said before TensorFlow is loaded
+    planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
     with quiet_tensorflow(), ProgressBars() as bars:
-        from shardctl.tfds.verifying.verify import verify as read_and_compare
+        from shardctl.tfds.verifying.verify import verify_order
 
-        return read_and_compare(dataset, spec, settings, take=take, watch=bars.show)
+        return verify_order(planned, take=take, watch=bars.show)
 
 
 def _plan(

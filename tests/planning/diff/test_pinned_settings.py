@@ -11,7 +11,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.planning.diff.pinned_settings import settings_to_fall_back_on
 from shardctl.planning.snapshot import snapshot
-from tests.planning.diff.diff_cases import dataset_of
+from tests.cases import check_cases
+from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
 
 TOY = dataset_of({"train": (3, 4)})
 
@@ -46,3 +47,14 @@ def test_a_list_of_files_that_is_a_hash_has_to_be_given_again() -> None:
     assert settings_to_fall_back_on(one, TOY)["file_order"] == TOY.splits[0].filenames
     hashed = replace(one, pipeline={**one.pipeline, "file_order": "2 files, sha256:0"})
     assert "file_order" not in settings_to_fall_back_on(hashed, TOY)
+
+
+def test_settings_that_nobody_names_today_are_those_that_are_pinned() -> None:
+    def check(pair: tuple[Pipeline, Pipeline]) -> None:
+        taken = pair[0].taken()
+        if taken is not None:
+            arguments = settings_to_fall_back_on(taken.snapshot, pair[0].dataset)
+            again = snapshot(pair[0].dataset, pair[0].spec, ReadSettings(**arguments))
+            assert again.snapshot == taken.snapshot
+
+    check_cases(pairs(), check, 100)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
+from shardctl.core.dataset.dataset import Split
 from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.errors import UsageError
-from shardctl.planning.lint.context import LintContext, Usage
+from shardctl.planning.lint.context import LintContext, Usage, num_file_instructions
+from tests.cases import check_cases
 from tests.planning.lint.rules.rule_cases import case
 
 FOUR: dict[str, Any] = {"usage": {"num_hosts": 4}}
@@ -38,6 +42,22 @@ def test_specs_without_examples_are_neither_trained_nor_evaluated_on() -> None:
 )
 def test_files_are_counted_once_a_range_and_without_empty_shards(spec: str, num_files: int) -> None:
     assert context(spec, **MIXED).reads[0].num_files == num_files
+
+
+def test_a_range_is_as_many_files_as_have_an_example_in_it() -> None:
+    split = Split(name="train", shard_lengths=(7, 0, 13, 10))
+    bounds = ((0, 7), (7, 7), (7, 20), (20, 30))
+
+    def check(drawn: list[tuple[int, int]]) -> None:
+        ranges = [SplitRange(split=split, start=min(a, b), stop=max(a, b)) for a, b in drawn]
+        touched = sum(
+            any(start <= i < stop for i in range(piece.start, piece.stop))
+            for piece in ranges
+            for start, stop in bounds
+        )
+        assert num_file_instructions(tuple(ranges)) == touched
+
+    check_cases(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30))), check, 200)
 
 
 @pytest.mark.parametrize(

@@ -85,14 +85,6 @@ def test_scores_of_pipelines_rise_with_the_buffer(files: dict[str, int]) -> None
     assert values[-1] == pytest.approx(scores[-1].expected, abs=5 * scores[-1].spread)
 
 
-def test_the_uniform_score_has_the_expectation_and_spread_it_says() -> None:
-    generator = np.random.default_rng(11)
-    scores = [score(in_equal_shards(generator.permutation(2000), 16), 50) for _ in range(400)]
-    values = np.array([each.value for each in scores])
-    assert values.mean() == pytest.approx(scores[0].expected, abs=0.15 * (1 - scores[0].expected))
-    assert values.std() == pytest.approx(scores[0].spread, rel=0.2)
-
-
 def test_each_metric_of_uniform_orders_has_the_expectation_and_spread_it_says() -> None:
     generator = np.random.default_rng(12)
     found: list[list[Metric]] = []
@@ -140,14 +132,3 @@ def test_knowing_that_labels_are_sorted_makes_no_order_better() -> None:
             for classes in (None, 50)
         )
         assert known < 1.2 * plain
-
-
-def test_a_score_needs_metrics_that_are_near() -> None:
-    near = Metric(name="n", value=0.5, expected=1, spread=0.1, fault="below", reach=1)
-    far = Metric(name="f", value=1, expected=1, spread=0.1, fault="both", reach=1, scale="far")
-    shown = Metric(name="s", value=0, expected=1, spread=0.1, fault="both", reach=1, scale="shown")
-    assert score_of([near]).value == 0.5
-    assert score_of([near, far]).value == 0.5
-    assert score_of([near, far, shown]) == score_of([near, far])
-    follows = Metric(name="f", value=0, expected=1, spread=0, fault="both", reach=1, scale="far")
-    assert score_of([near, follows]).value == 0.25

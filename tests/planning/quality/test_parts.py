@@ -10,7 +10,13 @@ from shardctl.planning.quality.metrics import near_metrics
 from shardctl.planning.quality.parts import by_position
 from shardctl.planning.quality.sample import sample_epoch, sample_of
 from shardctl.planning.quality.score import score_of
-from tests.planning.quality.quality_orders import in_equal_shards, order_of
+from tests.planning.quality.quality_orders import (
+    even_dataset,
+    in_equal_shards,
+    metric,
+    order_of,
+    quality_alone,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +79,23 @@ def test_of_an_epoch_that_is_sampled_each_part_has_its_own_stretches() -> None:
     for index, part in enumerate(parts):
         # Read shard by shard a tenth of the epoch is a tenth of storage.
         assert part.mean_storage == pytest.approx((index + 0.5) / 10, abs=0.03)
+
+
+def test_the_end_of_an_epoch_mixes_worse() -> None:
+    # 17 shards in a cycle of 16: the last is read with nothing left beside it.
+    dataset = even_dataset(200_000, 17)
+    found = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=5000, buffer_seed=1))
+    early, tail = found.by_position[0], found.tail
+    assert tail is not None
+    assert (tail.start % 256, tail.stop) == (0, 200_000)
+    assert 2000 <= tail.stop - tail.start < 2256  # the last 1%, from where a batch begins
+    assert tail.score.value < 0.7 * early.score.value
+    assert found.by_position[-1].score.value < early.score.value
+    first, last = (metric(each.metrics, "same_shard_neighbours") for each in (early, tail))
+    assert last.value > 3 * first.value
+
+
+def test_places_in_storage_show_where_a_part_comes_from() -> None:
+    found = quality_alone(even_dataset(50_000, 100), ReadSettings(cycle=1))
+    for index, part in enumerate(found.by_position):
+        assert part.mean_storage == pytest.approx((index + 0.5) / 10, abs=0.003)

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from shardctl.planning.quality.score import Fault, Metric, score_of
+from tests.planning.quality.quality_orders import (
+    in_equal_shards,
+    score,
+)
 
 
-def metric(value: float, **changed: Any) -> Metric:
+def measured(value: float, **changed: Any) -> Metric:
     """Return a metric that is worse above 0.1 and scores 0 from 0.5 on."""
     named: dict[str, Any] = {
         "name": "x",
@@ -45,26 +49,28 @@ def metric(value: float, **changed: Any) -> Metric:
 def test_a_metric_loses_by_how_far_off_it_is_on_the_side_of_its_fault(
     fault: Fault, value: float, score: float
 ) -> None:
-    assert metric(value, fault=fault).score == pytest.approx(score)
+    assert measured(value, fault=fault).score == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
     ("metrics", "value", "near", "far"),
     [
-        pytest.param([metric(0.3)], 0.5, 0.5, None, id="one near by"),
-        pytest.param([metric(0.3), metric(0.45)], 0.25, 0.25, None, id="the geometric mean"),
-        pytest.param([metric(0.1), metric(9.0)], 0.0, 0.0, None, id="one that is at its worst"),
+        pytest.param([measured(0.3)], 0.5, 0.5, None, id="one near by"),
+        pytest.param([measured(0.3), measured(0.45)], 0.25, 0.25, None, id="the geometric mean"),
+        pytest.param([measured(0.1), measured(9.0)], 0.0, 0.0, None, id="one that is at its worst"),
         pytest.param(
-            [metric(0.3), metric(0.5, scale="far")], 0.25, 0.5, 0.0, id="half is lost far apart"
+            [measured(0.3), measured(0.5, scale="far")], 0.25, 0.5, 0.0, id="half is lost far apart"
         ),
         pytest.param(
-            [metric(0.3), metric(0.5, scale="far"), metric(0.1, scale="far")],
+            [measured(0.3), measured(0.5, scale="far"), measured(0.1, scale="far")],
             0.375,
             0.5,
             0.5,
             id="the mean of those far apart",
         ),
-        pytest.param([metric(0.3), metric(9.0, scale="shown")], 0.5, 0.5, None, id="only shown"),
+        pytest.param(
+            [measured(0.3), measured(9.0, scale="shown")], 0.5, 0.5, None, id="only shown"
+        ),
     ],
 )
 def test_metrics_near_by_multiply_and_those_far_apart_take_up_to_a_half(
@@ -79,10 +85,10 @@ def test_metrics_near_by_multiply_and_those_far_apart_take_up_to_a_half(
 
 def test_the_expected_score_is_the_mean_over_orders_that_are_uniform() -> None:
     metrics = [
-        metric(0.1, spread=0.004),
-        metric(0.1, spread=0.006, fault="both"),
-        metric(0.1, spread=0.008, fault="below"),
-        metric(0.1, spread=0.01, fault="both", scale="far"),
+        measured(0.1, spread=0.004),
+        measured(0.1, spread=0.006, fault="both"),
+        measured(0.1, spread=0.008, fault="below"),
+        measured(0.1, spread=0.01, fault="both", scale="far"),
     ]
     normal = np.random.default_rng(0).standard_normal((4000, 4))
     values = [
@@ -101,17 +107,36 @@ def test_the_expected_score_is_the_mean_over_orders_that_are_uniform() -> None:
 
 
 def test_an_expected_score_is_never_below_0() -> None:
-    assert score_of([metric(0.1, spread=9.0)]).expected == 0.0
+    assert score_of([measured(0.1, spread=9.0)]).expected == 0.0
 
 
 def test_a_sampling_error_is_that_of_each_metric_by_its_weight() -> None:
     # One metric: a change of 0.04 in the value is 0.1 in the score.
-    assert score_of([metric(0.3, sampling_error=0.04)]).sampling_error == pytest.approx(0.1)
+    assert score_of([measured(0.3, sampling_error=0.04)]).sampling_error == pytest.approx(0.1)
     # Far apart a metric counts for half of what is near by.
-    both = [metric(0.3, sampling_error=0.0), metric(0.3, sampling_error=0.04, scale="far")]
+    both = [measured(0.3, sampling_error=0.0), measured(0.3, sampling_error=0.04, scale="far")]
     assert score_of(both).sampling_error == pytest.approx(0.1 * 0.5 / 2)
 
 
 def test_a_score_without_a_sampling_error_of_each_metric_has_none() -> None:
-    found = score_of([metric(0.3, sampling_error=0.04), metric(0.3)])
+    found = score_of([measured(0.3, sampling_error=0.04), measured(0.3)])
     assert found.sampling_error is None
+
+
+def test_the_uniform_score_has_the_expectation_and_spread_it_says() -> None:
+    generator = np.random.default_rng(11)
+    scores = [score(in_equal_shards(generator.permutation(2000), 16), 50) for _ in range(400)]
+    values = np.array([each.value for each in scores])
+    assert values.mean() == pytest.approx(scores[0].expected, abs=0.15 * (1 - scores[0].expected))
+    assert values.std() == pytest.approx(scores[0].spread, rel=0.2)
+
+
+def test_a_score_needs_metrics_that_are_near() -> None:
+    near = Metric(name="n", value=0.5, expected=1, spread=0.1, fault="below", reach=1)
+    far = Metric(name="f", value=1, expected=1, spread=0.1, fault="both", reach=1, scale="far")
+    shown = Metric(name="s", value=0, expected=1, spread=0.1, fault="both", reach=1, scale="shown")
+    assert score_of([near]).value == 0.5
+    assert score_of([near, far]).value == 0.5
+    assert score_of([near, far, shown]) == score_of([near, far])
+    follows = Metric(name="f", value=0, expected=1, spread=0, fault="both", reach=1, scale="far")
+    assert score_of([near, follows]).value == 0.25

@@ -54,18 +54,6 @@ def test_it_is_the_pipeline_written_by_hand_fuzzed(
     check_cases(cases(), checker(toys), FUZZ // 4, fuzz=True)
 
 
-def test_the_layout_of_a_builder_is_that_of_its_metadata(toys: Toys) -> None:
-    for name, toy in toys.items():
-        found = shardctl.tfds.dataset_of(toy.builder)
-        assert found.ordered == toy.dataset.ordered
-        assert found.title == toy.dataset.title
-        assert found.file_format == toy.dataset.file_format
-        names = {split.name: split for split in found.splits}
-        for split in toy.dataset.splits:
-            one = names[split.name]
-            assert (one.files, one.shard_lengths) == (split.files, split.shard_lengths), name
-
-
 def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> None:
     import tensorflow as tf
 

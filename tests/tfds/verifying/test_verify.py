@@ -272,6 +272,7 @@ def test_a_format_without_tf_data_is_counted_beside_index_ranges(tmp_path: Path)
     assert (found.first_difference, found.equal) == (None, False)
 
 
+@pytest.mark.tensorflow
 def test_windows_of_imagenet_over_index_ranges() -> None:
     dataset = catalog_dataset("imagenet2012")
     assert dataset is not None
