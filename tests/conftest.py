@@ -10,15 +10,13 @@ import types
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from tests.cases import add_cases, taken_count
-
-if TYPE_CHECKING:
-    from tests.core.order.toy_pipelines import Toys
+from tests.core.order.toy_pipelines import Toys, build_toys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -62,8 +60,6 @@ def tf() -> Any:
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
     """Small datasets of several kinds, written by TFDS; tests read them and leave them alone."""
-    from tests.core.order.toy_pipelines import build_toys
-
     return build_toys(tmp_path_factory.mktemp("toys"))
 
 

@@ -11,7 +11,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.locate import Kind, Located, Query, locate, matches_at
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.order import plan_order
 from tests.cases import check_cases
 from tests.core.order.order_cases import changed, read_settings
 

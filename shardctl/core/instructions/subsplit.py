@@ -63,6 +63,7 @@ def _number(bound: int | float) -> str:
 class Resolved:
     """The ranges a spec selects, in the order it names them, and what surprises about them."""
 
+    dataset: Dataset = field(compare=False, repr=False)
     spec: str
     ranges: tuple[SplitRange, ...]
     warnings: tuple[str, ...] = ()
@@ -104,11 +105,9 @@ def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
         else:
             ranges.append(_resolve_part(part, dataset.split(part.split), warnings))
     warnings += _overlaps(spec, ranges)
-    resolved = Resolved(spec=spec, ranges=tuple(ranges), warnings=tuple(warnings))
-    if not resolved.num_examples:
-        empty = f"{quoted(spec)} selects no examples; TFDS refuses to read it"
-        resolved = Resolved(spec=spec, ranges=resolved.ranges, warnings=(*warnings, empty))
-    return resolved
+    if not any(piece.num_examples for piece in ranges):
+        warnings.append(f"{quoted(spec)} selects no examples; TFDS refuses to read it")
+    return Resolved(dataset=dataset, spec=spec, ranges=tuple(ranges), warnings=tuple(warnings))
 
 
 def _parse_part(text: str, spec: str) -> Slice:

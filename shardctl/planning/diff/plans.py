@@ -65,6 +65,7 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
 
     >>> one = ListedPlan(title="train", reads=(ListedRead("train", "d-0", 0, 5),))
     >>> other = ListedPlan(title="train", reads=(ListedRead("train", "d-0", 2, 3),))
+    >>> from shardctl.core.dataset.identity import DatasetHead
     >>> toy = DatasetHead(name="toy", config=None, version=None, file_format="tfrecord",
     ...                   data_dir=None, fingerprint="a")
     >>> found = diff_plans(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.quality.across import (
     AcrossEpochs,
     AcrossHosts,
@@ -113,14 +113,14 @@ def quality(
     0.9 {'buffer_seed': 2}
     """
     settings, assumed = with_stand_in_seeds(ReadSettings() if settings is None else settings)
-    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
-    order = Order(dataset, resolved.ranges, settings)
+    planned = plan_order(dataset, spec, settings)
+    order = planned.order
     num_examples = epoch_length(order)
-    _check(resolved.spec, num_examples, num_classes, target)
+    _check(planned.spec, num_examples, num_classes, target)
     window = _window(settings, num_examples)
     question = Question(
         dataset=dataset,
-        ranges=tuple(resolved.ranges),
+        ranges=planned.ranges,
         settings=settings,
         window=window,
         num_classes=num_classes,
@@ -129,7 +129,7 @@ def quality(
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
     return Quality(
-        spec=resolved.spec,
+        spec=planned.spec,
         order=order,
         num_examples=num_examples,
         window=window,
@@ -151,7 +151,7 @@ def quality(
             stretch=sample.length,
             buffer_drawn=sample.buffer_drawn,
         ),
-        warnings=(*resolved.warnings, *_notes(assumed, order)),
+        warnings=(*planned.resolved.warnings, *_notes(assumed, order)),
     )
 
 

@@ -13,9 +13,9 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.position_file import PositionRecord, read_position, write_position
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.check import what_changed
-from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.resume.resume import resume_order
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import Transform, check_global_seed
@@ -56,6 +56,7 @@ class Position:
         planned = plan_order(self._dataset, spec, settings)
         self._spec, self._num_examples = planned.spec, planned.order.num_examples
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
+        self._planned = planned.with_settings(self._settings)
         self._consumed = 0
         self.advance(consumed)
 
@@ -120,9 +121,7 @@ class Position:
 
     def plan(self) -> ResumePlan:
         """Return the plan that goes on from here, in exact order."""
-        return plan_resume(
-            self._dataset, self._spec, self._settings, consumed=self._consumed, mode="exact-order"
-        )
+        return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the position to a file, atomically: the old file stands until the new one does.

@@ -10,13 +10,14 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.resume.check import applied, table_of
 from shardctl.planning.resume.rest import joined
-from shardctl.planning.resume.seen import spec_codes
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     FirstDifference,
     Source,
@@ -170,9 +171,9 @@ class _PlanCheck:
         plan, watch = self.plan, progress.advance
         size = window.stop - window.start
         if self.read == "files":
-            files = RealFiles.of(self.dataset, self._codes, plan.spec)
+            files = RealFiles.of(self._resolved, self._codes)
             return Pass(files.resumed(plan, host), size=batch, stop=size, watch=watch)
-        ranges = IndexRanges(dataset=self.dataset, codes=self._codes, spec=plan.spec)
+        ranges = IndexRanges(resolved=self._resolved, codes=self._codes)
         if plan.hosts or plan.from_seen or plan.mode == "exactly-once":
             return Pass(self._each_once(ranges, host), size=batch, stop=size, watch=watch)
         return WindowPass(
@@ -200,9 +201,13 @@ class _PlanCheck:
             yield np.arange(first, first + count)
 
     @cached_property
+    def _resolved(self) -> Resolved:
+        return resolved_spec(self.dataset, self.plan.spec)
+
+    @cached_property
     def _order(self) -> Order:
-        return plan_order(self.dataset, self.plan.spec, self.plan.settings).order
+        return order_of(self._resolved, self.plan.settings).order
 
     @cached_property
     def _codes(self) -> ExampleCodes:
-        return spec_codes(self.dataset, self.plan.spec)
+        return codes_of(self._resolved)

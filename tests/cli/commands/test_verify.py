@@ -59,6 +59,7 @@ def test_the_document(shardctl: Shardctl, built: Path) -> None:
     assert yaml.safe_load(again.stdout) == document
 
 
+@pytest.mark.tensorflow
 def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT)
     arguments = ("verify", "-d", "toy.yaml", "--buffer", 4, "--buffer-seed", 1)
@@ -177,6 +178,7 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(built: Path, module
     assert "pip install 'shardctl[tfds]'" in ran.stderr
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("delay", [0, 3])  # while TensorFlow loads, and while it reads
 def test_an_interrupt_ends_it(delay: float) -> None:
     with start(

@@ -13,8 +13,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.simulate import plan_order
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import read_settings
 from tests.planning.resume.resume_cases import TOY, dataset

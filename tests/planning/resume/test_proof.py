@@ -23,7 +23,7 @@ from tests.planning.resume.resume_cases import cases as resume_cases
 
 def test_every_plan_can_be_proved() -> None:
     def check(case: ResumeCase) -> None:
-        from shardctl.planning.simulate import plan_order
+        from shardctl.planning.order import plan_order
 
         try:
             order = plan_order(case.dataset, case.spec, case.settings).order

@@ -11,8 +11,8 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.seen import resume_unseen, spec_codes
-from shardctl.planning.simulate import plan_order
 from tests.cases import check_cases
 from tests.planning.resume.resume_cases import TOY, dataset, entries
 from tests.strategies import shard_lengths

@@ -21,6 +21,8 @@ from shardctl.tfds.verifying.reading import Reading
 from shardctl.tfds.verifying.verify import verify
 from tests.oracles import interleave_by_hand
 
+pytestmark = pytest.mark.tensorflow  # which the module under test imports
+
 
 def test_windows_of_imagenet_over_index_ranges() -> None:
     dataset = catalog_dataset("imagenet2012")
@@ -34,6 +36,12 @@ SPLITS = tuple(
     Split(name=name, shard_lengths=lengths) for name, lengths in (("a", (3, 0, 4)), ("b", (2, 5)))
 )
 TOY = Dataset(name="toy", splits=SPLITS)
+
+
+def ranges_of(dataset: Dataset, spec: str) -> IndexRanges:
+    resolved = resolve_subsplit(spec, dataset)
+    names = [piece.split.name for piece in resolved.ranges]
+    return IndexRanges(resolved=resolved, codes=ExampleCodes(dataset, names))
 
 
 def codes_read(reading: Reading) -> list[int]:
@@ -55,13 +63,13 @@ def test_a_range_of_codes_stands_for_each_file(settings: dict[str, Any], kept: s
     # Split b begins where a ends: its codes are those of its ids and 7.
     firsts, lengths = [0, 3, 7, 9], [3, 4, 2, 5]
     by_hand = [firsts[shard] + offset for shard, offset in interleave_by_hand(lengths, 2, 2)]
-    ranges = IndexRanges(dataset=TOY, codes=ExampleCodes(TOY, ["a", "b"]), spec="a+b")
+    ranges = ranges_of(TOY, "a+b")
     reading = ranges.pipeline(ReadSettings(cycle=2, block=2, **settings))
     assert codes_read(reading) == by_hand[kept]
 
 
 def test_epochs_files_and_buffers_are_those_of_the_settings() -> None:
-    ranges = IndexRanges(dataset=TOY, codes=ExampleCodes(TOY, ["a"]), spec="a")
+    ranges = ranges_of(TOY, "a")
     settings = ReadSettings(shuffle_seed=3, buffer=3, buffer_seed=5, epochs=2, cycle=2, block=1)
     read = codes_read(ranges.pipeline(settings))
     assert read == Order(TOY, resolve_subsplit("a", TOY).ranges, settings).read(0, 14).tolist()
@@ -76,7 +84,7 @@ def test_a_plan_reads_the_rest(consumed: int) -> None:
     by_hand = [firsts[shard] + offset for shard, offset in interleave_by_hand(lengths, 2, 2)]
     dataset = replace(TOY, splits=tuple(map(with_names, SPLITS)))
     plan = resume(dataset, "a+b", settings, consumed=consumed)
-    ranges = IndexRanges(dataset=dataset, codes=ExampleCodes(dataset, ["a", "b"]), spec="a+b")
+    ranges = ranges_of(dataset, "a+b")
     assert codes_read(ranges.planned(plan)) == by_hand[consumed:]
 
 

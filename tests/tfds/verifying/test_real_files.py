@@ -38,6 +38,7 @@ def test_a_file_lies_in_the_folder_of_its_part_if_there_is_one() -> None:
     assert file_path(dataset, 1, 0) is None
 
 
+@pytest.mark.tensorflow
 def test_a_file_is_looked_for_in_a_folder_or_behind_a_url(tmp_path: Path) -> None:
     (tmp_path / "here").touch()
     assert exists(str(tmp_path / "here"))
