@@ -17,8 +17,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from shardctl.core.dataset.dataset import Dataset
-
 Document = dict[str, Any]
 
 FORMAT_VERSION = 1
@@ -31,22 +29,6 @@ class Block(Document):
 
 class Words(list[str]):
     """Words without blanks, which YAML writes as one text in lines, and JSON as a list."""
-
-
-def head(kind: str, dataset: Dataset) -> Document:
-    """Return the fields every document begins with."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "kind": kind,
-        "dataset": {
-            "name": dataset.name,
-            "config": dataset.config,
-            "version": dataset.version,
-            "file_format": dataset.file_format,
-            "data_dir": dataset.data_dir,
-            "fingerprint": dataset.fingerprint,
-        },
-    }
 
 
 def to_json(document: Document) -> Iterator[str]:

@@ -7,18 +7,15 @@ import copy
 import pickle
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shardctl
 from shardctl.core.hosts.host import Host
 from shardctl.core.phrase import Argument, Phrase, listed, named_arguments, phrase, spelled
 from shardctl.errors import UsageError
-
-PACKAGE = Path(shardctl.__file__).parent
+from tests.core.phrase_calls import PACKAGE, calls_of_phrase
 
 
 @pytest.mark.parametrize(
@@ -71,13 +68,6 @@ def test_an_error_of_python_is_its_text() -> None:
 
 def test_the_name_of_an_argument_may_be_any_text_in_a_document() -> None:
     assert str(Argument("\x1b[2J\n")) == "\\x1b[2J\\n"
-
-
-def calls_of_phrase() -> Iterator[tuple[str, ast.Call]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "phrase":
-                yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node
 
 
 def test_templates_are_literals() -> None:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from shardctl.core.phrase import Argument, named_arguments, spelled
 from shardctl.core.settings.document import key_of
 from shardctl.core.settings.table import SETTING_BY_FIELD
-from shardctl.core.text import printable
 from shardctl.errors import ShardctlError
 from shardctl.rendering.text.command_line import option_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from shardctl.readers.project_file import Project
 
+Section = Literal["read", "lint"]
 Error = TypeVar("Error", bound=ShardctlError)
 
 
-def located(
-    error: Error,
-    path: Path,
-    section: str,
-    stated: Mapping[str, object],
-    given: Collection[str] = (),
-) -> Error:
+def located(error: Error, project: Project, section: Section, given: Collection[str] = ()) -> Error:
     """Return an error with file, line and key, where it is about what a section of a file states.
 
     It is so where the first argument that it names, of those that somebody has set, was set there
     and not by an option; `given` holds the arguments that options set. Else it is the same error.
     """
-    keys = {str(key).replace("-", "_") for key in stated}
+    stated = project.read if section == "read" else project.lint
+    keys = {key.replace("-", "_") for key in map(str, stated)}
     subject = next((a for a in named_arguments(error) if _is_set(a, keys, given)), None)
     if subject is None or subject.name in given or _key(subject) not in keys:
         return error
@@ -40,10 +35,8 @@ def located(
         by_option = argument.name in given or not known
         return option_of(argument) if by_option else key_of(argument, section)
 
-    from shardctl.readers.config_lines import setting_lines
-
-    line = setting_lines(path).get(_key(subject))
-    place = printable(str(path)) + ("" if line is None else f":{line}")
+    line = project.setting_lines().get(_key(subject))
+    place = project.shown_path + ("" if line is None else f":{line}")
     name, text = key_of(Argument(subject.name), section), spelled(error, spell)
     return type(error)(f"{place}: {text if text.startswith(name) else f'{name}: {text}'}")
 

@@ -2,22 +2,20 @@
 """The options of `lint` alone, and how they go together with `lint:` in shardctl.yaml."""
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.numbers import whole_number
-from shardctl.core.phrase import named_arguments, phrase
-from shardctl.errors import ShardctlError, UsageError
+from shardctl.core.phrase import phrase
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.planning.lint.context import Usage
-    from shardctl.readers.config_file import Config
-
-Error = TypeVar("Error", bound=ShardctlError)
+    from shardctl.readers.project_file import Project
 
 
 def _number(flag: str, text: str) -> Any:
@@ -85,44 +83,50 @@ class LintOptions:
         _codes("--ignore", "Not these; the longer beginning decides. Both are repeatable."),
     ] = None
 
-    def arguments(self, config: "Config | None") -> dict[str, Any]:
-        """Return what is given here, over `lint:` of a shardctl.yaml, each by its name there.
+    def arguments(self, project: "Project") -> dict[str, Any]:
+        """Return what is given here, over `lint:` of the project, each by its name there.
 
         Raises:
             UsageError: a value of another kind, or a name that lint does not know.
         """
-        from shardctl.planning.lint.section import comma_separated, lint_arguments, parse_seeds
-
-        given = self.given
-        if "seeds" in given:
-            try:
-                given["seeds"] = parse_seeds(given["seeds"])
-            except UsageError as error:
-                raise UsageError(phrase("{seeds!}: {}", error, seeds=self.seeds)) from None
-        for name in ("select", "ignore"):
-            if name in given:
-                given[name] = [code for text in given[name] for code in comma_separated(text)]
-        return {**({} if config is None else lint_arguments(config.lint)), **given}
-
-    def located(self, error: Error) -> Error:
-        """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
         from shardctl.cli.options.config_faults import located
-        from shardctl.readers.config_file import find_config
+        from shardctl.planning.lint.lint import chosen_rules
+        from shardctl.planning.lint.section import lint_arguments
 
-        config = find_config(Path.cwd()) if named_arguments(error) else None
-        if config is None:
-            return error
-        return located(error, config.path, "lint", config.lint, self.given)
+        given = self.given()
+        try:
+            arguments = {**lint_arguments(project.lint), **given}
+            chosen_rules(arguments.get("select", ()), arguments.get("ignore", ()))
+        except UsageError as error:
+            raise located(error, project, "lint", given) from None
+        return arguments
 
-    @property
     def given(self) -> dict[str, Any]:
-        """What stands on the command line, each by its name in shardctl.yaml."""
-        options = {_NAMES.get(field.name, field.name): field for field in fields(self)}
-        given = {name: getattr(self, field.name) for name, field in options.items()}
+        """Return what is given here, each by its name under `lint:`."""
+        from shardctl.planning.lint.section import comma_separated
+
+        given = {
+            "eval": self.evaluated and tuple(self.evaluated),
+            "hosts": self.num_hosts,
+            "take": self.take,
+            "as_data_source": self.as_data_source,
+            "assert_cardinality": self.assert_cardinality,
+            "autocache": self.autocache,
+            "seeds": None if self.seeds is None else _seeds(self.seeds),
+            "open_files": self.open_files,
+            "select": self.select and [c for text in self.select for c in comma_separated(text)],
+            "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
+        }
         return {name: value for name, value in given.items() if value is not None}
 
 
-_NAMES = {"evaluated": "eval", "num_hosts": "hosts"}
+def _seeds(text: str) -> tuple[int, ...]:
+    from shardctl.planning.lint.section import parse_seeds
+
+    try:
+        return parse_seeds(text)
+    except UsageError as error:
+        raise UsageError(phrase("{seeds!}: {}", error, seeds=text)) from None
 
 
 def usage_of(arguments: dict[str, Any]) -> "Usage":

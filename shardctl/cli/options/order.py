@@ -18,7 +18,7 @@ from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.readers.config_file import Config
+    from shardctl.readers.project_file import Project
 
 Error = TypeVar("Error", bound=ShardctlError)
 
@@ -49,11 +49,12 @@ def _parser(option: str, kind: WholeNumber) -> Any:
 class OrderOptions:
     """The settings of TFDS's reader and of the pipeline behind it, by the fields of `ReadSettings`.
 
-    `given` holds those that stand on the command line, as they stand there.
+    Values are those of the command line; what was not given is None or left out.
     """
 
-    def __init__(self, **given: Any) -> None:
-        self.given = {name: value for name, value in given.items() if value is not None}
+    def __init__(self, **values: Any) -> None:
+        self._values = values
+        self._project: Project | None = None  # that the settings were taken from
 
     @staticmethod
     def parameters() -> list[Parameter]:
@@ -68,8 +69,14 @@ class OrderOptions:
             for setting in SETTINGS
         ]
 
-    def settings(self, fallback: Mapping[str, Any] | None = None) -> "ReadSettings":
-        """Return the settings in force: these options, over `read:` of the nearest shardctl.yaml.
+    def given(self) -> dict[str, Any]:
+        """Return what is given here, by the fields of the settings."""
+        return {name: value for name, value in self._values.items() if value is not None}
+
+    def settings(
+        self, project: "Project", fallback: Mapping[str, Any] | None = None
+    ) -> "ReadSettings":
+        """Return the settings in force: these options, over `read:` of the project.
 
         `fallback` holds arguments of `ReadSettings` for what neither of them names.
 
@@ -78,11 +85,10 @@ class OrderOptions:
         """
         from shardctl.core.hosts.host import Host
         from shardctl.core.settings.read_settings import ReadSettings
-        from shardctl.readers.config_file import find_config
 
-        config = find_config(Path.cwd())
+        self._project = project
         arguments = dict(fallback or {})
-        given = dict(self.given)
+        given = self.given()
         if "host" in given:
             given["host"] = Host.parse(given["host"])
         if "file_order" in given:
@@ -90,8 +96,7 @@ class OrderOptions:
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
         try:
-            stated = {} if config is None else _from_config(config)
-            for chosen in (stated, given):
+            for chosen in (_stated(project), given):
                 _give_way(arguments, chosen)
                 arguments |= chosen
             return ReadSettings(**arguments)
@@ -100,15 +105,11 @@ class OrderOptions:
 
     def located(self, error: Error) -> Error:
         """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
-        if not named_arguments(error):
+        if self._project is None or not named_arguments(error):
             return error
         from shardctl.cli.options.config_faults import located
-        from shardctl.readers.config_file import find_config
 
-        config = find_config(Path.cwd())
-        if config is None:
-            return error
-        return located(error, config.path, "read", config.read, self.given)
+        return located(error, self._project, "read", self.given())
 
 
 # An option replaces the settings of the file that would contradict it.
@@ -128,13 +129,15 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
         arguments.pop("cpus", None)
 
 
-def _from_config(config: "Config") -> dict[str, Any]:
+def _stated(project: "Project") -> dict[str, Any]:
+    """Return the settings under `read:` of a project."""
     from shardctl.core.settings.document import settings_from_document
 
-    read = dict(config.read)
+    read = dict(project.read)
     for key in ("file_order", "file-order"):
-        if isinstance(read.get(key), str):  # the name of a list, as the option has it
-            read[key] = list(_listed_files(config.folder / str(read[key])))
+        if project.path is not None and isinstance(read.get(key), str):
+            # The name of a list, as the option has it.
+            read[key] = list(_listed_files(project.path.parent / str(read[key])))
     return settings_from_document(read)
 
 

@@ -1,20 +1,21 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """Options that several commands share, each spelled out once.
 
-A group is a dataclass whose fields are Typer options, or names their `parameters`. A command takes
-the group as one parameter; `spelled_out` shows Typer the fields instead and hands the command the
-group.
+A group is a dataclass whose fields are Typer options, or names its `parameters` itself. A command
+takes the group as one parameter; `spelled_out` shows Typer the options instead and hands the
+command the group.
 """
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import Annotated, Any, TypeGuard, get_type_hints
 
 import typer
 
 from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.errors import ShardctlError
 
 SpecArgument = Annotated[
@@ -52,40 +53,20 @@ class DatasetOptions:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class OutputOptions:
-    """How and where the answer is written."""
-
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT",
-            help="How to write the answer; programs read json, yaml or csv.",
-            autocompletion=completion.formats,
-        ),
-    ] = "table"
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write to a file, whole or not at all."
-        ),
-    ] = None
-
-
 def _is_group(annotation: object) -> TypeGuard[type[Any]]:
     return isinstance(annotation, type) and (
         is_dataclass(annotation) or hasattr(annotation, "parameters")
     )
 
 
-def _parameters_of(group: type[Any]) -> list[inspect.Parameter]:
+def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter]:
     """Return a parameter for each option of a group: those it names itself, else its fields."""
     if hasattr(group, "parameters"):
         made: list[inspect.Parameter] = group.parameters()
         return made
     annotations = get_type_hints(group, include_extras=True)
+    if group is OutputOptions:
+        annotations["format"] = formats.option
     return [
         inspect.Parameter(
             field.name,
@@ -97,15 +78,18 @@ def _parameters_of(group: type[Any]) -> list[inspect.Parameter]:
     ]
 
 
-def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` with each parameter that is an option group replaced by its options."""
+def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
+    """Return `command` with each parameter that is an option group replaced by its options.
+
+    A format that the command does not have is refused before it begins.
+    """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type[Any], list[str]]] = {}
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
         if _is_group(annotation):
-            members = _parameters_of(annotation)
+            members = _parameters_of(annotation, formats)
             groups[parameter.name] = (annotation, [member.name for member in members])
             parameters += members
         else:
@@ -117,10 +101,12 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     def run(**values: Any) -> None:
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})
+            if group is OutputOptions:
+                values[name] = replace(values[name], format=formats.chosen(values[name]))
         try:
             command(**values)
         except ShardctlError as error:
-            for name in groups:  # each knows what shardctl.yaml sets in its place
+            for name in groups:  # a group knows what was taken from shardctl.yaml in its place
                 if hasattr(values[name], "located"):
                     error = values[name].located(error)
             raise error

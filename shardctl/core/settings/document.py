@@ -49,7 +49,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
         if value is None:
             continue
         if setting.field in arguments:
-            raise UsageError(phrase("{}: the setting stands there twice", Argument(str(key))))
+            raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
         try:
             taken = setting.kind.from_document(value)
             fault = setting.kind.fault(taken)

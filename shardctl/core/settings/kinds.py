@@ -16,7 +16,7 @@ WHOLE_DATASET = -2  # tf.data.UNKNOWN_CARDINALITY as a buffer size: as large as 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kind:
+class SettingKind:
     """What a setting takes; None, for TFDS's default, is not asked about.
 
     least: the least of the numbers, where they have one. words: those that may stand for a value.
@@ -48,7 +48,7 @@ class Kind:
         return value
 
 
-class WholeNumber(Kind):
+class WholeNumber(SettingKind):
     """A whole number, of `least` at least, of any size where that is None; or one of some words.
 
     >>> WholeNumber(least=1).fault(0)
@@ -90,7 +90,7 @@ class BufferSize(WholeNumber):
         )
 
 
-class Switch(Kind):
+class Switch(SettingKind):
     """On or off.
 
     >>> Switch().fault("no")
@@ -102,7 +102,7 @@ class Switch(Kind):
         return None if isinstance(value, bool) else "true or false is needed"
 
 
-class Word(Kind):
+class Word(SettingKind):
     """One of some words."""
 
     @property
@@ -115,7 +115,7 @@ class Word(Kind):
         return None if value in self.words else f"choose from {choices(self.words)}"
 
 
-class WhichHost(Kind):
+class WhichHost(SettingKind):
     """A `Host`, which a document writes I/N."""
 
     @property
@@ -134,7 +134,7 @@ class WhichHost(Kind):
         return str(value)
 
 
-class FileNames(Kind):
+class FileNames(SettingKind):
     """Names of files, in an order."""
 
     @property

@@ -16,7 +16,7 @@ from shardctl.core.settings.kinds import (
     WHOLE_DATASET,
     BufferSize,
     FileNames,
-    Kind,
+    SettingKind,
     Switch,
     WhichHost,
     WholeNumber,
@@ -26,7 +26,7 @@ from shardctl.core.shuffle.passes import Loop
 
 InForce = Mapping[str, Any]
 # `Any` is a ReadSettings, which checks itself by this table, so that it cannot be named here.
-Rule = Callable[[Any, bool], object]
+ValueInForce = Callable[[Any, bool], object]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,11 +44,11 @@ class Setting:
     """
 
     name: str
-    kind: Kind
+    kind: SettingKind
     stands_for: str
     help: str
     field: str = ""
-    in_force: Rule | None = None
+    in_force: ValueInForce | None = None
     said: Callable[[InForce], str] | None = None
     place: int = 0
 

@@ -15,6 +15,7 @@ from shardctl.core.snapshot.snapshot import (
 )
 from shardctl.errors import UsageError
 from shardctl.files.documents import Block, Document, Words, to_json, to_yaml
+from shardctl.files.head import head
 
 _COMMENT = (
     "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
@@ -26,16 +27,7 @@ _WORDS = ("leaves", "shard_lengths", "shard_digests")
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
-        "format_version": FORMAT_VERSION,
-        "kind": KIND,
-        "dataset": {
-            "name": snapshot.name,
-            "config": snapshot.config,
-            "version": snapshot.version,
-            "file_format": snapshot.file_format,
-            "data_dir": None,  # the same order wherever the files lie
-            "fingerprint": snapshot.fingerprint,
-        },
+        **head(KIND, snapshot.head, format_version=FORMAT_VERSION),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,
         "order": snapshot.tree.root.hex(),

@@ -12,12 +12,12 @@ from shardctl.core.hosts.host_reads import host_reads
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import ReadTable, read_table
-from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
+from shardctl.planning.order import resolved_spec
 
 STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
 
@@ -117,7 +117,7 @@ def hosts(
                     "{num_hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, num_hosts=count
                 )
             )
-    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    resolved = resolved_spec(dataset, spec)
     table = sorted_rows(
         read_table(dataset, resolved.ranges),
         reverse=settings.reverse,

@@ -31,7 +31,7 @@ def lint_arguments(document: Mapping[str, object]) -> dict[str, Any]:
                 phrase("{}: no such setting; there are: {}", Argument(str(key)), names)
             )
         if name in arguments:
-            raise UsageError(phrase("{}: the setting stands there twice", Argument(str(key))))
+            raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
         if value is None:
             continue
         try:

@@ -14,9 +14,10 @@ from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.instructions.reads import ReadTable
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest import (
     ResumePoint,
     inputs_read,
@@ -35,7 +36,6 @@ from shardctl.planning.resume.resume import (
     num_further_epochs,
 )
 from shardctl.planning.resume.shares import MAX_HOSTS, dealt
-from shardctl.planning.simulate import PlannedOrder, plan_order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def resume_on_hosts(
         for one, count in zip(planned, counts, strict=True)
     ]
     epochs = _epochs(old)
-    whole = plan_order(dataset, spec, settings).order
+    whole = planned[0].with_settings(settings).order
     by_examples = settings.host_by == "examples"
     tables = [runs_of(_left_by_examples(old, e) if by_examples else _left(old, e)) for e in epochs]
     left = joined(tables)
@@ -93,7 +93,7 @@ def resume_on_hosts(
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=planned[0].spec,
         mode="exactly-once",
         settings=settings_as_planned(settings, ordered=dataset.ordered),
@@ -120,10 +120,9 @@ def old_orders(
         raise UsageError(
             phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
         )
-    return [
-        plan_order(dataset, spec, replace(settings, host=Host(index=index, count=hosts)))
-        for index in range(hosts)
-    ]
+    of_hosts = (replace(settings, host=Host(index=i, count=hosts)) for i in range(hosts))
+    first = plan_order(dataset, spec, next(of_hosts))
+    return [first, *map(first.with_settings, of_hosts)]
 
 
 def _counts(

@@ -16,13 +16,13 @@ from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     FurtherEpoch,
     Mode,
-    PlannedDataset,
     ResumePlan,
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest import (
     inputs_read,
     joined,
@@ -33,7 +33,6 @@ from shardctl.planning.resume.rest import (
     rows_at,
     shuffle_state,
 )
-from shardctl.planning.simulate import plan_order
 
 BufferMode = Literal["exactly-once", "exact-order"]
 
@@ -73,7 +72,19 @@ def resume(
         )
     settings = ReadSettings() if settings is None else settings
     planned = plan_order(dataset, spec, settings)
+    return resume_order(planned, consumed=consumed, steps=steps, mode=mode)
+
+
+def resume_order(
+    planned: PlannedOrder,
+    *,
+    consumed: int | None = None,
+    steps: int | None = None,
+    mode: BufferMode = "exactly-once",
+) -> ResumePlan:
+    """Return how a pipeline goes on whose order is at hand, see `resume`."""
     order = planned.order
+    dataset, settings = order.dataset, order.settings
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     point = resume_point(order, consumed)
     num_read = inputs_read(order, point)
@@ -88,7 +99,7 @@ def resume(
     buffered = order.num_buffered is not None
     plan_mode: Mode = mode if buffered else "exact"
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=planned.spec,
         mode=plan_mode,
         settings=settings_as_planned(settings, ordered=dataset.ordered),

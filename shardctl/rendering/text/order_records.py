@@ -11,12 +11,12 @@ from shardctl.planning.locate import MATCH_FIELDS, Match
 
 
 def match_record(match: Match) -> dict[str, Any]:
-    """Return an example of an order with the fields of the contract."""
+    """Return an example of an order with the fields that documents give it."""
     return {name: getattr(match, name) for name in MATCH_FIELDS}
 
 
 def pipeline_record(order: Order) -> dict[str, Any]:
-    """Return every setting in in_force."""
+    """Return the settings in force, with every default filled in."""
     return settings_in_force(order.settings, ordered=order.dataset.ordered)
 
 
@@ -30,6 +30,6 @@ _SAID = sorted((s for s in SETTINGS if s.said is not None), key=lambda setting: 
 
 
 def settings_words(in_force: InForce) -> str:
-    """Return the settings in force that shape an order, as words."""
+    """Return those of the settings in force that shape an order, as words."""
     said = (setting.said(in_force) for setting in _SAID if setting.said is not None)
     return ", ".join(words for words in said if words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,16 +10,16 @@ import pytest
 from shardctl.cli.options.config_faults import located
 from shardctl.core.phrase import Argument, phrase
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.readers.project_file import Project, read_project
 
-STATED = {"shuffle-seed": 1, "cycle": "auto", "pass": 3}
 TEXT = "read:\n  shuffle-seed: 1\n  cycle: auto\n  pass: 3\n"
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
+def config(tmp_path: Path) -> Project:
     path = tmp_path / "shardctl.yaml"
     path.write_text(TEXT)
-    return path
+    return read_project(path)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +45,12 @@ def config(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_what_the_file_states_is_pointed_at(config: Path, error: UsageError, message: str) -> None:
-    found = located(error, config, "read", STATED)
+def test_what_the_file_states_is_pointed_at(
+    config: Project, error: UsageError, message: str
+) -> None:
+    found = located(error, config, "read")
     assert type(found) is type(error)
-    assert str(found) == f"{config}{message}"
+    assert str(found) == f"{config.path}{message}"
 
 
 @pytest.mark.parametrize(
@@ -60,18 +63,18 @@ def test_what_the_file_states_is_pointed_at(config: Path, error: UsageError, mes
         UsageError(phrase("{block} and {cycle=auto}")),  # here, too: it was given
     ],
 )
-def test_other_errors_are_left_as_they_are(config: Path, error: UsageError) -> None:
-    assert located(error, config, "read", STATED, {"block"}) is error
+def test_other_errors_are_left_as_they_are(config: Project, error: UsageError) -> None:
+    assert located(error, config, "read", {"block"}) is error
 
 
-def test_an_option_takes_the_place_of_the_file(config: Path) -> None:
+def test_an_option_takes_the_place_of_the_file(config: Project) -> None:
     error = UsageError(phrase("{cycle=auto} needs {cpus=N}"))
-    assert located(error, config, "read", STATED, {"cycle"}) is error
-    found = located(error, config, "read", STATED, {"cpus"})
-    assert str(found) == f"{config}:3: read.cycle: auto needs --cpus N"
+    assert located(error, config, "read", {"cycle"}) is error
+    found = located(error, config, "read", {"cpus"})
+    assert str(found) == f"{config.path}:3: read.cycle: auto needs --cpus N"
 
 
-def test_a_line_that_is_gone_is_left_out(config: Path) -> None:
-    config.write_text("read: {}\n")
-    found = located(UsageError(phrase("{cycle} is odd")), config, "read", STATED)
-    assert str(found) == f"{config}: read.cycle is odd"
+def test_a_line_that_nobody_knows_is_left_out(config: Project) -> None:
+    error = UsageError(phrase("{cycle} is odd"))
+    found = located(error, replace(config, text=b"read: {}\n"), "read")
+    assert str(found) == f"{config.path}: read.cycle is odd"

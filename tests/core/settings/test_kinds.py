@@ -13,7 +13,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.kinds import (
     BufferSize,
     FileNames,
-    Kind,
+    SettingKind,
     Switch,
     WhichHost,
     WholeNumber,
@@ -37,9 +37,11 @@ CYCLE = WholeNumber(least=1, words=("auto",))
         (WhichHost(), "I/N", [Host(index=0, count=1)], ["0/1", 3, (0, 1)]),
         (FileNames(), "FILE", [("a",), ["a", "b"], ()], ["a", 3, {"a": 1}]),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Kind) else "",
+    ids=lambda value: type(value).__name__ if isinstance(value, SettingKind) else "",
 )
-def test_what_a_kind_takes(kind: Kind, metavar: str, taken: list[Any], refused: list[Any]) -> None:
+def test_what_a_kind_takes(
+    kind: SettingKind, metavar: str, taken: list[Any], refused: list[Any]
+) -> None:
     assert kind.metavar == metavar
     assert [kind.fault(value) for value in taken] == [None] * len(taken)
     assert all(kind.fault(value) for value in refused)

@@ -15,7 +15,7 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings import read_settings
 from shardctl.core.settings.document import settings_from_document, settings_in_force
-from shardctl.core.settings.kinds import BufferSize, Kind, Switch, WholeNumber
+from shardctl.core.settings.kinds import BufferSize, SettingKind, Switch, WholeNumber
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS, Setting
 from shardctl.errors import UsageError
@@ -151,7 +151,7 @@ def test_none_is_taken_where_it_is_the_default_and_only_there(setting: Setting) 
         ReadSettings(**nothing)
 
 
-WRONG: dict[type[Kind], tuple[Any, ...]] = {
+WRONG: dict[type[SettingKind], tuple[Any, ...]] = {
     WholeNumber: ("3", 1.5, True, [1]),
     BufferSize: ("3", 1.5, False, 0, -1, -3),
     Switch: ("no", 1, 0.0, []),

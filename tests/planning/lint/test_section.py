@@ -47,7 +47,7 @@ def test_a_list_may_be_one_value_and_names_have_either_dash(
         ({"ignored": []}, f"ignored: no such setting; there are: {KEYS}"),
         (
             {"as-data-source": True, "as_data_source": True},
-            "as_data_source: the setting stands there",
+            "as_data_source: the setting is there",
         ),
         ({"hosts": 0}, "hosts: 0: a whole number, at least 1, is needed"),
         ({"hosts": True}, "hosts: true: a whole number"),

@@ -14,7 +14,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.phrase import Argument, Phrase, named_arguments, phrase
 from shardctl.core.text import quoted
 from shardctl.rendering.text.command_line import as_options, option_name
-from tests.core.test_phrase import calls_of_phrase
+from tests.core.phrase_calls import calls_of_phrase
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
         "tensorflow/python/data/util/random_seed.py.",
         fix=phrase(
             "Build the dataset before tf.random.set_seed, which then does not count (leave out "
-            "{global_seed}); or hold the global seed fixed as carefully as the shuffle seed, and "
+            "{global_seed}); or keep the global seed fixed as carefully as the shuffle seed, and "
             "{ignore} this finding."
         ),
         example="shardctl lint --shuffle-seed 1 --global-seed 42 -d imagenet2012",
@@ -43,7 +43,7 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     if own:
         yield Violation(
             why=phrase(
-                "the order hangs on {global_seed} as well as on {}: another tf.random.set_seed "
+                "the order depends on {global_seed} as well as on {}: another tf.random.set_seed "
                 "gives another order",
                 listed(own),
             ),
@@ -131,7 +131,7 @@ def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]
     ),
 )
 def drawn_seed(context: LintContext) -> Iterator[Violation]:
-    """Find a shuffle whose seed hangs on what was built before it."""
+    """Find a shuffle whose seed depends on what was built before it."""
     settings = context.settings
     if settings.global_seed is None:
         return
