@@ -7,16 +7,10 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.text import printable
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.atomic import new_file
 from shardctl.rendering.text.screen import Screen
-
-
-def check_format(chosen: str, *formats: str) -> None:
-    """Refuse a format that the command does not write."""
-    if chosen not in formats:
-        raise UsageError(f"no format {quoted(chosen)} here; choose from {choices(formats)}")
 
 
 def screen(output: str | None) -> Screen:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
@@ -15,9 +13,7 @@ from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.order import PlannedOrder, plan_order
-
-# Takes the chunks of an order and their number of ids, and yields them: to show how far it is.
-Watch = Callable[[Iterable[Int64s], int], Iterable[Int64s]]
+from shardctl.planning.progress import Progress, Watch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +67,6 @@ def snapshot(
 def _tree(live: PlannedOrder, watch: Watch | None) -> HashTree:
     """Return the hash tree over an order, at the speed of the order itself."""
     num_examples = live.order.num_examples
-    chunks: Iterable[Int64s] = live.order.chunks(0, num_examples)
-    if watch is not None:
-        chunks = watch(chunks, num_examples)
+    progress = Progress(watch, "ids", num_examples)
+    chunks = progress.over(live.order.chunks(0, num_examples), len)
     return HashTree.of_cells(cell_digests(chunks, live.splits), num_examples=num_examples)

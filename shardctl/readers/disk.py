@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import quoted
 
-Kind = Literal["missing", "extra", "wrong-count", "empty"]
+ProblemKind = Literal["missing", "extra", "wrong-count", "empty"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class FileProblem:
     problem, with the name of its first file.
     """
 
-    kind: Kind
+    kind: ProblemKind
     split: str | None
     filename: str
     text: str

@@ -41,7 +41,7 @@ class SettingOrigins:
         return None, None
 
 
-def lint_text(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
+def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
     """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
@@ -138,8 +138,12 @@ def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
         yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)
 
 
-def rules_table(rules: Sequence[Rule], screen: Screen) -> Iterator[str]:
-    """Yield a line a rule."""
+def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False) -> Iterator[str]:
+    """Yield a line a rule, or the whole story of each."""
+    if stories:
+        for rule in rules:
+            yield from story_text(rule, screen)
+        return
     columns = [Column(heading=name, align="left") for name in ("code", "severity", "finding")]
     yield table(columns, [(rule.code, rule.severity, rule.title) for rule in rules], screen)
 

@@ -14,7 +14,7 @@ from shardctl.rendering.text.tables import Column, paragraph, table
 CSV_HEADER = MATCH_FIELDS
 
 
-def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:
+def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str]:
     """Yield the pipeline's line and a row for each match."""
     yield paragraph(pipeline_line(spec, located.order), screen)
     if not located.matches:

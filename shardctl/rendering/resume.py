@@ -1,4 +1,4 @@
-"""A plan to resume as lines for people: where it stopped, what is left, how to read it."""
+"""A plan to resume: the plan file; for people where it stopped, what is left, how to read it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.documents import Document
+from shardctl.files.plan.writer import CSV_HEADER, plan_json, plan_rows, plan_yaml
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
+
+__all__ = ["CSV_HEADER", "proof_line", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 
 _ROWS = 20  # file instructions shown; a plan file has them all
 
@@ -29,7 +32,7 @@ _HOST_COLUMNS = (
 )
 
 
-def resume_table(plan: ResumePlan, screen: Screen, proof: Proof | None = None) -> Iterator[str]:
+def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Iterator[str]:
     """Yield the state, the instructions (the first and last of many) and how to read them."""
     words = settings_words(plan.pipeline)
     yield paragraph(f"{plan.spec} of {plan.dataset.title}: {words}", screen, style="bold")
@@ -46,6 +49,21 @@ def resume_table(plan: ResumePlan, screen: Screen, proof: Proof | None = None) -
         yield paragraph(proof_line(proof), screen)
 
 
+def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
+    """Yield the plan file as JSON, the proof last."""
+    return plan_json(plan, _proof_field(proof))
+
+
+def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
+    """Yield the plan file as YAML, the proof last."""
+    return plan_yaml(plan, _proof_field(proof))
+
+
+def resume_rows(plan: ResumePlan, proof: Proof | None) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each file instruction; a proof has none."""
+    return plan_rows(plan)
+
+
 def proof_line(proof: Proof) -> str:
     """Return a proof in a line.
 
@@ -59,13 +77,17 @@ def proof_line(proof: Proof) -> str:
     )
 
 
-def proof_record(proof: Proof) -> Document:
-    """Return a proof as it is written in a plan file."""
+def _proof_field(proof: Proof | None) -> Document:
+    """Return the field of a proof in a plan file, no field where there is no proof."""
+    if proof is None:
+        return {}
     return {
-        "compared": proof.compared,
-        "lost": proof.lost,
-        "repeated": proof.repeated,
-        "moved": proof.moved,
+        "proof": {
+            "compared": proof.compared,
+            "lost": proof.lost,
+            "repeated": proof.repeated,
+            "moved": proof.moved,
+        }
     }
 
 

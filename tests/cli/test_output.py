@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.output import check_format, fail, say, screen, warn, write
+from shardctl.cli.output import fail, say, screen, warn, write
 from shardctl.errors import UsageError
 from shardctl.rendering.text.screen import Screen
 
@@ -90,9 +90,3 @@ class TestScreen:
 
     def test_a_pipe_has_neither(self) -> None:
         assert screen(None) == Screen()
-
-
-def test_a_format_that_a_command_lacks_is_refused_with_the_choices() -> None:
-    check_format("json", "table", "json")
-    with pytest.raises(UsageError, match="no format 'xml' here; choose from table, json"):
-        check_format("xml", "table", "json")

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.readers.layout_file import KEYS, SPLIT_KEYS, dataset_from_layout, read_layout_file
+from shardctl.readers.layout_file import (
+    LAYOUT_KEYS,
+    SPLIT_KEYS,
+    dataset_from_layout,
+    read_layout_file,
+)
 from tests.cases import FUZZ, check_cases
 from tests.strategies import documents, error_line
 
@@ -181,7 +186,7 @@ class TestRefusals:
         check_cases(nonsense, check_nonsense, FUZZ, fuzz=True)
 
 
-_ANY = documents(KEYS + SPLIT_KEYS)
+_ANY = documents(LAYOUT_KEYS + SPLIT_KEYS)
 nonsense = (
     _ANY
     | st.fixed_dictionaries({"splits": st.fixed_dictionaries({"train": _ANY})})
@@ -192,7 +197,7 @@ nonsense = (
     )
     | st.builds(
         lambda key, value: {"splits": {"train": {"shard_lengths": [1, 2]}}} | {key: value},
-        st.sampled_from(KEYS),
+        st.sampled_from(LAYOUT_KEYS),
         _ANY,
     )
 )

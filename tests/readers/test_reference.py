@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
+from shardctl.readers.project_file import Project, find_project
 from shardctl.readers.reference import ChosenDataset, choose_dataset, read_dataset
 from tests.cases import FUZZ, check_cases
 from tests.strategies import error_line
@@ -34,8 +35,9 @@ def read(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> Dataset
 def choose(
     *refs: str, home: Path, cwd: Path | None = None, data_dir: Path | None = None, **env: str
 ) -> ChosenDataset:
-    env = {"HOME": str(home), **env}
-    return choose_dataset(refs, data_dir=data_dir, env=env, cwd=cwd or home)
+    env, cwd = {"HOME": str(home), **env}, cwd or home
+    project = find_project(cwd)
+    return choose_dataset(refs, project=project, data_dir=data_dir, env=env, cwd=cwd)
 
 
 def refusal(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> str:
@@ -327,8 +329,20 @@ class TestChoice:
         (project / "shardctl.yaml").write_text("dataset: [data/mine, yours]\ndata_dir: data")
         chosen = choose(home=home, cwd=project / "deep" / "er")
         assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
-        assert chosen.config is not None
-        assert chosen.config.path == project / "shardctl.yaml"
+
+    def test_a_fallback_stands_in_for_the_default_alone(self, home: Path) -> None:
+        env = {"HOME": str(home)}
+
+        def title(*refs: str, project: Project) -> tuple[str, str | None]:
+            chosen = choose_dataset(
+                refs, project=project, data_dir=None, env=env, cwd=home, fallback="toy:1.2.0"
+            )
+            return chosen.dataset.title, chosen.note
+
+        assert title(project=Project()) == ("toy:1.2.0", None)
+        assert title("toy:1.0.0", project=Project()) == ("toy:1.0.0", None)
+        there = Project(path=home / "shardctl.yaml", dataset=("other/plain",))
+        assert title(project=there) == ("other/plain:1.0.0", None)
 
     def test_errors_say_where_the_reference_came_from(self, home: Path, tmp_path: Path) -> None:
         line = error_line(lambda: choose(home=home, SHARDCTL_DATASET="nix"))

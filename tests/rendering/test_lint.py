@@ -27,7 +27,7 @@ def found() -> Lint:
 
 
 def test_people_read_what_it_is_why_it_matters_and_what_helps() -> None:
-    assert "".join(rendering.lint_text(found(), SETTLED, PLAIN)) == (
+    assert "".join(rendering.lint_table(found(), SETTLED, PLAIN)) == (
         "train[:60%], train[50%:] (evaluation) in toy: 1 error, 1 warning\n"
         "\n"
         "SC001 warning: several epochs in one order (a/shardctl.yaml:4)\n"
@@ -45,14 +45,14 @@ def test_people_read_what_it_is_why_it_matters_and_what_helps() -> None:
 
 
 def test_nothing_found_says_how_many_rules_looked() -> None:
-    text = "".join(rendering.lint_text(case().lint(), SETTLED, PLAIN))
+    text = "".join(rendering.lint_table(case().lint(), SETTLED, PLAIN))
     assert text == f"train in toy: nothing found by {len(LINT_RULES)} rules\n"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_every_story_fits_the_screen(width: int) -> None:
     screen = Screen(width=width)
-    texts = ["".join(rendering.lint_text(found(), SETTLED, screen))]
+    texts = ["".join(rendering.lint_table(found(), SETTLED, screen))]
     texts += ["".join(rendering.story_text(rule, screen)) for rule in LINT_RULES]
     texts.append("".join(rendering.rules_table(LINT_RULES, screen)))
     for text in texts:

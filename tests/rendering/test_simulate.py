@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable, Iterable
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +18,35 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
+from shardctl.files.documents import to_csv
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.simulate import FORMATS, array_num_bytes, simulate_document
+from shardctl.rendering.simulate import (
+    CSV_HEADER,
+    array_file,
+    array_num_bytes,
+    id_lines,
+    json_lines,
+    simulate_document,
+    simulate_json,
+    simulate_rows,
+    simulate_yaml,
+    tfds_id_lines,
+)
 from tests.rendering.simulations import simulated, text
+
+WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
+    "json": simulate_json,
+    "yaml": simulate_yaml,
+    "csv": lambda simulation: to_csv(CSV_HEADER, simulate_rows(simulation)),
+    "ids": id_lines,
+    "tfds-ids": tfds_id_lines,
+    "jsonl": json_lines,
+    "npy": array_file,
+}
 
 
 def written(simulation: Simulation, name: str) -> bytes:
-    pieces = FORMATS[name](simulation)
+    pieces: Iterable[str | bytes | memoryview] = WRITERS[name](simulation)
     return b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
 
 
@@ -103,4 +127,4 @@ def test_an_npy_file_is_what_numpy_saves() -> None:
 
 def test_ids_of_several_splits_are_no_array() -> None:
     with pytest.raises(UsageError, match="npy holds numbers, and train\\+12 reads several"):
-        list(chain(FORMATS["npy"](simulated("train+12"))))
+        list(chain(array_file(simulated("train+12"))))

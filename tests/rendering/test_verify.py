@@ -9,9 +9,10 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.files.documents import to_csv
 from shardctl.planning.verify import FileMismatch, FirstDifference, Verification, Window
 from shardctl.rendering.text.screen import PLAIN, Screen
-from shardctl.rendering.verify import verify_csv, verify_document, verify_text
+from shardctl.rendering.verify import CSV_HEADER, verify_document, verify_rows, verify_table
 
 TOY = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(3, 4)),))
 AS_PREDICTED = Verification(
@@ -34,7 +35,7 @@ GONE = FileMismatch(filename="c", expected=1000, found=None, reason="no such fil
 
 
 def text(verification: Verification, screen: Screen = PLAIN) -> str:
-    return "".join(verify_text(verification, screen))
+    return "".join(verify_table(verification, screen))
 
 
 def test_an_order_as_predicted_takes_a_few_lines() -> None:
@@ -156,10 +157,10 @@ def test_the_document_says_what_was_compared_and_by_which_versions() -> None:
 
 def test_csv_has_a_row_for_what_differs() -> None:
     found = replace(AS_PREDICTED, first_difference=PARTED, files=(SHORT, GONE))
-    assert "".join(verify_csv(found)).splitlines() == [
+    assert "".join(to_csv(CSV_HEADER, verify_rows(found))).splitlines() == [
         "kind,where,expected,found,reason",
         "order,3,3,5,",
         "file,b,4,2,",
         "file,c,1000,,no such file",
     ]
-    assert "".join(verify_csv(AS_PREDICTED)).splitlines() == ["kind,where,expected,found,reason"]
+    assert list(verify_rows(AS_PREDICTED)) == []

@@ -171,22 +171,22 @@ def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
         )
 
 
-ShardKey = int | tuple[str, int]
+_FileKey = int | tuple[str, int]
 
 
-def _named_lengths(split: Split) -> dict[ShardKey, int]:
+def _named_lengths(split: Split) -> dict[_FileKey, int]:
     """Return the length of each shard by its file's name and how often it came before."""
     if not split.files:
         return {}
     seen: Counter[str] = Counter()
-    lengths: dict[ShardKey, int] = {}
+    lengths: dict[_FileKey, int] = {}
     for name, length in zip(split.filenames, split.shard_lengths, strict=True):
         lengths[name, seen[name]] = length
         seen[name] += 1
     return lengths
 
 
-def _shown(key: ShardKey, old: Split, new: Split) -> str:
+def _shown(key: _FileKey, old: Split, new: Split) -> str:
     if not isinstance(key, int):
         return key[0]
     split = new if key < new.num_shards else old

@@ -8,8 +8,8 @@ from shardctl.core.text import choices, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.diff.causes import Cause, ChangedShard
-from shardctl.planning.diff.diff import Diff, FirstDifference, Moved
-from shardctl.rendering.text import annotations as github
+from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
+from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import PLAIN, Screen
 from shardctl.rendering.text.tables import Column, paragraph, table
@@ -23,7 +23,7 @@ _COLUMNS = (
 )
 
 
-def diff_text(diff: Diff, screen: Screen, *, advice: str | None = None) -> Iterator[str]:
+def diff_table(diff: Diff, screen: Screen, *, can_update: bool = False) -> Iterator[str]:
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
     yield paragraph(headline(diff), screen, style="bold")
     if diff.first is None:
@@ -40,8 +40,10 @@ def diff_text(diff: Diff, screen: Screen, *, advice: str | None = None) -> Itera
     yield paragraph("because:", screen)
     for cause in diff.causes:
         yield paragraph(f"  {cause_line(cause)}", screen)
-    if advice is not None:
+    if can_update:
         yield "\n"
+        label = diff.expected.label
+        advice = f"if this is meant, the same command with --update writes it to {label}"
         yield paragraph(advice, screen)
 
 
@@ -55,7 +57,7 @@ def headline(diff: Diff) -> str:
     return f"{old.label} and {new.label} first differ {where}"
 
 
-def _where(first: FirstDifference) -> str:
+def _where(first: OrderDifference) -> str:
     if first.exact:
         return f"at position {first.position:,}"
     return f"between positions {first.position:,} and {first.stop - 1:,}"
@@ -214,13 +216,8 @@ def cause_record(cause: Cause) -> Document:
     return record
 
 
-def diff_annotation(diff: Diff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the orders differ, nothing where they do not."""
+def diff_annotation(diff: Diff) -> Iterator[str]:
+    """Yield an annotation of the expected file where the orders differ, none where they do not."""
     if not diff.equal:
-        text = "".join(diff_text(diff, PLAIN)).partition("\n")[2].strip("\n")
-        yield annotation(file, headline(diff), text)
-
-
-def annotation(file: str, title: str, text: str) -> str:
-    """Return an error as a workflow command for GitHub."""
-    return github.annotation("error", text, title=title, file=file)
+        text = "".join(diff_table(diff, PLAIN)).partition("\n")[2].strip("\n")
+        yield annotation("error", text, title=headline(diff), file=diff.expected.label)

@@ -8,7 +8,8 @@ from shardctl.core.resume.plan_listing import ListedRead
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
-from shardctl.rendering.diff.diff import annotation, cause_line, cause_record
+from shardctl.rendering.diff.diff import cause_line, cause_record
+from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import PLAIN, Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
@@ -22,7 +23,7 @@ _COLUMNS = (
 )
 
 
-def plans_text(diff: PlansDiff, screen: Screen) -> Iterator[str]:
+def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
     """Yield where the first file instruction differs, then every file read otherwise."""
     yield paragraph(plans_headline(diff), screen, style="bold")
     first = diff.first
@@ -102,8 +103,8 @@ def _file(file: ChangedFile) -> Document:
     }
 
 
-def plans_annotation(diff: PlansDiff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the plans differ, nothing where they do not."""
+def plans_annotation(diff: PlansDiff) -> Iterator[str]:
+    """Yield an annotation of the expected file where the plans differ, none where they do not."""
     if not diff.equal:
-        text = "".join(plans_text(diff, PLAIN)).partition("\n")[2].strip("\n")
-        yield annotation(file, plans_headline(diff), text)
+        text = "".join(plans_table(diff, PLAIN)).partition("\n")[2].strip("\n")
+        yield annotation("error", text, title=plans_headline(diff), file=diff.labels[0])

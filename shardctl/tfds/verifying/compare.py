@@ -14,24 +14,8 @@ from shardctl.core.text import printable
 from shardctl.planning.verify import FirstDifference, StreamMismatch, Window, first_mismatch
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass
 
-Watch = Callable[[str, int, int], None]  # what is counted, how much is done, and of how much
-Comparison = Callable[[Iterable[Int64s], Iterable[Int64s]], StreamMismatch | None]
-
-
-class Progress:
-    """How much of a piece of work is done; what is done twice counts once."""
-
-    def __init__(self, watch: Watch | None, what: str, total: int) -> None:
-        self._watch = watch
-        self._what = what
-        self._total = total
-        self._done = 0
-
-    def advance(self, count: int) -> None:
-        """Note that so much more is done."""
-        self._done = min(self._done + count, self._total)
-        if self._watch is not None:
-            self._watch(self._what, self._done, self._total)
+# Returns where what was read first differs from what is expected.
+Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], StreamMismatch | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +30,7 @@ class PassMismatch:
 def mismatch_of(
     opened: Callable[[int], Pass],
     expected: Callable[[], Iterable[Int64s]],
-    compare: Comparison = first_mismatch,
+    compare: Compare = first_mismatch,
 ) -> PassMismatch | None:
     """Return where a pass first differs from what is expected, None where it does not.
 

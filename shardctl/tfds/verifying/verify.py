@@ -11,6 +11,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.verify import (
     BUDGETS,
@@ -24,7 +25,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.compare import Progress, Watch, difference, mismatch_of
+from shardctl.tfds.verifying.compare import difference, mismatch_of
 from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
@@ -163,8 +164,8 @@ class _Check:
             if pass_index and settings.loop == "keras-fit":
                 return FitPass(reading, pass_index=pass_index)
             iterate_whole(reading, pass_index)
-            watch = self._progress.advance
-            return Pass(reading, size=size, stop=None if whole else stop, watch=watch)
+            stop_at = None if whole else stop
+            return Pass(reading, size=size, stop=stop_at, progress=self._progress)
 
         return self._compare(window, opened)
 
@@ -182,9 +183,9 @@ class _Check:
         source = self._source(window.read)
 
         def opened(size: int) -> Pass:
-            watch = self._progress.advance
+            reading = source.planned(plan)
             return WindowPass(
-                source.planned(plan), order, plan, size=size, window=window, watch=watch
+                reading, order, plan, size=size, window=window, progress=self._progress
             )
 
         return self._compare(window, opened)

@@ -15,6 +15,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.planning.order import order_of, resolved_spec
+from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.check import applied, table_of
 from shardctl.planning.resume.rest import joined
 from shardctl.planning.resume.seen import codes_of
@@ -30,7 +31,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.compare import Progress, Watch, difference, mismatch_of
+from shardctl.tfds.verifying.compare import difference, mismatch_of
 from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import Pass, Reading
@@ -168,16 +169,16 @@ class _PlanCheck:
         return None if mismatch is None else replace(mismatch, offset=num_once + mismatch.offset)
 
     def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:
-        plan, watch = self.plan, progress.advance
+        plan = self.plan
         size = window.stop - window.start
         if self.read == "files":
             files = RealFiles.of(self._resolved, self._codes)
-            return Pass(files.resumed(plan, host), size=batch, stop=size, watch=watch)
+            return Pass(files.resumed(plan, host), size=batch, stop=size, progress=progress)
         ranges = IndexRanges(resolved=self._resolved, codes=self._codes)
         if plan.hosts or plan.from_seen or plan.mode == "exactly-once":
-            return Pass(self._each_once(ranges, host), size=batch, stop=size, watch=watch)
+            return Pass(self._each_once(ranges, host), size=batch, stop=size, progress=progress)
         return WindowPass(
-            ranges.planned(plan), self._order, plan, size=batch, window=window, watch=watch
+            ranges.planned(plan), self._order, plan, size=batch, window=window, progress=progress
         )
 
     def _each_once(self, ranges: IndexRanges, host: int | None) -> Reading:

@@ -10,10 +10,11 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
+from shardctl.planning.progress import Progress
 from shardctl.planning.verify import Window
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.records import kernel_shuffle
-from shardctl.tfds.verifying.reading import Pass, Reading, Watch
+from shardctl.tfds.verifying.reading import Pass, Reading
 
 
 def num_inputs_read(plan: ResumePlan, window: Window) -> int:
@@ -42,13 +43,13 @@ class WindowPass(Pass):
         *,
         size: int,
         window: Window,
-        watch: Watch | None,
+        progress: Progress | None,
     ) -> None:
         host = plan.settings.host
         if host is not None and plan.settings.host_by == "examples":
             reading = replace(reading, elements=reading.elements.shard(host.count, host.index))
         num_inputs = num_inputs_read(plan, window)
-        super().__init__(reading, size=size, stop=num_inputs, watch=watch)
+        super().__init__(reading, size=size, stop=num_inputs, progress=progress)
         self._order = order
         self._plan = plan
         self._num_outputs = window.stop - window.start

@@ -204,7 +204,7 @@ def report_or_error(case: tuple[Any, ...]) -> str | None:
             assert "None" not in text
         assert set(finding.specs) <= {read.spec for read in report.context.reads}
     origins = rendering.SettingOrigins(lines={})
-    assert "".join(rendering.lint_text(report, origins, PLAIN))
+    assert "".join(rendering.lint_table(report, origins, PLAIN))
     assert "".join(to_json(rendering.lint_document(report, origins)))
     annotations = list(rendering.lint_annotations(report, origins))
     assert len(annotations) == len(report.findings)

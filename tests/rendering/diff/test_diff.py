@@ -14,12 +14,12 @@ from shardctl.planning.diff.diff import Diff, Moved, diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import (
-    annotation,
     diff_annotation,
     diff_document,
-    diff_text,
+    diff_table,
     moved_line,
 )
+from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.screen import PLAIN, Screen
 from tests.planning.diff.diff_cases import dataset_of
 from tests.rendering.github_runner import as_github_reads
@@ -39,7 +39,7 @@ def parted() -> Diff:
 
 def test_the_text_reads_like_a_failed_test() -> None:
     # 0 1 4 5 2 3 6 7 8.. against 0 1 2 3 4 5 6 7 8..: positions 2 to 5 differ.
-    text = "".join(diff_text(parted(), PLAIN, advice="if this is meant: do it"))
+    text = "".join(diff_table(parted(), PLAIN, can_update=True))
     assert text.splitlines() == [
         "order.yaml and today first differ at position 2 of 12",
         "",
@@ -55,12 +55,12 @@ def test_the_text_reads_like_a_failed_test() -> None:
         "because:",
         "  block: 2 became 4",
         "",
-        "if this is meant: do it",
+        "if this is meant, the same command with --update writes it to order.yaml",
     ]
 
 
 def test_equal_orders_take_a_line_and_what_changed_without_effect_another() -> None:
-    text = "".join(diff_text(diff(pinned(), pinned(batch=3)), PLAIN))
+    text = "".join(diff_table(diff(pinned(), pinned(batch=3)), PLAIN))
     assert text == (
         "order.yaml and order.yaml: the same, the order of 12 examples\n"
         "  without effect on the order: batch: none became 3\n"
@@ -73,7 +73,7 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
         dataset_of({"train": tuple([7] * 60)}), "train", ReadSettings(shuffle_seed=10**60)
     ).snapshot
     found = diff(pinned(), PinnedOrder(snapshot=other, label="x" * 50))
-    text = "".join(diff_text(found, Screen(width=width)))
+    text = "".join(diff_table(found, Screen(width=width)))
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -112,20 +112,20 @@ def test_the_document_of_equal_orders_has_no_difference_and_no_cause() -> None:
 
 def test_an_annotation_is_one_line_that_a_runner_reads_back() -> None:
     for texts in [("a,b:c%.yaml", "50%, no: 1", "x\r\ny: 3%, z"), ("f", "%0A", "%25::")]:
-        line = annotation(*texts)
+        line = annotation("error", texts[2], title=texts[1], file=texts[0])
         assert line.count("\n") == 1
         file, title, message = texts
         assert as_github_reads(line) == ("error", {"file": file, "title": title}, message)
 
 
 def test_orders_that_part_are_annotated_at_the_file() -> None:
-    (line,) = diff_annotation(parted(), "orders/train.yaml")
+    (line,) = diff_annotation(parted())
     level, properties, message = as_github_reads(line)
-    assert (level, properties["file"]) == ("error", "orders/train.yaml")
+    assert (level, properties["file"]) == ("error", "order.yaml")
     assert properties["title"] == "order.yaml and today first differ at position 2 of 12"
     assert "block: 2 became 4" in message
     assert "4 of 12 positions" in message
-    assert list(diff_annotation(diff(pinned(), pinned()), "x")) == []
+    assert list(diff_annotation(diff(pinned(), pinned()))) == []
 
 
 @pytest.mark.parametrize(

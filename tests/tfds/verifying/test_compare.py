@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.planning.verify import FirstDifference, StreamMismatch, Window
-from shardctl.tfds.verifying.compare import PassMismatch, Progress, difference, mismatch_of
+from shardctl.tfds.verifying.compare import PassMismatch, difference, mismatch_of
 from shardctl.tfds.verifying.reading import BATCH_SIZE
 
 
@@ -122,12 +122,3 @@ def test_a_difference_has_position_and_names_of_the_order(
         reason="why",
     )
     assert difference(None, codes, WINDOW) is None
-
-
-def test_progress_counts_what_is_done_twice_once() -> None:
-    told: list[tuple[str, int, int]] = []
-    progress = Progress(lambda *said: told.append(said), "examples", 10)
-    for count in (4, 4, 4, 4):
-        progress.advance(count)
-    assert told == [("examples", done, 10) for done in (4, 8, 10, 10)]
-    Progress(None, "examples", 10).advance(3)

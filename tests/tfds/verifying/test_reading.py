@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shardctl.errors import DatasetError, UsageError
+from shardctl.planning.progress import Progress
 from shardctl.tfds.verifying.reading import (
     Pass,
     Reading,
@@ -47,9 +48,10 @@ def test_a_batch_is_cut_at_the_stop(tf: Any) -> None:
 
 
 def test_what_is_read_is_told_piece_by_piece(tf: Any) -> None:
-    told: list[int] = []
-    list(Pass(reading(tf.data.Dataset.range(5)), size=2, stop=None, watch=told.append))
-    assert told == [2, 2, 1]
+    told: list[tuple[str, int, int]] = []
+    progress = Progress(lambda *report: told.append(report), "examples", 5)
+    list(Pass(reading(tf.data.Dataset.range(5)), size=2, stop=None, progress=progress))
+    assert told == [("examples", done, 5) for done in (2, 4, 5)]
 
 
 def failing_at(tf: Any, place: int) -> Any:

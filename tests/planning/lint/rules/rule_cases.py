@@ -13,7 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, lint
 from shardctl.planning.lint.rule import Rule
-from shardctl.rendering.lint import SettingOrigins, lint_text
+from shardctl.rendering.lint import SettingOrigins, lint_table
 from shardctl.rendering.text.screen import Screen
 
 MIB = 1024**2
@@ -68,7 +68,7 @@ class Case:
         """Check that no line of what is found is wider than a narrow screen."""
         origins = SettingOrigins(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})
         for width in (40, 60, 80):
-            text = "".join(lint_text(self.lint(), origins, Screen(width=width)))
+            text = "".join(lint_table(self.lint(), origins, Screen(width=width)))
             assert max(map(len, text.splitlines())) <= width
             assert text.endswith("\n")
             assert not re.search(r" $", text, re.MULTILINE)

@@ -10,58 +10,81 @@ from pathlib import Path
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.yaml_text import read_yaml
+from shardctl.files.file_text import decode, read_file
+from shardctl.files.yaml_text import parse_yaml
 
-FILENAME = "shardctl.yaml"
-KEYS = ("dataset", "data_dir", "read", "lint")
+PROJECT_FILENAME = "shardctl.yaml"
+PROJECT_KEYS = ("dataset", "data_dir", "read", "lint")
+_SECTIONS = ("read", "lint")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    """What a shardctl.yaml says; `read` and `lint` are checked by those who use them."""
+class Project:
+    """What the shardctl.yaml of a project says; `path` is None where there is no such file.
 
-    path: Path
+    `read` and `lint` are checked by those who use them.
+    """
+
+    path: Path | None = None
     dataset: tuple[str, ...] = ()
     data_dir: str | None = None
     read: Mapping[str, object] = field(default_factory=dict)
     lint: Mapping[str, object] = field(default_factory=dict)
+    text: bytes = field(default=b"", repr=False)
 
     @property
-    def folder(self) -> Path:
-        """The folder that relative paths in the file start from."""
-        return self.path.parent
+    def shown_path(self) -> str:
+        """The file as messages name it."""
+        return printable(str(self.path))
+
+    def setting_lines(self) -> dict[str, int]:
+        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`."""
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        root = yaml.compose(decode(self.text, source=self.shown_path), Loader=loader)
+        if not isinstance(root, yaml.MappingNode):
+            return {}
+        return {
+            str(name.value).replace("-", "_"): name.start_mark.line + 1
+            for key, section in root.value
+            if key.value in _SECTIONS and isinstance(section, yaml.MappingNode)
+            for name, _ in section.value
+        }
 
 
-def find_config(start: Path) -> Config | None:
-    """Return the nearest shardctl.yaml, in a folder or the ones above it; None without one.
+def find_project(start: Path) -> Project:
+    """Return the project of a folder: the nearest shardctl.yaml, in it or the ones above it.
 
     Raises:
-        DatasetError: the nearest one cannot be read or breaks a rule of `read_config`.
+        DatasetError: the nearest one cannot be read or breaks a rule of `read_project`.
     """
     folder = Path(os.path.abspath(start))
     for candidate in (folder, *folder.parents):
-        path = candidate / FILENAME
+        path = candidate / PROJECT_FILENAME
         if os.path.lexists(path):
-            return read_config(path)
-    return None
+            return read_project(path)
+    return Project()
 
 
-def read_config(path: Path) -> Config:
-    """Return the settings of one shardctl.yaml; an empty file has none.
+def read_project(path: Path) -> Project:
+    """Return what one shardctl.yaml says; an empty file says nothing.
 
     Raises:
         DatasetError: no YAML, an unknown key, or a value of the wrong kind.
     """
-    document = read_yaml(path)
+    text = read_file(path)
+    document = parse_yaml(text, source=printable(str(path)))
     with fields.said_about(printable(str(path))):
         settings = fields.mapping({} if document is None else document, "the file")
-        fields.only_keys(settings, KEYS, "the file")
-        return Config(
+        fields.only_keys(settings, PROJECT_KEYS, "the file")
+        return Project(
             path=path,
             dataset=_dataset(settings.get("dataset")),
             data_dir=_data_dir(settings.get("data_dir"), path.parent),
             read=_section(settings, "read"),
             lint=_section(settings, "lint"),
+            text=text,
         )
 
 
