@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from shardctl.core.hosts.host import Host, HostBy
+from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.text import choices, quoted
@@ -58,7 +59,7 @@ class ReadSettings:
     reverse: bool = False
     file_order: tuple[str, ...] | None = None
     host: Host | None = None
-    host_by: HostBy = "even"
+    host_by: HostBy = DEFAULT_HOST_MODE
     batch: int | None = None
     drop_remainder: bool = False
     pass_index: int = 0
@@ -99,11 +100,16 @@ class ReadSettings:
                 "is needed, or -2 for the whole dataset"
             )
         for name, word, words in (
-            ("--host-by", self.host_by, get_args(HostBy)),
+            ("--host-by", self.host_by, tuple(HOST_MODES)),
             ("--loop", self.loop, get_args(Loop)),
         ):
             if word not in words:
                 raise UsageError(f"{name} {quoted(word)}: choose from {choices(words)}")
+
+    @property
+    def host_mode(self) -> HostMode:
+        """How hosts share the examples: the mode that `host_by` names."""
+        return HOST_MODES[self.host_by]
 
     @property
     def shuffles_files(self) -> bool:

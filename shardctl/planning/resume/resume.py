@@ -198,7 +198,7 @@ def calls_after_read(
     not deal again; the `num_shared` after them hold those of all hosts.
     """
     calls = []
-    if settings.host is not None and settings.host_by == "examples" and num_shared:
+    if settings.host is not None and settings.host_mode.reads_all and num_shared:
         call = f"shard({settings.host.count}, {settings.host.index})"
         if num_own:
             call += f" of all but the first {num_own} instructions, which are this host's alone"

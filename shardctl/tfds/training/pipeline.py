@@ -14,6 +14,11 @@ from shardctl.errors import UsageError
 from shardctl.planning.simulate import plan_order
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.training.host_calls import (
+    examples_of_host,
+    input_context_of_host,
+    split_of_host,
+)
 
 Transform = Callable[[Any], Any]
 
@@ -54,7 +59,7 @@ def pipeline(
     if settings.global_seed is not None:
         tf.random.set_seed(settings.global_seed)
     read = builder.as_dataset(
-        split=_split_of(spec, settings),
+        split=split_of_host(spec, settings),
         read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
         shuffle_files=settings.shuffles_files,
         decoders=decoders,
@@ -93,22 +98,14 @@ def draws_seeds(settings: ReadSettings) -> bool:
     return settings.shuffles_files or settings.buffer is not None
 
 
-def _split_of(spec: str, settings: ReadSettings) -> Any:
-    host = settings.host
-    if host is None or settings.host_by != "even":
-        return spec
-    tfds = tensorflow_datasets()
-    return tfds.even_splits(spec, host.count, drop_remainder=False)[host.index]
-
-
 def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
-    tf, tfds = tensorflow(), tensorflow_datasets()
-    config = tfds.ReadConfig(
+    config = tensorflow_datasets().ReadConfig(
         add_tfds_id=add_tfds_id,
         shuffle_seed=settings.shuffle_seed,
         shuffle_reshuffle_each_iteration=settings.reshuffle,
         interleave_cycle_length=settings.cycle_length(ordered=dataset.ordered),
         interleave_block_length=settings.block,
+        input_context=input_context_of_host(settings),
     )
     if settings.deterministic is not None:
         config.options.deterministic = settings.deterministic
@@ -120,10 +117,6 @@ def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool)
         # TFDS asserts the number of one epoch, and would cache a stream without end.
         config.repeat_filenames = True
         config.assert_cardinality = config.try_autocache = False
-    if settings.host is not None and settings.host_by == "files":
-        config.input_context = tf.distribute.InputContext(
-            num_input_pipelines=settings.host.count, input_pipeline_id=settings.host.index
-        )
     return config
 
 
@@ -147,8 +140,7 @@ def _by_list(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
 
 def behind_reader(read: Any, settings: ReadSettings, order: Order) -> Any:
     """Return what a user makes of the reader's dataset: `shard`, `shuffle`, `repeat`, `batch`."""
-    if settings.host is not None and settings.host_by == "examples":
-        read = read.shard(settings.host.count, settings.host.index)
+    read = examples_of_host(read, settings)
     if settings.buffer is not None:
         read = read.shuffle(
             settings.buffer,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import Host, HostBy
+from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -159,7 +160,7 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
         "repeat_files": settings.repeat_files,
         "reverse": settings.reverse,
         "file_order": settings.file_order is not None,
-        "host_by": settings.host_by != "even",
+        "host_by": settings.host_by != DEFAULT_HOST_MODE,
     }
     names = tuple(name for name, is_given in given.items() if is_given)
     if names:

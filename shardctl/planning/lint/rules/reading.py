@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.planning.lint.context import LintContext, Read
+from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
 # TFDS core/dataset_builder.py, _should_cache_ds.
@@ -65,9 +65,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     usage = context.usage
     if not (context.settings.repeat_files and usage.assert_cardinality):
         return
-    if context.settings.host is not None and context.settings.host_by == "files":
-        return
-    if context.reads_by_files:
+    if not context.knows_length:
         return
     for read in (*context.trained, *context.evaluated):
         num_examples = sum(piece.num_examples for piece in context.ranges_of_host(read))
@@ -108,7 +106,8 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     if None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:
         return
     for read in (*context.trained, *context.evaluated):
-        if not context.reshuffles_files or _shards_asked_for(context, read) == 1:
+        # An InputContext takes its files later, so it does not count here.
+        if not context.reshuffles_files or context.files_asked_for(read) == 1:
             yield Violation(
                 why=f"{read.spec}: TFDS caches this small dataset, and the cache of a stream "
                 "without end grows for ever",
@@ -116,11 +115,6 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
                 specs=(read.spec,),
                 settings=("repeat_files",),
             )
-
-
-def _shards_asked_for(context: LintContext, read: Read) -> int:
-    # An InputContext deals the files later, so that it does not count here.
-    return read.num_files if context.reads_by_files else context.files_of_host(read)
 
 
 @rule(

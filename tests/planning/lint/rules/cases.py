@@ -156,6 +156,11 @@ CASES: tuple[tuple[str, Case, Case], ...] = (
         case(loop="keras-fit", shuffle_seed=1),
         case(loop="keras-fit", shuffle_seed=1, host_by="files", **HOSTS),
     ),
+    (  # an InputContext of one host hides the length too
+        "SC014",
+        case(loop="keras-fit", shuffle_seed=1, host_by="files"),
+        case(loop="keras-fit", shuffle_seed=1, host_by="files", host=Host(index=0, count=1)),
+    ),
     (
         "SC015",
         case(shuffle_seed=1, epochs=3, pass_index=1),
