@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.text import choices, printable, quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
@@ -24,7 +25,7 @@ from shardctl.readers.data_dirs import (
 from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
 from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import FILENAME, read_tfds_folder, tfds_folders
+from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -68,7 +69,7 @@ def choose_dataset(
     elif config is not None and config.dataset:
         with said_about(printable(str(config.path))):
             dataset = read_dataset(config.dataset, data_dir=data_dir, env=env, cwd=config.folder)
-    elif os.path.isfile(cwd / FILENAME):
+    elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
         dataset = read_tfds_folder(cwd)
     else:
         built_in = catalog_dataset(DEFAULT_DATASET)
@@ -145,7 +146,8 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
             return dataset
     if not found and _has_record_files(path):
         raise DatasetError(
-            f"{quoted(ref, 200)} holds record files and no {FILENAME}; such folders are {_LATER}"
+            f"{quoted(ref, 200)} holds record files and no {DATASET_INFO_FILENAME}; such folders "
+            f"are {_LATER}"
         )
     return read_tfds_folder(path)
 
@@ -159,7 +161,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if not os.path.exists(path):
         return None
-    if path.name == FILENAME:
+    if path.name == DATASET_INFO_FILENAME:
         return read_tfds_folder(path.parent)
     if path.suffix in _LAYOUT_SUFFIXES:
         return read_layout_file(path)

@@ -87,7 +87,7 @@ def _hosts(evaluation: Evaluation) -> Iterator[tuple[int, ...]]:
 
 
 def eval_document(evaluation: Evaluation) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of an evaluation: its shares, its faults and their cures."""
     hang = evaluation.hang(evaluation.remainder)
     return {
         **head("eval", evaluation.dataset),

@@ -104,7 +104,7 @@ def _facts(shard: Shard) -> Sequence[str]:
 
 
 def layout_document(layout: Layout) -> Document:
-    """Return the document of the command line's contract: every shard of every split."""
+    """Return the document of a layout: every shard of every split."""
     splits = [
         {
             "name": split.split.name,

@@ -40,7 +40,7 @@ def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:
 
 
 def locate_document(located: Located) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of what was found: an entry a match."""
     return {
         **head("locate", located.order.dataset),
         "matches": [match_record(match) for match in located.matches],

@@ -78,7 +78,7 @@ def _total(plan: Plan) -> str:
 
 
 def plan_document(plans: Plans) -> Document:
-    """Return the document of the command line's contract: one plan for each spec and host."""
+    """Return the document of plans: one for each spec and host."""
     return {**head("plan", plans.dataset), "plans": [_plan(plan) for plan in plans.plans]}
 
 
@@ -93,7 +93,7 @@ def _plan(plan: Plan) -> Document:
 
 
 def instruction_record(instruction: FileInstruction) -> Document:
-    """Return a file instruction with the fields of the contract."""
+    """Return a file instruction with the fields that a plan file has."""
     return {
         "filename": instruction.filename,
         "split": instruction.split,

@@ -38,7 +38,7 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
 
 
 def simulate_document(simulation: Simulation) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of a simulation: what was in force, and the ids in their order."""
     ids = simulation.order.codes.ids(simulation.ids())
     return {**_document_without_ids(simulation), "ids": ids}
 

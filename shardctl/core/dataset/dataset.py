@@ -13,6 +13,7 @@ from functools import cached_property
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, quoted
+from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT
 from shardctl.errors import DatasetError, UsageError
 
 
@@ -148,7 +149,7 @@ class Dataset:
     splits: tuple[Split, ...]
     config: str | None = None
     version: str | None = None
-    file_format: str = "tfrecord"
+    file_format: str = DEFAULT_FILE_FORMAT
     data_dir: str | None = None
     ordered: bool = False
     origin: str = "metadata"

@@ -18,8 +18,9 @@ from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_table
 from shardctl.core.order.shuffled_codes import shuffled_codes
-from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 
 CHUNK_SIZE = 1 << 20

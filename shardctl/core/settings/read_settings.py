@@ -10,12 +10,14 @@ from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, Hos
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.text import choices, quoted
+from shardctl.core.tfds_rules import (
+    CYCLE_PREFETCH_FACTOR,
+    DEFAULT_BLOCK,
+    DEFAULT_CYCLE,
+    ORDERED_CYCLE,
+    WHOLE_DATASET,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
-
-# TFDS core/reader.py, _get_default_interleave_cycle_length; core/utils/read_config.py.
-DEFAULT_CYCLE = 16
-DEFAULT_BLOCK = 16
-WHOLE_DATASET = -2  # tf.data.UNKNOWN_CARDINALITY as a buffer size: as large as the input
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +128,9 @@ class ReadSettings:
         rounded up, when the calls are tuned automatically).
         """
         if self.cycle is None:
-            return 1 if ordered else DEFAULT_CYCLE
+            return ORDERED_CYCLE if ordered else DEFAULT_CYCLE
         if self.cycle == "auto":
-            return -(-(self.cpus or 1) // 3)
+            return -(-(self.cpus or 1) // (1 + CYCLE_PREFETCH_FACTOR))
         return self.cycle
 
     def check_predictable(self, *, ordered: bool) -> None:
@@ -186,7 +188,7 @@ class ReadSettings:
         if self.shuffles_files:
             reasons.append("--shuffle-files")
         # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
-        if self.cycle not in (None, 1):
+        if self.cycle not in (None, ORDERED_CYCLE):
             reasons.append(f"--cycle {self.cycle}")
         if reasons:
             raise UsageError(

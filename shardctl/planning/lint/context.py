@@ -12,7 +12,8 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:

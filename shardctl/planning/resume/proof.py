@@ -20,8 +20,9 @@ from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import DEFAULT_BLOCK, DEFAULT_CYCLE, ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.resume.check import applied, table_of
 from shardctl.planning.resume.counts import Counts, num_apart

@@ -159,7 +159,7 @@ def _value(value: object) -> str:
 
 
 def diff_document(diff: Diff) -> Document:
-    """Return the document of the command line's contract; the dataset is the expected one's."""
+    """Return the document of a comparison of orders; the dataset is the expected one's."""
     first, moved, stretch = diff.first, diff.moved, diff.neighbours
     return {
         **snapshot_head(diff.expected.snapshot),

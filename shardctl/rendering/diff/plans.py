@@ -63,7 +63,7 @@ def _ranges(ranges: Sequence[Range]) -> str:
 
 
 def plans_document(diff: PlansDiff) -> Document:
-    """Return the document of the command line's contract; positions count file instructions."""
+    """Return the document of a comparison of plans; positions count file instructions."""
     first = diff.first
     causes = [cause_record(cause) for cause in diff.changes]
     return {

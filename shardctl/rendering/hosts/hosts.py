@@ -147,7 +147,7 @@ def _records(strategy: Strategy) -> Iterator[tuple[int, int, int | None, int, in
 
 
 def hosts_document(plan: HostsPlan) -> Document:
-    """Return the document of the command line's contract for one number of hosts."""
+    """Return the document for one number of hosts: every strategy, with its figures a host."""
     comparison = plan.comparisons[0]
     best = comparison.recommended
     return {

@@ -11,7 +11,7 @@ from shardctl.planning.locate import MATCH_FIELDS, Match
 
 
 def match_record(match: Match) -> dict[str, Any]:
-    """Return an example of an order with the fields of the contract."""
+    """Return an example of an order as `locate` lists it."""
     return {name: getattr(match, name) for name in MATCH_FIELDS}
 
 

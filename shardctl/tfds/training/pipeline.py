@@ -10,6 +10,7 @@ from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED
 from shardctl.errors import UsageError
 from shardctl.planning.simulate import plan_order
 from shardctl.tfds.builder_layout import dataset_of
@@ -83,14 +84,11 @@ def check_global_seed(settings: ReadSettings) -> None:
     tf = tensorflow()
     # With an op seed this takes no number from the global generator.
     in_force, _ = tf.compat.v1.random.get_seed(1)
-    if in_force not in (None, _SEED_WITHOUT_GLOBAL):
+    if in_force not in (None, DEFAULT_GRAPH_SEED):
         raise UsageError(
             f"tf.random.set_seed({in_force}) is in force and changes the order; say so with "
             f"ReadSettings(global_seed={in_force}), or undo it with tf.random.set_seed(None)"
         )
-
-
-_SEED_WITHOUT_GLOBAL = 87654321  # tensorflow/python/framework/random_seed.py
 
 
 def draws_seeds(settings: ReadSettings) -> bool:

@@ -14,8 +14,9 @@ from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.instructions.reads import ReadTable
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.resume.check import table_of
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import dataset_of

@@ -22,7 +22,8 @@ def num_inputs_read(plan: ResumePlan, window: Window) -> int:
     size, state = window.stop - window.start, plan.shuffle
     if state is None:
         return size
-    # The buffer takes its next input when it is asked for the output after (TFDATA B7).
+    # The buffer takes its next input when it is asked for the output after (fill and refill of
+    # tensorflow/core/kernels/data/shuffle_dataset_op.cc).
     last = min(state.num_elements, state.emitted + size - 1 + state.buffer_size)
     return max(last - state.num_read, 0)
 

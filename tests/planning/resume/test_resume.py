@@ -189,7 +189,8 @@ def test_what_a_buffer_holds_is_read_first() -> None:
     order = plan_order(TOY, "train", settings).order
     handed_out = order.read(0, 4).tolist()
     plan = resume(TOY, "train", settings, consumed=4)
-    # After 4 of a buffer of 3, inputs 0 to 5 are read: TFDATA B7, N - 1 + B.
+    # After 4 of a buffer of 3, inputs 0 to 5 are read: 4 - 1 + 3, for an input is taken only when
+    # the next output is asked for.
     assert plan.pending == tuple(i for i in range(6) if i not in handed_out)
     held = Counter(
         offset

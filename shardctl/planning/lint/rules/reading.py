@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
-# TFDS core/dataset_builder.py, _should_cache_ds.
-AUTOCACHE_BYTES = 250 * 1024**2
-
-# tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc reads ahead two files for each one
-# of the cycle (kDefaultCyclePrefetchFactor), whatever num_parallel_calls is.
-FILES_OPEN_PER_CYCLE = 3
+FILES_OPEN_PER_CYCLE = 1 + CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
 OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
 
 
@@ -27,7 +23,7 @@ OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a l
         "container is given. (interleave_block_length=None, by the way, is 1, not TFDS's 16.)",
         source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc, for calls that are "
         "tuned automatically; 16 on a machine with 48 CPUs.",
-        fix="Give a number, TFDS's 16 for one: --cycle 16.",
+        fix=f"Give a number, TFDS's {DEFAULT_CYCLE} for one: --cycle {DEFAULT_CYCLE}.",
         example="shardctl lint --cycle auto --cpus 8 -d imagenet2012",
     ),
 )
@@ -39,7 +35,7 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
             "another machine reads in another order",
-            fix="--cycle 16, or another number",
+            fix=f"--cycle {DEFAULT_CYCLE}, or another number",
             settings=("cycle",),
         )
 
