@@ -1,4 +1,4 @@
-"""The built-in catalog: layouts of datasets people name first, as their publishers state them."""
+"""The built-in catalog: layouts of well-known datasets, as their publishers state them."""
 
 from __future__ import annotations
 

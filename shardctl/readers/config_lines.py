@@ -1,4 +1,4 @@
-"""Where the settings of a shardctl.yaml stand, for those who point at them."""
+"""On which lines of a shardctl.yaml its settings are, for messages that point at them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECTIONS = ("read", "lint")
 def setting_lines(path: Path) -> dict[str, int]:
     """Return the line, from 1, of each setting under `read:` and `lint:`, by its name with `_`.
 
-    The file has been read by `read_config`, so it is YAML that we take.
+    The file has been read by `read_config`, so it is YAML that parses.
     """
     import yaml
 

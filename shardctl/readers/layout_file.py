@@ -117,7 +117,7 @@ class _Naming:
 
 
 def _given(value: Mapping[str, object], key: str, default: object) -> object:
-    """Return what stands under a key; nothing (null) is as good as no key."""
+    """Return the value of a key; nothing (null) is the same as no key."""
     found = value.get(key)
     return default if found is None else found
 

@@ -91,9 +91,9 @@ def read_dataset(
     env: Mapping[str, str],
     cwd: Path,
 ) -> Dataset:
-    """Return the dataset that one reference, or several as one dataset, stand for.
+    """Return the dataset that one reference names, or several references as one dataset.
 
-    A folder or file that is there wins over a name. Like `tfds.builder_from_directories`, the same
+    A folder or file that exists wins over a name. As in `tfds.builder_from_directories`, the same
     reference given twice is read once.
 
     Raises:
@@ -168,7 +168,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if re.search(r"record|riegeli|parquet|-of-\d", path.name):
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
     raise DatasetError(
-        f"{quoted(ref, 200)} is no layout file; their names end in {choices(_LAYOUT_SUFFIXES)}"
+        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(_LAYOUT_SUFFIXES)}"
     )
 
 

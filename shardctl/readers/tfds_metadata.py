@@ -21,7 +21,7 @@ _MAX_FOLDERS = 20_000
 
 
 def read_tfds_folder(path: Path) -> Dataset:
-    """Return the dataset whose dataset_info.json lies in a folder, or in the one version below it.
+    """Return the dataset whose dataset_info.json is in a folder, or in the one version below it.
 
     Raises:
         DatasetError: no or several datasets are there, or the metadata is broken.
@@ -36,8 +36,8 @@ def read_tfds_folder(path: Path) -> Dataset:
 def find_tfds_folder(path: Path) -> Path:
     """Return the folder that holds dataset_info.json: `path` or the only such folder below it.
 
-    So `mnist/` stands for `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders
-    that TFDS is still writing (`3.0.1.incomplete..`) do not count.
+    So `mnist/` means `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders that
+    TFDS is still writing (`3.0.1.incomplete..`) do not count.
 
     Raises:
         DatasetError: no folder, no dataset in it, or several; these are listed as the choices.
@@ -57,7 +57,7 @@ def tfds_folders(path: Path) -> list[Path]:
     """Return the folders with dataset_info.json at `path`, or else up to three levels below it.
 
     Raises:
-        DatasetError: `path` is no folder that can be listed.
+        DatasetError: `path` is not a folder that can be listed.
     """
     if _is_file(path / DATASET_INFO_FILENAME):
         return [path]

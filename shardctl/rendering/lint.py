@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.settings.document import settings_in_force
-from shardctl.files.documents import FORMAT_VERSION, Document, head
+from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.head import head
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import Rule, Severity
@@ -41,7 +42,7 @@ class SettingOrigins:
 
 
 def lint_text(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
-    """Yield what was looked at, then each finding: what it is, why it bites, what helps."""
+    """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
         file, line = origins.place(finding)
@@ -80,7 +81,7 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
     """Return what was looked at, the rules that looked, and what they found."""
     context = lint.context
     return {
-        **head("lint", context.dataset),
+        **head("lint", context.dataset.identity),
         "specs": [
             {"spec": read.spec, "evaluates": read.evaluates, "num_examples": read.num_examples}
             for read in context.reads

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, Located
 from shardctl.rendering.text.order_records import match_record, pipeline_line
 from shardctl.rendering.text.screen import Screen
@@ -40,9 +41,9 @@ def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:
 
 
 def locate_document(located: Located) -> Document:
-    """Return the document of what was found: an entry a match."""
+    """Return the document of `locate`."""
     return {
-        **head("locate", located.order.dataset),
+        **head("locate", located.order.dataset.identity),
         "matches": [match_record(match) for match in located.matches],
     }
 

@@ -1,4 +1,4 @@
-"""A plan to go on as lines for people: where the pipeline stands, what is left, how to read it."""
+"""A plan to resume as lines for people: where it stopped, what is left, how to read it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def proof_line(proof: Proof) -> str:
 
 
 def proof_record(proof: Proof) -> Document:
-    """Return a proof as it stands in a plan file."""
+    """Return a proof as it is written in a plan file."""
     return {
         "compared": proof.compared,
         "lost": proof.lost,
@@ -140,10 +140,10 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
 def _how(plan: ResumePlan) -> Iterator[str]:
     """Yield what the plan promises, and what to read it with."""
     if plan.mode == "exact":
-        yield "exact: the order goes on id by id."
+        yield "exact: the order continues id by id."
     elif plan.mode == "exact-order":
         yield (
-            f"exact order: the instructions feed the shuffle buffer from where it stood, with "
+            f"exact order: the instructions feed the shuffle buffer as it was left, with "
             f"{_examples(len(plan.pending or ()))} in it; shardctl.tfds replays it."
         )
     else:

@@ -12,7 +12,8 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.files.documents import Document, head, to_csv, to_json, to_yaml
+from shardctl.files.documents import Document, to_csv, to_json, to_yaml
+from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.text.order_blocks import order_rows
@@ -38,7 +39,7 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
 
 
 def simulate_document(simulation: Simulation) -> Document:
-    """Return the document of a simulation: what was in force, and the ids in their order."""
+    """Return the document of `simulate`."""
     ids = simulation.order.codes.ids(simulation.ids())
     return {**_document_without_ids(simulation), "ids": ids}
 
@@ -71,7 +72,7 @@ def simulate_yaml(simulation: Simulation) -> Iterator[str]:
 def _document_without_ids(simulation: Simulation) -> Document:
     order = simulation.order
     return {
-        **head("simulate", order.dataset),
+        **head("simulate", order.dataset.identity),
         "spec": simulation.spec,
         "pipeline": pipeline_record(order),
         "num_examples": order.num_examples,
@@ -129,7 +130,7 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
     """Yield an .npy file of the ids, int64[take], chunk by chunk, as bytes.
 
     Raises:
-        UsageError: the spec reads several splits, whose ids are no numbers.
+        UsageError: the spec reads several splits, whose ids are not numbers.
     """
     if simulation.order.codes.several_splits:
         raise UsageError(

@@ -1,11 +1,12 @@
-"""What the real thing read, beside what was predicted: as text, document and CSV."""
+"""What TensorFlow really read, compared with what was predicted: as text, document and CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from shardctl.files.documents import Document, head, to_csv
+from shardctl.files.documents import Document, to_csv
+from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.quantities import counted
@@ -102,7 +103,7 @@ def verify_document(verification: Verification) -> Document:
     """Return the answer as a document; `found` is null where the pipeline ended or gave up."""
     first = verification.first_difference
     return {
-        **head("verify", verification.dataset),
+        **head("verify", verification.dataset.identity),
         "spec": verification.spec,
         "plan": verification.plan,
         "pipeline": verification.pipeline,

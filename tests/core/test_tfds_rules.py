@@ -13,9 +13,8 @@ import shardctl
 from shardctl.core import tfds_rules as rules
 
 
-def _header(name: str) -> str:
+def _header(tf: Any, name: str) -> str:
     """Return the text of one of TensorFlow's headers."""
-    tf = pytest.importorskip("tensorflow")
     return Path(tf.sysconfig.get_include(), "xla/tsl/lib", name).read_text()
 
 
@@ -26,7 +25,7 @@ def _number(text: str, name: str) -> int:
 
 
 def test_the_reader_has_the_constants_of_tfds() -> None:
-    tfds = pytest.importorskip("tensorflow_datasets")
+    import tensorflow_datasets as tfds
     from tensorflow_datasets.core import constants, naming, reader
 
     cycle = reader._get_default_interleave_cycle_length
@@ -43,7 +42,7 @@ def test_the_reader_has_the_constants_of_tfds() -> None:
 
 @pytest.mark.parametrize("excess", [0, 1])
 def test_tfds_caches_up_to_so_many_bytes(excess: int) -> None:
-    tfds = pytest.importorskip("tensorflow_datasets")
+    import tensorflow_datasets as tfds
 
     splits = {"train": SimpleNamespace(num_shards=1)}
     info = SimpleNamespace(dataset_size=rules.AUTOCACHE_BYTES + excess, splits=splits)
@@ -53,7 +52,6 @@ def test_tfds_caches_up_to_so_many_bytes(excess: int) -> None:
 
 
 def test_the_file_formats_are_those_of_tfds() -> None:
-    pytest.importorskip("tensorflow_datasets")
     from tensorflow_datasets.core import file_adapters
 
     formats = file_adapters.FileFormat
@@ -64,8 +62,7 @@ def test_the_file_formats_are_those_of_tfds() -> None:
     assert file_adapters.ParquetFileAdapter._BATCH_SIZE == rules.PARQUET_BATCH
 
 
-def test_shuffles_have_the_seeds_of_tensorflow() -> None:
-    tf = pytest.importorskip("tensorflow")
+def test_shuffles_have_the_seeds_of_tensorflow(tf: Any) -> None:
     from tensorflow.python.framework import random_seed
 
     assert random_seed.DEFAULT_GRAPH_SEED == rules.DEFAULT_GRAPH_SEED
@@ -73,8 +70,8 @@ def test_shuffles_have_the_seeds_of_tensorflow() -> None:
     assert tf.data.UNKNOWN_CARDINALITY == rules.WHOLE_DATASET
 
 
-def test_philox_has_the_constants_of_tensorflow() -> None:
-    text = _header("random/philox_random.h")
+def test_philox_has_the_constants_of_tensorflow(tf: Any) -> None:
+    text = _header(tf, "random/philox_random.h")
     multipliers = tuple(_number(text, f"kPhiloxM4x32{letter}") for letter in "AB")
     assert multipliers == rules.PHILOX_MULTIPLIERS
     steps = tuple(_number(text, f"kPhiloxW32{letter}") for letter in "AB")
@@ -85,15 +82,14 @@ def test_philox_has_the_constants_of_tensorflow() -> None:
     assert body[: body.index("SkipOne")].count("ComputeSingleRound(") == rules.PHILOX_ROUNDS
 
 
-def test_records_are_framed_as_tensorflow_writes_them(tmp_path: Path) -> None:
-    tf = pytest.importorskip("tensorflow")
+def test_records_are_framed_as_tensorflow_writes_them(tf: Any, tmp_path: Path) -> None:
     path = tmp_path / "records"
     with tf.io.TFRecordWriter(str(path)) as writer:
         writer.write(b"12345")
     framing = rules.TFRECORD_HEADER_BYTES + rules.TFRECORD_FOOTER_BYTES
     assert path.stat().st_size == 5 + framing
     assert path.read_bytes()[rules.TFRECORD_HEADER_BYTES :].startswith(b"12345")
-    assert _number(_header("hash/crc32c.h"), "kMaskDelta") == rules.CRC32C_MASK_DELTA
+    assert _number(_header(tf, "hash/crc32c.h"), "kMaskDelta") == rules.CRC32C_MASK_DELTA
 
 
 def test_every_constant_is_used_and_says_its_source() -> None:

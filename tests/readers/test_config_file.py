@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
 from shardctl.readers.config_file import KEYS, find_config
-from tests.strategies import Recorder, count_cases, damaged, documents, error_line
+from tests.cases import check_cases
+from tests.strategies import damaged, documents, error_line
 
 TEXT = b"dataset: mnist\ndata_dir: data\nread: {cycle: 4}\nlint: {ignore: [SC001]}\n"
 
@@ -71,9 +72,7 @@ def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
         find_config(tmp_path)
 
 
-def test_nonsense_gives_settings_or_one_line_of_error(
-    tmp_path: Path, record_property: Recorder
-) -> None:
+def test_nonsense_gives_settings_or_one_line_of_error(tmp_path: Path) -> None:
     import yaml
 
     def check(data: bytes) -> None:
@@ -81,7 +80,7 @@ def test_nonsense_gives_settings_or_one_line_of_error(
         error_line(lambda: find_config(tmp_path))
 
     values = documents(KEYS).map(lambda value: yaml.safe_dump(hex_free(value)).encode())
-    record_property("cases", count_cases(values | damaged(TEXT) | st.binary(), check, 400))
+    check_cases(values | damaged(TEXT) | st.binary(), check, 400)
 
 
 def hex_free(value: object) -> object:

@@ -6,7 +6,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.locate import Located, Query, locate
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.order import plan_order
 from shardctl.rendering.locate import CSV_HEADER, locate_document, locate_rows, locate_table
 from shardctl.rendering.text.screen import PLAIN, Screen
 

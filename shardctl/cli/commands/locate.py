@@ -50,7 +50,7 @@ def locate(
     Example: shardctl locate --step 91 --batch 256 -d imagenet2012
     """
     from shardctl.planning.locate import locate as locate_examples
-    from shardctl.planning.simulate import plan_order
+    from shardctl.planning.order import plan_order
     from shardctl.rendering import locate as rendering
 
     check_answer(out)

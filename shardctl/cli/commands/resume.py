@@ -21,6 +21,7 @@ from shardctl.errors import (
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.core.dataset.dataset import Dataset
+    from shardctl.core.instructions.subsplit import Resolved
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.core.settings.read_settings import ReadSettings
 
@@ -163,9 +164,10 @@ def _from_settings(
     source: DatasetOptions, settings: "ReadSettings", spec: str | None, given: dict[str, Any]
 ) -> "tuple[Dataset, ResumePlan, Int64s | None]":
     """Return the dataset, the plan made from the options, and the examples a log names."""
+    from shardctl.planning.order import resolved_spec
     from shardctl.planning.resume.hosts import resume_on_hosts
     from shardctl.planning.resume.resume import resume as plan_resume
-    from shardctl.planning.resume.seen import resume_unseen
+    from shardctl.planning.resume.seen import resume_unseen_of
 
     consumed, steps, seen = given["consumed"], given["steps"], given["seen"]
     hosts, to_hosts = given["hosts"], given["to_hosts"]
@@ -179,8 +181,9 @@ def _from_settings(
     if seen is not None:
         if hosts is not None:
             raise UsageError("--hosts with --seen: a log says what was seen, on any host")
-        log = _log(dataset, spec, seen)
-        return dataset, resume_unseen(dataset, spec, settings, seen=log, to_hosts=to_hosts), log
+        resolved = resolved_spec(dataset, spec)
+        log = _log(resolved, seen)
+        return dataset, resume_unseen_of(resolved, settings, seen=log, to_hosts=to_hosts), log
     if (hosts is None) != (to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M go on: give both, or neither")
     try:
@@ -223,6 +226,7 @@ def _from_file(
 ) -> "tuple[Dataset, ResumePlan, Int64s | None]":
     """Return the dataset as it is today, the plan of a file applied to it, and a log's examples."""
     from shardctl.files.plan.reader import read_plan
+    from shardctl.planning.order import resolved_spec
     from shardctl.planning.resume.check import applied
 
     own = {field.name: getattr(reading, field.name) for field in fields(reading)}
@@ -236,15 +240,15 @@ def _from_file(
     plan = read_plan(path)
     dataset = dataset_of_plan(plan, source)
     applied_plan = applied(plan, dataset)
-    log = None if given["seen"] is None else _log(dataset, plan.spec, given["seen"])
+    log = None if given["seen"] is None else _log(resolved_spec(dataset, plan.spec), given["seen"])
     return dataset, applied_plan, log
 
 
-def _log(dataset: "Dataset", spec: str | None, path: str) -> "Int64s":
-    from shardctl.planning.resume.seen import spec_codes
+def _log(resolved: "Resolved", path: str) -> "Int64s":
+    from shardctl.planning.resume.seen import codes_of
     from shardctl.readers.seen_file import read_seen
 
-    log = read_seen(path, spec_codes(dataset, spec))
+    log = read_seen(path, codes_of(resolved))
     warn(log.warnings)
     return log.codes
 

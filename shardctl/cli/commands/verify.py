@@ -75,15 +75,15 @@ def verify(
 def _order(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
-    from shardctl.planning.simulate import plan_order
+    from shardctl.planning.order import plan_order
     from shardctl.tfds.verifying.quiet import quiet_tensorflow
 
     dataset, settings = chosen_dataset(source), reading.settings()
-    plan_order(dataset, spec, settings)  # what is wrong is said before TensorFlow is loaded
+    planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
     with quiet_tensorflow(), Bar() as bar:
-        from shardctl.tfds.verifying.verify import verify as read_and_compare
+        from shardctl.tfds.verifying.verify import verify_order
 
-        return read_and_compare(dataset, spec, settings, take=take, watch=bar.show)
+        return verify_order(planned, take=take, watch=bar.show)
 
 
 def _plan(

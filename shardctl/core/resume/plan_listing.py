@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from shardctl.core.dataset.identity import DatasetHead
+
 
 class ListedRead(NamedTuple):
     """Skip `skip` examples of a file of a split, then take `take`.
@@ -32,12 +34,12 @@ class ListedPlan:
 class PlanListing:
     """The plans in a file of kind `plan` or `resume`.
 
-    `dataset` is the file's head as it stands there; `pipeline` and `state` hold what else a
+    `dataset` is what the file's head says; `pipeline` and `state` hold what else a
     resumed reading hangs on, by name.
     """
 
     kind: str
-    dataset: Mapping[str, object]
+    dataset: DatasetHead
     plans: tuple[ListedPlan, ...]
     pipeline: Mapping[str, object] = field(default_factory=dict)
     state: Mapping[str, object] = field(default_factory=dict)

@@ -12,6 +12,7 @@ import numpy as np
 from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.resume.resume_plan import FurtherEpoch, HostShare, ResumePlan, ShuffleState
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.files.head import identity_head
 
 PLAN_VERSION = 1
 PLAN_KIND = "resume"
@@ -26,23 +27,8 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
 
     The last one is the digest, so that a file that was cut off or edited is known.
     """
-    dataset = plan.dataset
     document: PlanDocument = {
-        "format_version": PLAN_VERSION,
-        "kind": PLAN_KIND,
-        "dataset": {
-            "name": dataset.name,
-            "config": dataset.config,
-            "version": dataset.version,
-            "file_format": dataset.file_format,
-            "data_dir": dataset.data_dir,
-            "fingerprint": dataset.fingerprint,
-        },
-        "ordered": dataset.ordered,
-        "splits": [
-            {"name": s.name, "num_examples": s.num_examples, "num_shards": s.num_shards}
-            for s in dataset.splits
-        ],
+        **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
         "spec": plan.spec,
         "pipeline": plan.pipeline,
         "consumed": plan.consumed,

@@ -11,12 +11,12 @@ from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import ReadTable, read_table
-from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
+from shardctl.planning.order import resolved_spec
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -111,7 +111,7 @@ def hosts(
             raise UsageError(
                 f"--hosts {quoted(count, 24)}: a number from 1 to {MAX_NUM_HOSTS} is needed"
             )
-    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    resolved = resolved_spec(dataset, spec)
     table = sorted_rows(
         read_table(dataset, resolved.ranges),
         reverse=settings.reverse,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a project does that is no part of an order's settings; None where nobody said.
+    """What a project does that is not part of an order's settings; None where nobody said.
 
     num_hosts: how many hosts read.
     take: `ds.take(N)` on what is read.
@@ -74,7 +74,7 @@ class Read:
 
 
 def num_file_instructions(ranges: Sequence[SplitRange]) -> int:
-    """Return how many file instructions the ranges come to.
+    """Return how many file instructions the ranges resolve to.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> split = Split(name="train", shard_lengths=(3, 0, 4))
@@ -198,6 +198,6 @@ class LintContext:
             for spec, plan in plans.items()
         }
 
-    def dealt(self, read: Read) -> Strategy:
-        """Return what each host gets of a spec, and what that comes to."""
+    def shares(self, read: Read) -> Strategy:
+        """Return what each host gets of a spec."""
         return self._strategies[read.spec]

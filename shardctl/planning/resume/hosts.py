@@ -13,9 +13,10 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.instruction_columns import InstructionColumns
 from shardctl.core.instructions.reads import ReadTable
 from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest import (
     ResumePoint,
     inputs_read,
@@ -34,7 +35,6 @@ from shardctl.planning.resume.resume import (
     num_further_epochs,
 )
 from shardctl.planning.resume.shares import MAX_HOSTS, dealt
-from shardctl.planning.simulate import PlannedOrder, plan_order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def resume_on_hosts(
         for one, count in zip(planned, counts, strict=True)
     ]
     epochs = _epochs(old)
-    whole = plan_order(dataset, spec, settings).order
+    whole = planned[0].with_settings(settings).order
     left_of = _left_of_all if settings.host_mode.reads_all else _left
     tables = [runs_of(left_of(old, epoch)) for epoch in epochs]
     left = joined(tables)
@@ -88,7 +88,7 @@ def resume_on_hosts(
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=planned[0].spec,
         mode="exactly-once",
         settings=settings_as_planned(settings, ordered=dataset.ordered),
@@ -113,10 +113,9 @@ def old_orders(
     """Return the order of each of the hosts that stopped."""
     if not 1 <= hosts <= MAX_HOSTS:
         raise UsageError(f"--hosts {hosts}: a number from 1 to {MAX_HOSTS} is needed")
-    return [
-        plan_order(dataset, spec, replace(settings, host=Host(index=index, count=hosts)))
-        for index in range(hosts)
-    ]
+    of_hosts = (replace(settings, host=Host(index=i, count=hosts)) for i in range(hosts))
+    first = plan_order(dataset, spec, next(of_hosts))
+    return [first, *map(first.with_settings, of_hosts)]
 
 
 def _counts(

@@ -24,10 +24,10 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.check import applied, table_of
 from shardctl.planning.resume.counts import Counts, num_apart
 from shardctl.planning.resume.hosts import old_orders
-from shardctl.planning.simulate import plan_order
 
 _PIECE = 1 << 20
 

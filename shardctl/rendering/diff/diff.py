@@ -1,12 +1,12 @@
-"""Where two orders part: as text like a good test failure, as a document, as annotations."""
+"""Where two orders differ: as text like a good test failure, as a document, as annotations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import choices, printable
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, FirstDifference, Moved
 from shardctl.rendering.text import annotations as github
@@ -46,12 +46,13 @@ def diff_text(diff: Diff, screen: Screen, *, advice: str | None = None) -> Itera
 
 
 def headline(diff: Diff) -> str:
-    """Return the sentence that says whether and where two orders part."""
+    """Return the sentence that says whether and where two orders differ."""
     old, new = diff.expected, diff.actual
     if diff.first is None:
         order = f"the order of {counted(old.snapshot.num_examples, 'example')}"
         return f"{old.label} and {new.label}: the same, {order}"
-    return f"{old.label} and {new.label} part {_where(diff.first)} of {diff.moved.positions:,}"
+    where = f"{_where(diff.first)} of {diff.moved.positions:,}"
+    return f"{old.label} and {new.label} first differ {where}"
 
 
 def _where(first: FirstDifference) -> str:
@@ -159,10 +160,10 @@ def _value(value: object) -> str:
 
 
 def diff_document(diff: Diff) -> Document:
-    """Return the document of a comparison of orders; the dataset is the expected one's."""
+    """Return the document of `diff` for two orders; the dataset is the expected one's."""
     first, moved, stretch = diff.first, diff.moved, diff.neighbours
     return {
-        **snapshot_head(diff.expected.snapshot),
+        **head("diff", diff.expected.snapshot.head),
         "expected": diff.expected.label,
         "actual": diff.actual.label,
         "equal": diff.equal,
@@ -193,22 +194,6 @@ def diff_document(diff: Diff) -> Document:
     }
 
 
-def snapshot_head(snapshot: Snapshot) -> Document:
-    """Return the fields every document begins with, for the dataset that a snapshot pins."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "kind": "diff",
-        "dataset": {
-            "name": snapshot.name,
-            "config": snapshot.config,
-            "version": snapshot.version,
-            "file_format": snapshot.file_format,
-            "data_dir": None,
-            "fingerprint": snapshot.fingerprint,
-        },
-    }
-
-
 def cause_record(cause: Cause) -> Document:
     """Return a cause as a record; `text` is for people, and long lists of shards are counted."""
     record: Document = {
@@ -230,7 +215,7 @@ def cause_record(cause: Cause) -> Document:
 
 
 def diff_annotation(diff: Diff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the orders part, nothing where they do not."""
+    """Yield an annotation for GitHub where the orders differ, nothing where they do not."""
     if not diff.equal:
         text = "".join(diff_text(diff, PLAIN)).partition("\n")[2].strip("\n")
         yield annotation(file, headline(diff), text)

@@ -1,11 +1,12 @@
-"""Where two plans part: as text, as a document, as an annotation."""
+"""Where two plans differ: as text, as a document, as an annotation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.resume.plan_listing import ListedRead
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
 from shardctl.rendering.diff.diff import annotation, cause_line, cause_record
 from shardctl.rendering.text.quantities import counted
@@ -63,13 +64,11 @@ def _ranges(ranges: Sequence[Range]) -> str:
 
 
 def plans_document(diff: PlansDiff) -> Document:
-    """Return the document of a comparison of plans; positions count file instructions."""
+    """Return the document of `diff` for two plans; positions count file instructions."""
     first = diff.first
     causes = [cause_record(cause) for cause in diff.changes]
     return {
-        "format_version": FORMAT_VERSION,
-        "kind": "diff",
-        "dataset": dict(diff.expected.dataset),
+        **head("diff", diff.expected.dataset),
         "expected": diff.labels[0],
         "actual": diff.labels[1],
         "equal": diff.equal,
@@ -104,7 +103,7 @@ def _file(file: ChangedFile) -> Document:
 
 
 def plans_annotation(diff: PlansDiff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the plans part, nothing where they do not."""
+    """Yield an annotation for GitHub where the plans differ, nothing where they do not."""
     if not diff.equal:
         text = "".join(plans_text(diff, PLAIN)).partition("\n")[2].strip("\n")
         yield annotation(file, plans_headline(diff), text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from shardctl.core.hosts.modes import HOST_MODES, HostMode
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
@@ -99,7 +100,7 @@ def sweep_document(plan: HostsPlan) -> Document:
         for comparison in plan.comparisons
     ]
     return {
-        **head("hosts", plan.dataset),
+        **head("hosts", plan.dataset.identity),
         "spec": plan.spec,
         "batch": plan.settings.batch,
         "sweep": entries,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import Metric
@@ -17,7 +18,7 @@ CSV_HEADER = ("name", "value", "score", "expected", "spread", "sampling_error", 
 def quality_document(plan: Quality) -> Document:
     """Return the quality with every figure of the table."""
     return {
-        **head("quality", plan.order.dataset),
+        **head("quality", plan.order.dataset.identity),
         "spec": plan.spec,
         "pipeline": pipeline_record(plan.order),
         "assumed": dict(plan.assumed),
@@ -59,7 +60,7 @@ def quality_document(plan: Quality) -> Document:
             "num_examples": plan.sampled.num_examples,
             "num_stretches": plan.sampled.num_stretches,
             "stretch": plan.sampled.stretch,
-            "buffer_by_law": plan.sampled.law,
+            "buffer_by_law": plan.sampled.buffer_drawn,
         },
     }
 

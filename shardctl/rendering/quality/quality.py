@@ -65,7 +65,7 @@ def _measured(plan: Quality) -> str:
         f"measured: {sampled.num_examples:,} of {plan.num_examples:,} examples of an epoch, "
         f"in {sampled.num_stretches:,} stretches of {sampled.stretch:,}, {batch}"
     )
-    return f"{text}; the buffer by its law, whatever the seed" if sampled.law else text
+    return f"{text}; the buffer drawn at random, not its seed" if sampled.buffer_drawn else text
 
 
 def _metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _part_row(part: Part, names: list[str]) -> list[str]:
 def _epochs_line(plan: Quality) -> str:
     across = plan.across_epochs
     if across is None:
-        return "next pass: its order hangs on timing, so there is nothing to compare"
+        return "next pass: its order depends on timing, so there is nothing to compare"
     index = plan.order.settings.pass_index
     first = 0 if across.unit == "epoch" else index
     title = f"from {across.unit} {first} to {across.unit} {first + 1}"

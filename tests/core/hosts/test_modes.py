@@ -27,7 +27,7 @@ from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
 from shardctl.rendering.hosts.sweep import sweep_table
 from shardctl.rendering.text.screen import PLAIN
-from tests.strategies import Recorder
+from tests.cases import add_cases
 from tests.tfds_datasets import build_dataset
 
 NUM_HOSTS = (1, 2, 3, 5, 8)
@@ -77,9 +77,7 @@ def test_hosts_together_read_everything_once(mode: HostMode) -> None:
 # TensorFlow and TFDS
 
 
-def test_instructions_and_examples_are_those_of_tf_data(record_property: Recorder) -> None:
-    tf = pytest.importorskip("tensorflow")
-    num_cases = 0
+def test_instructions_and_examples_are_those_of_tf_data(tf: Any) -> None:
     for size in (0, 1, 2, 7, 24):
         for count in NUM_HOSTS:
             for index in range(count):
@@ -89,13 +87,13 @@ def test_instructions_and_examples_are_those_of_tf_data(record_property: Recorde
                 assert list(range(size))[own] == expected
                 stride, phase = HOST_MODES["examples"].stride_and_phase(host)
                 assert list(range(size))[phase::stride] == expected
-                num_cases += 2
-    record_property("cases", num_cases)
+                add_cases(2)
 
 
 @pytest.fixture(scope="module")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    tfds = pytest.importorskip("tensorflow_datasets")
+    import tensorflow_datasets as tfds
+
     folder = build_dataset(tmp_path_factory.mktemp("data"), splits={"train": [2, 0, 3, 1]})
     return tfds.builder_from_directory(folder)
 
@@ -114,9 +112,7 @@ def _read_by(builder: Any, word: str, count: int, index: int) -> Any:
 
 
 @pytest.mark.parametrize("word", HOST_MODES)
-def test_tf_data_knows_the_length_of_what_a_host_reads(builder: Any, word: str) -> None:
-    import tensorflow as tf
-
+def test_tf_data_knows_the_length_of_what_a_host_reads(tf: Any, builder: Any, word: str) -> None:
     for count in (1, 2):
         known = int(_read_by(builder, word, count, 0).cardinality()) != tf.data.UNKNOWN_CARDINALITY
         assert known == HOST_MODES[word].knows_length

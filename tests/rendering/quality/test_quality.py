@@ -6,9 +6,7 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.quality.quality import quality
-from shardctl.rendering.quality.document import CSV_HEADER, quality_document, quality_rows
 from shardctl.rendering.quality.quality import quality_table
 from shardctl.rendering.text.screen import PLAIN, Screen
 from tests.planning.quality.quality_orders import even_dataset
@@ -38,7 +36,7 @@ def test_nothing_is_wider_than_the_screen(width: int) -> None:
         (ReadSettings(pass_index=3), "from pass 3 to pass 4: the same order"),
         (ReadSettings(epochs=2), "from epoch 0 to epoch 1: the same order"),
         (ReadSettings(shuffle_seed=1), "from pass 0 to pass 1: another order, correlation "),
-        (ReadSettings(shuffle_seed=1, repeat_files=True), "next pass: its order hangs on timing"),
+        (ReadSettings(shuffle_seed=1, repeat_files=True), "next pass: its order depends on timing"),
     ],
 )
 def test_the_next_epoch_is_a_line(settings: ReadSettings, words: str) -> None:
@@ -67,14 +65,3 @@ def test_the_last_line_of_the_parts_is_the_uniform_one() -> None:
     assert cells[0] == "uniform"
     assert cells[-1] == "0.5000"
     assert lines[header + 11].split()[0] == f"{plan.tail.start:,}" if plan.tail else False
-
-
-def test_documents_and_rows_hold_every_metric() -> None:
-    plan = quality(even_dataset(4000, 20), "train", _FULL, num_classes=0, target=0.5)
-    document = quality_document(plan)
-    assert "".join(to_json(document))
-    assert "".join(to_yaml(document))
-    rows = list(quality_rows(plan))
-    assert all(len(row) == len(CSV_HEADER) for row in rows)
-    assert len(rows) == 1 + len(plan.metrics)
-    assert document["across_hosts"]["num_hosts"] == 2

@@ -20,10 +20,6 @@ from shardctl.tfds.training.host_calls import (
 WORDS: tuple[HostBy, ...] = ("even", "files", "examples")
 
 
-def _numbers(count: int) -> Any:
-    return pytest.importorskip("tensorflow").data.Dataset.range(count)
-
-
 def _listed(dataset: Any) -> list[int]:
     return [int(number) for number in dataset.as_numpy_iterator()]
 
@@ -33,8 +29,8 @@ def test_every_mode_has_its_calls() -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_reader_alone_makes_none_of_them(word: HostBy) -> None:
-    alone, numbers = ReadSettings(host_by=word), _numbers(3)
+def test_a_reader_alone_makes_none_of_them(tf: Any, word: HostBy) -> None:
+    alone, numbers = ReadSettings(host_by=word), tf.data.Dataset.range(3)
     assert split_of_host("train", alone) == "train"
     assert input_context_of_host(alone) is None
     assert instructions_of_host(numbers, alone) is numbers
@@ -42,8 +38,9 @@ def test_a_reader_alone_makes_none_of_them(word: HostBy) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_each_does_what_its_mode_says(word: HostBy) -> None:
-    tfds = pytest.importorskip("tensorflow_datasets")
+def test_each_does_what_its_mode_says(tf: Any, word: HostBy) -> None:
+    import tensorflow_datasets as tfds
+
     host, mode = Host(index=1, count=3), HOST_MODES[word]
     settings = ReadSettings(host=host, host_by=word)
     split = split_of_host("train", settings)
@@ -51,7 +48,10 @@ def test_each_does_what_its_mode_says(word: HostBy) -> None:
     context = input_context_of_host(settings)
     given = None if context is None else (context.num_input_pipelines, context.input_pipeline_id)
     assert given == ((3, 1) if word == "files" else None)
-    files = _listed(instructions_of_host(_numbers(8), settings))
+    files = _listed(instructions_of_host(tf.data.Dataset.range(8), settings))
     assert files == list(range(8))[mode.own_instructions(8, host)]
     stride, phase = mode.stride_and_phase(host)
-    assert _listed(examples_of_host(_numbers(8), settings)) == list(range(8))[phase::stride]
+    assert (
+        _listed(examples_of_host(tf.data.Dataset.range(8), settings))
+        == list(range(8))[phase::stride]
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,32 +19,26 @@ from shardctl.errors import DatasetError, MissingDependencyError, UnpredictableO
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
-from shardctl.planning.verify import Verification
+from shardctl.planning.verify import Verification, Window
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.real_files import RealFiles
 from shardctl.tfds.verifying.verify import verify
 from shardctl.tfds.verifying.verify_plan import verify_plan
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed
-from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+from tests.core.order.toy_pipelines import (
     Case,
     Toys,
     cases,
     predicted,
-    toys,
 )
-from tests.planning.resume.test_resume_tfds import stopping_points, stops
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
+from tests.planning.resume.stopped_pipelines import (
+    stopping_points,
+    stops,
+)
 from tests.tfds_datasets import build_dataset
-
-
-@pytest.fixture(autouse=True)
-def no_global_seed() -> Iterator[None]:
-    import tensorflow as tf
-
-    yield
-    tf.random.set_seed(None)
 
 
 @pytest.fixture
@@ -55,7 +49,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(limits.BUDGETS, "index ranges", 36)
 
 
-def settings_of(toys: Toys, case: Case) -> ReadSettings:  # noqa: F811
+def settings_of(toys: Toys, case: Case) -> ReadSettings:
     """Return the settings of a case, with an order of the files where it asks for one."""
     if case.file_order is None or case.toy == "several":  # there files share their names
         return case.settings
@@ -65,7 +59,7 @@ def settings_of(toys: Toys, case: Case) -> ReadSettings:  # noqa: F811
     return changed(case.settings, file_order=tuple(names))
 
 
-def check_agrees(toys: Toys, case: Case, pass_index: int, take: Any = None) -> Verification | None:  # noqa: F811
+def check_agrees(toys: Toys, case: Case, pass_index: int, take: Any = None) -> Verification | None:
     """Verify a pass of a pipeline whose files are as they say, by files and by index ranges."""
     toy = toys[case.toy]
     settings = settings_of(toys, case)
@@ -90,61 +84,50 @@ def without_folder(split: Split) -> Split:
 
 
 def test_every_order_agrees_with_the_real_reader(
-    toys: Toys,  # noqa: F811
-    record_property: Recorder,
+    toys: Toys,
 ) -> None:
-    num_passes = 0
+    passes = itertools.cycle(range(3))
 
-    def law(case: Case) -> None:
-        nonlocal num_passes
-        found = check_agrees(toys, case, num_passes % 3)
-        num_passes += found is not None
+    def law(case: Case) -> int:
+        found = check_agrees(toys, case, next(passes))
         if found is not None and found.num_examples:
             assert [(w.start, w.stop) for w in found.windows] == [(0, found.num_examples)]
+        return found is not None
 
-    count_cases(cases(), law, 14)
-    record_property("cases", num_passes)
+    check_cases(cases(), law, 14)
 
 
 @pytest.mark.usefixtures("small")
 def test_windows_of_an_order_agree_with_the_real_reader(
-    toys: Toys,  # noqa: F811
-    record_property: Recorder,
+    toys: Toys,
 ) -> None:
-    num_windows = num_cases = 0
+    passes, windows = itertools.cycle([0, 1]), list[Window]()
 
     def law(case: Case) -> None:
-        nonlocal num_windows, num_cases
-        found = check_agrees(toys, case, num_cases % 2)
-        num_cases += 1
+        found = check_agrees(toys, case, next(passes))
         if found is not None:
-            num_windows += sum(window.start > 0 for window in found.windows)
+            windows.extend(window for window in found.windows if window.start)
 
-    count_cases(cases(), law, 10)
-    assert num_windows >= 10
-    record_property("cases", num_cases)
+    check_cases(cases(), law, 10)
+    assert len(windows) >= 10
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("windows", [False, True])
 def test_verify_fuzzed(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     monkeypatch: pytest.MonkeyPatch,
-    record_property: Recorder,
     windows: bool,
 ) -> None:
     if windows:
         monkeypatch.setitem(limits.BUDGETS, "files", 24)
         monkeypatch.setitem(limits.BUDGETS, "index ranges", 72)
-    num_cases = 0
+    passes = itertools.cycle(range(3))
 
     def law(case: Case) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        check_agrees(toys, case, num_cases % 3)
+        check_agrees(toys, case, next(passes))
 
-    count_cases(cases(), law, NUM_FUZZ // 8, fuzz=True)
-    record_property("cases", num_cases)
+    check_cases(cases(), law, FUZZ // 8, fuzz=True)
 
 
 def other_reader(monkeypatch: pytest.MonkeyPatch, kind: type, method: str, **other: Any) -> None:
@@ -161,7 +144,7 @@ def other_reader(monkeypatch: pytest.MonkeyPatch, kind: type, method: str, **oth
 
 @pytest.mark.parametrize("kind", [RealFiles, IndexRanges])
 def test_a_reader_with_another_block_length_is_caught_where_it_parts(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     monkeypatch: pytest.MonkeyPatch,
     kind: Any,
 ) -> None:
@@ -184,7 +167,7 @@ def test_a_reader_with_another_block_length_is_caught_where_it_parts(
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("buffer", [None, 2])
 def test_a_window_that_is_read_otherwise_is_caught(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     monkeypatch: pytest.MonkeyPatch,
     buffer: int | None,
 ) -> None:
@@ -199,12 +182,12 @@ def test_a_window_that_is_read_otherwise_is_caught(
     assert first.read == "files"
 
 
-def tampered(toys: Toys, tmp_path: Path, name: str = "plain") -> Path:  # noqa: F811
+def tampered(toys: Toys, tmp_path: Path, name: str = "plain") -> Path:
     """Return a folder with a copy of a toy."""
     return Path(shutil.copytree(toys[name].dataset.data_dir or "", tmp_path / "copy"))
 
 
-def test_shards_that_changed_places_are_found(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+def test_shards_that_changed_places_are_found(toys: Toys, tmp_path: Path) -> None:
     folder = tampered(toys, tmp_path)
     names = [f"toy-train.tfrecord-0000{shard}-of-00007" for shard in (2, 3)]
     (folder / names[0]).rename(folder / "aside")
@@ -222,7 +205,7 @@ def test_shards_that_changed_places_are_found(toys: Toys, tmp_path: Path) -> Non
 
 
 def test_metadata_that_states_another_length_is_found(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     tmp_path: Path,
 ) -> None:
     # The third shard holds ids 3 to 7. One example more is stated than comes, or one less.
@@ -244,7 +227,7 @@ def test_metadata_that_states_another_length_is_found(
 
 
 @pytest.mark.parametrize("name", ["plain", "parquet"])
-def test_a_file_that_is_missing_is_found(toys: Toys, tmp_path: Path, name: str) -> None:  # noqa: F811
+def test_a_file_that_is_missing_is_found(toys: Toys, tmp_path: Path, name: str) -> None:
     folder = tampered(toys, tmp_path, name)
     file = next(folder.glob("toy-train*-00003-of-00007"))
     file.unlink()
@@ -256,7 +239,7 @@ def test_a_file_that_is_missing_is_found(toys: Toys, tmp_path: Path, name: str) 
     assert [(f.filename, f.found, f.reason) for f in found.files] == [(file.name, None, "missing")]
 
 
-def test_a_file_that_is_cut_off_is_found(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+def test_a_file_that_is_cut_off_is_found(toys: Toys, tmp_path: Path) -> None:
     folder = tampered(toys, tmp_path)
     file = folder / "toy-train.tfrecord-00003-of-00007"
     file.write_bytes(file.read_bytes()[:-3])
@@ -269,7 +252,7 @@ def test_a_file_that_is_cut_off_is_found(toys: Toys, tmp_path: Path) -> None:  #
 
 
 @pytest.mark.usefixtures("small")
-def test_a_bad_file_beyond_the_windows_is_counted(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+def test_a_bad_file_beyond_the_windows_is_counted(toys: Toys, tmp_path: Path) -> None:
     folder = tampered(toys, tmp_path)
     (folder / "toy-train.tfrecord-00006-of-00007").write_bytes(b"")
     found = verify(read_tfds_folder(folder), "train", ReadSettings(cycle=1), take=3)
@@ -289,6 +272,7 @@ def test_a_format_without_tf_data_is_counted_beside_index_ranges(tmp_path: Path)
     assert (found.first_difference, found.equal) == (None, False)
 
 
+@pytest.mark.tensorflow
 def test_windows_of_imagenet_over_index_ranges() -> None:
     dataset = catalog_dataset("imagenet2012")
     assert dataset is not None
@@ -297,13 +281,13 @@ def test_windows_of_imagenet_over_index_ranges() -> None:
     assert found.notes[0].startswith("the files of imagenet2012:5.1.0 are not on this machine")
 
 
-def test_a_host_without_examples_has_nothing_that_differs(toys: Toys) -> None:  # noqa: F811
+def test_a_host_without_examples_has_nothing_that_differs(toys: Toys) -> None:
     settings = ReadSettings(host=Host(index=8, count=9))
     found = verify(toys["plain"].dataset, "extra", settings)
     assert (found.equal, found.num_checked, found.num_files) == (True, 0, 0)
 
 
-def test_later_epochs_of_keras_fit_agree(toys: Toys) -> None:  # noqa: F811
+def test_later_epochs_of_keras_fit_agree(toys: Toys) -> None:
     settings = ReadSettings(shuffle_seed=3, cycle=2, batch=7, loop="keras-fit", pass_index=2)
     found = verify(toys["plain"].dataset, "train", settings)
     assert (found.equal, found.num_checked) == (True, 75)
@@ -320,7 +304,7 @@ def test_later_epochs_of_keras_fit_agree(toys: Toys) -> None:  # noqa: F811
 
 @pytest.mark.usefixtures("small")
 def test_a_buffer_that_takes_long_to_fill_is_left_to_index_ranges(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(limits.BUDGETS, "index ranges", 120)
@@ -334,21 +318,21 @@ def test_a_buffer_that_takes_long_to_fill_is_left_to_index_ranges(
     assert [(w.start, w.stop, w.read) for w in everything.windows] == [(0, 75, "files")]
 
 
-def test_what_tfds_cannot_open_is_trouble(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+def test_what_tfds_cannot_open_is_trouble(toys: Toys, tmp_path: Path) -> None:
     folder = tampered(toys, tmp_path)
     (folder / "features.json").write_text("{}")
     with pytest.raises(DatasetError, match="TFDS cannot open"):
         verify(read_tfds_folder(folder), "train")
 
 
-def test_an_order_that_nothing_predicts_is_refused(toys: Toys) -> None:  # noqa: F811
+def test_an_order_that_nothing_predicts_is_refused(toys: Toys) -> None:
     with pytest.raises(UnpredictableOrderError):
         verify(toys["plain"].dataset, "train", ReadSettings(shuffle_files=True))
 
 
 @pytest.mark.parametrize("module", ["tensorflow", "tensorflow_datasets"])
 def test_what_is_not_installed_is_named(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     monkeypatch: pytest.MonkeyPatch,
     module: str,
 ) -> None:
@@ -364,7 +348,7 @@ def test_what_is_not_installed_is_named(
         assert verify(layout, "train", ReadSettings(cycle=2, block=1)).equal
 
 
-def check_plan(toys: Toys, case: Case, numbers: list[int]) -> int:  # noqa: F811
+def check_plan(toys: Toys, case: Case, numbers: list[int]) -> int:
     toy = toys[case.toy]
     settings = settings_of(toys, case)
     order = predicted(toy, case, settings)
@@ -383,21 +367,16 @@ def check_plan(toys: Toys, case: Case, numbers: list[int]) -> int:  # noqa: F811
 
 @pytest.mark.parametrize("buffered", [False, True])
 def test_a_plan_goes_on_as_the_order_does(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     buffered: bool,
-    record_property: Recorder,
 ) -> None:
-    num_plans = 0
+    def law(drawn: tuple[Case, list[int]]) -> int:
+        return check_plan(toys, *drawn)
 
-    def law(drawn: tuple[Case, list[int]]) -> None:
-        nonlocal num_plans
-        num_plans += check_plan(toys, *drawn)
-
-    count_cases(stops(buffered=buffered), law, 4)
-    record_property("cases", num_plans)
+    check_cases(stops(buffered=buffered), law, 4)
 
 
-def test_plans_for_other_hosts_and_of_logs_are_read_example_by_example(toys: Toys) -> None:  # noqa: F811
+def test_plans_for_other_hosts_and_of_logs_are_read_example_by_example(toys: Toys) -> None:
     dataset = toys["plain"].dataset
     settings = ReadSettings(shuffle_seed=7, cycle=2)
     dealt = resume_on_hosts(dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20])
@@ -410,7 +389,7 @@ def test_plans_for_other_hosts_and_of_logs_are_read_example_by_example(toys: Toy
     assert (found.equal, found.num_checked) == (True, 72)
 
 
-def test_a_plan_whose_files_changed_is_caught(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+def test_a_plan_whose_files_changed_is_caught(toys: Toys, tmp_path: Path) -> None:
     folder = tampered(toys, tmp_path)
     dataset = read_tfds_folder(folder)
     plan = resume(dataset, "train", ReadSettings(cycle=1), consumed=5)

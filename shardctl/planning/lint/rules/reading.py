@@ -161,7 +161,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
         "not mix more; what mixes is more shards, or a shuffle buffer. Nor does it harm: the "
         "order is that of a cycle as long as the list of files.",
         source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc: slots without a "
-        "file are passed over.",
+        "file are skipped.",
         fix="A shorter --cycle, more shards, or --buffer N.",
         example="shardctl lint --cycle 64 -d mnist",
     ),
