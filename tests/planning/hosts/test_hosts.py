@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
