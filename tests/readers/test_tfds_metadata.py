@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.shard_files import VARIABLES
+from shardctl.core.tfds_rules import TEMPLATE_VARIABLES
 from shardctl.errors import DatasetError
 from shardctl.readers.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
 from tests.cases import FUZZ, check_cases
@@ -277,7 +277,7 @@ def built_check(root: Path) -> Any:
 
 template_texts = st.lists(
     st.sampled_from(
-        [f"{{{variable}}}" for variable in VARIABLES]
+        [f"{{{variable}}}" for variable in TEMPLATE_VARIABLES]
         + ["{{", "}}", "{", "}", "/", ".", "-", "%", "%2F", "x", " ", "[red]", "é", "$", "\\d"]
     ),
     min_size=1,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.hosts.advice import advice, problems, reason
 from shardctl.planning.hosts.hosts import Comparison, hosts
