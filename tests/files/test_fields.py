@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from shardctl.core.tfds_rules import FILE_FORMATS
 from shardctl.errors import UsageError
 from shardctl.files import fields
 from tests.cases import FUZZ, check_cases
@@ -142,7 +143,7 @@ def test_a_file_format_is_one_of_those_of_tfds(value: object) -> None:
     from tensorflow_datasets.core import file_adapters
 
     known = [file_format.value for file_format in file_adapters.FileFormat]
-    assert sorted(known) == sorted(fields.FILE_FORMATS)
+    assert sorted(known) == sorted(FILE_FORMATS)
     assert [fields.file_format(name) for name in known] == known
     line = error_line(lambda: fields.file_format(value))
     assert line is not None
