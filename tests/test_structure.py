@@ -14,7 +14,6 @@ _MOST_FILES = 14  # in a folder, __init__.py among them
 # Modules without logic of their own, and what would tell if they were wrong.
 _UNTESTED = {
     "core/numbers.py": "a number",
-    "core/tfds_rules.py": "constants, each compared with TensorFlow and TFDS where it is used",
     "errors.py": "kinds of errors without a body; the command line's tests see their exit codes",
     "rendering/text/screen.py": "a width and a flag",
 }

@@ -1,6 +1,6 @@
 """Answers to a shell that asks what could stand at the cursor.
 
-The shell's script (completion_scripts.py) runs shardctl with `_SHARDCTL_COMPLETE` set to
+The shell's script (scripts.py) runs shardctl with `_SHARDCTL_COMPLETE` set to
 `complete_bash`, `complete_zsh` or `complete_fish` and the line up to the cursor in
 `_TYPER_COMPLETE_ARGS`, as Typer's own scripts do. Each answer is a whole word on a line of its own;
 zsh and fish get its explanation too. Typer's engine is not used, since it breaks words at the `:`

@@ -11,7 +11,7 @@ import typer
 from shardctl.cli.options.numbers import whole_number
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
-from shardctl.core.settings.table import SETTINGS, Setting
+from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS, Setting
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.command_line import as_options
@@ -23,27 +23,28 @@ if TYPE_CHECKING:
 Error = TypeVar("Error", bound=ShardctlError)
 
 
-def _annotation(setting: Setting) -> Any:
-    """Return what Typer makes the option of a setting from."""
+def _option(setting: Setting) -> Any:
+    """Return what Typer is told of the option of a setting."""
     kind, text = setting.kind, as_options(setting.help)
     if isinstance(kind, Switch):
-        both = f"{setting.option}/--no-{setting.option.removeprefix('--')}"
-        return Annotated[bool | None, typer.Option(both, help=text)]
-    if isinstance(kind, WholeNumber):
-        parser = _parser(setting.option, kind)
-        return Annotated[
-            Any,
-            typer.Option(setting.option, metavar=setting.kind.metavar, parser=parser, help=text),
-        ]
-    return Annotated[
-        str | None, typer.Option(setting.option, metavar=setting.kind.metavar, help=text)
-    ]
+        return typer.Option(f"{setting.option}/--no-{setting.option.removeprefix('--')}", help=text)
+    parser = _parser(setting.option, kind) if isinstance(kind, WholeNumber) else None
+    return typer.Option(setting.option, metavar=kind.metavar, parser=parser, help=text)
 
 
 def _parser(option: str, kind: WholeNumber) -> Any:
     # The sizes of a buffer have a gap, which its own rule explains.
     number = whole_number(option, minimum=None if isinstance(kind, BufferSize) else kind.least)
     return lambda text: text if text in kind.words else number(text)
+
+
+def _type(setting: Setting) -> Any:
+    if isinstance(setting.kind, WholeNumber):
+        return Any  # as its parser returns it
+    return bool | None if isinstance(setting.kind, Switch) else str | None
+
+
+HOST_BY = _option(SETTING_BY_NAME["host_by"])
 
 
 class OrderOptions:
@@ -64,7 +65,7 @@ class OrderOptions:
                 setting.field,
                 Parameter.KEYWORD_ONLY,
                 default=None,
-                annotation=_annotation(setting),
+                annotation=Annotated[_type(setting), _option(setting)],
             )
             for setting in SETTINGS
         ]

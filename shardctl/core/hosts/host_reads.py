@@ -1,4 +1,4 @@
-"""What every host reads when a spec is dealt to hosts: a column a quantity, a value a host."""
+"""What every host reads of a spec split among hosts: a column a quantity, a value a host."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.hosts.host import HostBy
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.reads import ReadTable
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostReads:
-    """The hosts' shares under one way of dealing; each column int64[num_hosts].
+    """The hosts' shares under one host mode; each column int64[num_hosts].
 
     num_examples: examples a host hands out.
     num_read: examples it takes from disk for that. A file is read from its start, so what an
@@ -46,35 +45,54 @@ class _Reads(NamedTuple):
     take: Int64s
 
 
-def host_reads(
-    table: ReadTable, ranges: Sequence[SplitRange], strategy: HostBy, num_hosts: int
+def reads_of_even_splits(
+    table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int
 ) -> HostReads:
-    """Return what each host reads of the ranges, of which `table` has the file instructions.
-
-    "even" deals each range as `tfds.even_splits` does; "files" deals the rows of the table, in
-    their order, as `InputContext` does (`instructions.shard(n, i)`, TFDS core/reader.py), also
-    where TFDS refuses because there are fewer rows than hosts; "examples" is `ds.shard(n, i)`.
+    """Return what hosts read of the ranges, each of which `tfds.even_splits` splits among them.
 
     >>> from shardctl.core.dataset.dataset import Dataset
     >>> from shardctl.core.instructions.reads import read_table
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
     >>> whole = [SplitRange(split=train, start=0, stop=12)]
     >>> table = read_table(Dataset(name="d", splits=(train,)), whole)
-    >>> even = host_reads(table, whole, "even", 2)
+    >>> even = reads_of_even_splits(table, whole, 2)
     >>> even.num_examples.tolist(), even.num_read.tolist(), even.num_shared_files
     ([6, 6], [6, 8], 1)
     """
-    if strategy == "files":
-        host = np.arange(len(table), dtype=np.int64) % num_hosts
-        reads = _Reads(host, table.split, table.shard, table.skip, table.take)
-        return _added_up(reads, table, num_hosts)
-    if strategy == "even":
-        return _added_up(_evenly_dealt(table, ranges, num_hosts), table, num_hosts)
-    alone = _Reads(np.zeros(len(table), np.int64), table.split, table.shard, table.skip, table.take)
-    one = _added_up(alone, table, 1)
-    dealt = (table.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
+    return _added_up(_evenly_split(table, ranges, num_hosts), table, num_hosts)
+
+
+def reads_by_files(table: ReadTable, num_hosts: int) -> HostReads:
+    """Return what hosts read that are given the rows in turn, as `instructions.shard(n, i)` does.
+
+    With fewer rows than hosts, which TFDS refuses, the last hosts read nothing.
+    """
+    return reads_of_rows(table, np.arange(len(table), dtype=np.int64) % num_hosts, num_hosts)
+
+
+def reads_of_rows(table: ReadTable, host: Int64s, num_hosts: int) -> HostReads:
+    """Return what hosts read where each row is read by `host` (int64[rows]) alone."""
+    reads = _Reads(host, table.split, table.shard, table.skip, table.take)
+    return _added_up(reads, table, num_hosts)
+
+
+def num_examples_by_files(take: Int64s, num_hosts: int) -> Int64s:
+    """Return how many examples hosts get (int64[num_hosts]) that are given the rows in turn.
+
+    >>> num_examples_by_files(np.array([5, 3, 4]), 2).tolist()
+    [9, 3]
+    """
+    rounds = np.pad(take, (0, -len(take) % num_hosts)).reshape(-1, num_hosts)  # a file a host
+    num_examples: Int64s = rounds.sum(axis=0)
+    return num_examples
+
+
+def reads_of_all(table: ReadTable, num_hosts: int) -> HostReads:
+    """Return what hosts read that read all rows and keep every n-th example of them."""
+    one = reads_of_rows(table, np.zeros(len(table), np.int64), 1)
+    kept = (table.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
     return HostReads(
-        num_examples=np.maximum(dealt, 0),
+        num_examples=np.maximum(kept, 0),
         num_read=np.repeat(one.num_read, num_hosts),
         num_bytes=None if one.num_bytes is None else np.repeat(one.num_bytes, num_hosts),
         num_files=np.repeat(one.num_files, num_hosts),
@@ -97,7 +115,7 @@ def even_bounds(piece: SplitRange, num_hosts: int) -> Int64s:
     return piece.start + each * index + np.minimum(index, remainder)
 
 
-def _evenly_dealt(table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int) -> _Reads:
+def _evenly_split(table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int) -> _Reads:
     """Cut the rows where one host's part ends and the next begins."""
     pieces = [np.empty((5, 0), np.int64)]
     for part, piece in enumerate(ranges):

@@ -8,7 +8,6 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import ReadTable, read_table
@@ -20,39 +19,35 @@ from shardctl.errors import UsageError
 def sorted_table(
     dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
 ) -> ReadTable:
-    """Return what TFDS's reader is given: the host's part of an even split, sorted.
+    """Return what TFDS's reader is given, sorted: the host's part of an even split, else all.
 
     Hosts of `InputContext` are given the same files, and take theirs in `own_rows`.
     """
-    host = settings.host
-    if host is not None and settings.host_by == "even":
-        ranges = even_split(ranges, host.index, host.count)
-    table = read_table(dataset, ranges)
+    table = read_table(dataset, settings.host_mode.ranges(ranges, settings.host))
     return sorted_rows(table, reverse=settings.reverse, file_order=settings.file_order)
 
 
 def own_rows(table: ReadTable, settings: ReadSettings) -> ReadTable:
     """Return what the host reads of its sorted file instructions: all, or every n-th by files.
 
-    Source: TFDS core/reader.py, _read_files (`instruction_ds.shard`, before the shuffle).
-
     Raises:
         UsageError: fewer file instructions than hosts of `InputContext`, which TFDS refuses.
     """
-    host = settings.host
-    if host is None or settings.host_by != "files":
+    host, mode = settings.host, settings.host_mode
+    if host is None:
         return table
-    if host.count > 1 and len(table) < host.count:
+    if mode.refuses_files(len(table), host.count):
         raise UsageError(
             phrase(
-                "{host!} by files: {} file instructions for {} hosts, TFDS needs one a host at "
+                "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
                 "least; deal examples with {host_by=even}",
+                mode.word,
                 len(table),
                 host.count,
                 host=host,
             )
         )
-    return table.select(slice(host.index, None, host.count))
+    return table.select(mode.own_instructions(len(table), host))
 
 
 class RowLookup:

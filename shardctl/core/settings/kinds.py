@@ -10,9 +10,8 @@ from typing import Any
 from shardctl.core.hosts.host import Host
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
-
-WHOLE_DATASET = -2  # tf.data.UNKNOWN_CARDINALITY as a buffer size: as large as the input
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from shardctl.core.hosts.host import Host, HostBy
+from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.settings.kinds import WHOLE_DATASET
 from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.tfds_rules import (
+    CYCLE_PREFETCH_FACTOR,
+    DEFAULT_BLOCK,
+    DEFAULT_CYCLE,
+    ORDERED_CYCLE,
+    WHOLE_DATASET,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
-
-# TFDS core/reader.py, _get_default_interleave_cycle_length; core/utils/read_config.py.
-DEFAULT_CYCLE = 16
-DEFAULT_BLOCK = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ class ReadSettings:
     reverse: bool = False
     file_order: tuple[str, ...] | None = None
     host: Host | None = None
-    host_by: HostBy = "even"
+    host_by: HostBy = DEFAULT_HOST_MODE
     batch: int | None = None
     drop_remainder: bool = False
     pass_index: int = 0
@@ -94,6 +97,11 @@ class ReadSettings:
             raise UsageError(phrase("{buffer_seed} and {buffer_reshuffle} need {buffer=N}"))
 
     @property
+    def host_mode(self) -> HostMode:
+        """How hosts share the examples: the mode that `host_by` names."""
+        return HOST_MODES[self.host_by]
+
+    @property
     def shuffles_files(self) -> bool:
         """Whether the files are shuffled: as asked, else where a seed is given."""
         if self.shuffle_files is None:
@@ -108,9 +116,9 @@ class ReadSettings:
         rounded up, when the calls are tuned automatically).
         """
         if self.cycle is None:
-            return 1 if ordered else DEFAULT_CYCLE
+            return ORDERED_CYCLE if ordered else DEFAULT_CYCLE
         if self.cycle == "auto":
-            return -(-(self.cpus or 1) // 3)
+            return -(-(self.cpus or 1) // (1 + CYCLE_PREFETCH_FACTOR))
         return self.cycle
 
     def check_predictable(self, *, ordered: bool) -> None:
@@ -181,7 +189,7 @@ class ReadSettings:
         if self.shuffles_files:
             reasons.append(Argument("shuffle_files", True))
         # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
-        if self.cycle not in (None, 1):
+        if self.cycle not in (None, ORDERED_CYCLE):
             reasons.append(Argument("cycle", self.cycle))
         if reasons:
             raise UsageError(

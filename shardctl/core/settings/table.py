@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
-    WHOLE_DATASET,
     BufferSize,
     FileNames,
     SettingKind,
@@ -23,6 +22,7 @@ from shardctl.core.settings.kinds import (
     Word,
 )
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, ORDERED_CYCLE, WHOLE_DATASET
 
 InForce = Mapping[str, Any]
 # `Any` is a ReadSettings, which checks itself by this table, so that it cannot be named here.
@@ -100,13 +100,17 @@ def _batches(in_force: InForce) -> str:
     return f"batches of {in_force['batch']}{', last dropped' * in_force['drop_remainder']}"
 
 
+*_CALLS, _LAST_CALL = (mode.call for mode in HOST_MODES.values())
+_HOST_CALLS = f"{', '.join(_CALLS)} or {_LAST_CALL}"
+
 # The order is that of documents and of help pages.
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="cycle",
         kind=WholeNumber(least=1, words=("auto",)),
         stands_for="ReadConfig.interleave_cycle_length",
-        help="ReadConfig.interleave_cycle_length [default: 16, or 1 for an ordered dataset].",
+        help=f"ReadConfig.interleave_cycle_length [default: {DEFAULT_CYCLE}, or {ORDERED_CYCLE} "
+        "for an ordered dataset].",
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
         in_force=lambda settings, ordered: settings.cycle_length(ordered=ordered),
         said=lambda in_force: f"cycle {in_force['cycle']}",
@@ -122,7 +126,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="block",
         kind=WholeNumber(least=1),
         stands_for="ReadConfig.interleave_block_length",
-        help="ReadConfig.interleave_block_length [default: 16].",
+        help=f"ReadConfig.interleave_block_length [default: {DEFAULT_BLOCK}].",
         said=lambda in_force: f"block {in_force['block']}",
     ),
     Setting(
@@ -230,9 +234,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="host_by",
-        kind=Word(words=get_args(HostBy)),
-        stands_for="tfds.even_splits, InputContext or ds.shard",
-        help="tfds.even_splits, InputContext or ds.shard [default: even].",
+        kind=Word(words=tuple(HOST_MODES)),
+        stands_for=_HOST_CALLS,
+        help=f"{_HOST_CALLS} [default: {DEFAULT_HOST_MODE}].",
     ),
     Setting(
         name="batch",

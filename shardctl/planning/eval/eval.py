@@ -13,7 +13,6 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host_reads import host_reads
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import ReadTable, read_table
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
@@ -206,8 +205,8 @@ def evaluate(
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    num_examples = host_reads(table, resolved.ranges, settings.host_by, num_hosts).num_examples
-    refused = refusal(settings.host_by, num_examples, len(table))
+    num_examples = settings.host_mode.num_examples(table, resolved.ranges, num_hosts)
+    refused = refusal(settings.host_mode, num_examples, len(table))
     return Evaluation(
         dataset=dataset,
         spec=resolved.spec,

@@ -86,8 +86,8 @@ def resume_on_hosts(
     ]
     epochs = _epochs(old)
     whole = planned[0].with_settings(settings).order
-    by_examples = settings.host_by == "examples"
-    tables = [runs_of(_left_by_examples(old, e) if by_examples else _left(old, e)) for e in epochs]
+    left_of = _left_of_all if settings.host_mode.reads_all else _left
+    tables = [runs_of(left_of(old, epoch)) for epoch in epochs]
     left = joined(tables)
     going_on = any(host.point.remaining for host in old)
     _check_count(left, old, epochs[-1], counts)
@@ -166,7 +166,7 @@ def _left(old: Sequence[_OldHost], epoch: int) -> ReadTable:
     return joined(tables)
 
 
-def _left_by_examples(old: Sequence[_OldHost], epoch: int) -> ReadTable:
+def _left_of_all(old: Sequence[_OldHost], epoch: int) -> ReadTable:
     """Return what the hosts have left of one epoch, all of them reading the same rows.
 
     Host i of n has examples i, i + n, ... of the reading. From where the foremost host stands on

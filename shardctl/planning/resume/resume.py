@@ -48,9 +48,9 @@ def resume(
 ) -> ResumePlan:
     """Return how a pipeline goes on after `consumed` examples, or `steps` batches, of its order.
 
-    Without a shuffle buffer the plan is exact, and `mode` says nothing. The rule is that of an
-    interleave's continuation (TFDATA, the resume in one rule): the open files from where they
-    stand, in turn, then the files that were not opened yet.
+    Without a shuffle buffer the plan is exact, and `mode` says nothing. What is read is, as a new
+    interleave needs it: the open files from where they stand, in turn, then the files that were
+    not opened yet (see `continuation_at`).
 
     Raises:
         UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
@@ -225,7 +225,7 @@ def calls_after_read(
     not deal again; the `num_shared` after them hold those of all hosts.
     """
     calls = []
-    if settings.host is not None and settings.host_by == "examples" and num_shared:
+    if settings.host is not None and settings.host_mode.reads_all and num_shared:
         call = f"shard({settings.host.count}, {settings.host.index})"
         if num_own:
             call += f" of all but the first {num_own} instructions, which are this host's alone"

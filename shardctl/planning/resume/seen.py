@@ -96,12 +96,12 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> ReadTable:
     host = settings.host
-    if host is not None and settings.host_by == "examples" and host.count > 1:
+    if host is not None and host.count > 1 and settings.host_mode.reads_all:
         raise UsageError(
             phrase(
-                "{seen} with {host_by=examples}: which examples are a host's own hangs on the "
-                "order that was read; gather the logs of all hosts and deal the rest with "
-                "{to_hosts=N}"
+                "{seen} with {host_by=}: which examples are a host's own hangs on the order that "
+                "was read; gather the logs of all hosts and deal the rest with {to_hosts=N}",
+                host_by=settings.host_by,
             )
         )
     return own_rows(sorted_table(dataset, ranges, settings), settings)

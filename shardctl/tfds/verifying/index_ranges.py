@@ -19,6 +19,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import order_of
 from shardctl.planning.resume.check import table_of
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.host_calls import instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
 from shardctl.tfds.verifying.reading import Reading
 
@@ -46,9 +47,7 @@ class IndexRanges:
         tf.random.set_seed(settings.global_seed)
         table = sorted_table(self.dataset, self.resolved.ranges, settings)
         rows = tf.data.Dataset.from_tensor_slices(self._columns(table))
-        by_files = settings.host is not None and settings.host_by == "files"
-        if settings.host is not None and by_files:
-            rows = rows.shard(settings.host.count, settings.host.index)
+        rows = instructions_of_host(rows, settings)
         if settings.shuffles_files:
             rows = rows.shuffle(
                 len(table),
@@ -58,7 +57,8 @@ class IndexRanges:
         if settings.repeat_files:
             rows = rows.repeat()
         read = _interleaved(rows, settings, ordered=self.dataset.ordered)
-        if not by_files and not settings.repeat_files:
+        knows_length = settings.host is None or settings.host_mode.knows_length
+        if knows_length and not settings.repeat_files:
             read = read.apply(tf.data.experimental.assert_cardinality(table.num_examples))
         return Reading(elements=behind_reader(read, settings, order), codes_of=_codes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.kinds import WHOLE_DATASET
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 

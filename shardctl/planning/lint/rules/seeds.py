@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.phrase import Argument, Placeholder, listed, phrase
+from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -80,10 +81,10 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
         several = len(set(group)) > 1
         listed = ", ".join(map(str, group))
         yield Violation(
-            why=f"seeds {listed} are one seed modulo 2147483647: their runs have one order"
+            why=f"seeds {listed} are one seed modulo {SEED_MODULUS}: their runs have one order"
             if several
             else f"seed {group[0]} is there {len(group)} times: these runs have one order",
-            fix="seeds from 0 to 2147483646, all different",
+            fix=f"seeds from 0 to {SEED_MODULUS - 1}, all different",
             settings=("seeds",),
         )
     both = (settings.shuffle_seed, settings.buffer_seed)
@@ -93,12 +94,13 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
     if list(_alike(pair, settings.global_seed)):
         yield Violation(
             why=phrase(
-                "{shuffle_seed=} and {buffer_seed=} are one seed modulo 2147483647: both shuffles "
-                "draw the same numbers",
+                "{shuffle_seed=} and {buffer_seed=} are one seed modulo {}: both shuffles draw the "
+                "same numbers",
+                SEED_MODULUS,
                 shuffle_seed=pair[0],
                 buffer_seed=pair[1],
             ),
-            fix="seeds from 0 to 2147483646, all different",
+            fix=f"seeds from 0 to {SEED_MODULUS - 1}, all different",
             settings=("buffer_seed", "shuffle_seed"),
         )
 

@@ -1,0 +1,175 @@
+"""A plan to continue, as people read it: where it stood, what is left, how to read that."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.files.documents import to_csv
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.proof import Proof
+from shardctl.planning.resume.resume import resume
+from shardctl.planning.resume.seen import resume_unseen
+from shardctl.rendering.resume import (
+    CSV_HEADER,
+    proof_line,
+    resume_json,
+    resume_rows,
+    resume_table,
+    resume_yaml,
+)
+from shardctl.rendering.text.screen import PLAIN, Screen
+from tests.planning.resume.resume_cases import TOY, dataset
+
+PROOF = Proof(compared=1000, lost=1, repeated=2, moved=3, exact=False)
+
+
+def lines(plan: ResumePlan, proof: Proof | None = None) -> list[str]:
+    return "".join(resume_table(plan, proof, PLAIN)).splitlines()
+
+
+# Files of 3, 5 and 3 examples, two at a time in blocks of 2: 00 11 0 11 22 1 2.
+@pytest.mark.parametrize(
+    ("consumed", "settings", "stopped", "left"),
+    [
+        pytest.param(
+            0,
+            {},
+            "after 0 examples, in epoch 0; 0 files open, 0 of 3 opened",
+            "11 examples of epoch 0 in 3 file instructions",
+            id="nothing was read",
+        ),
+        pytest.param(
+            1,
+            {},
+            "after 1 example, in epoch 0; 1 file open, 1 of 3 opened, 1 of a block of 2 read",
+            "10 examples of epoch 0 in 4 file instructions",
+            id="inside a block",
+        ),
+        pytest.param(
+            4,
+            {},
+            "after 4 examples, in epoch 0; 2 files open, 2 of 3 opened",
+            "7 examples of epoch 0 in 3 file instructions",
+            id="two files open",
+        ),
+        pytest.param(
+            6,
+            {"batch": 4, "epochs": 3},
+            "after 6 examples, in epoch 0, 1 batch and 2 examples; 1 file open, 2 of 3 opened, "
+            "1 of a block of 2 read",
+            "5 examples of epoch 0 in 3 file instructions, then 2 epochs",
+            id="inside a batch",
+        ),
+        pytest.param(
+            11,
+            {"epochs": 2},
+            "after 11 examples, in epoch 1; 0 files open, 0 of 3 opened",
+            "11 examples of epoch 1 in 3 file instructions",
+            id="the end of an epoch is the start of the next",
+        ),
+        pytest.param(
+            11,
+            {"batch": 4},
+            "after 11 examples, in epoch 0, 3 batches",
+            "nothing, the order is at its end",
+            id="the end",
+        ),
+    ],
+)
+def test_where_it_stopped_and_what_is_left_take_a_line_each(
+    consumed: int, settings: dict[str, Any], stopped: str, left: str
+) -> None:
+    plan = resume(TOY, "train", ReadSettings(cycle=2, block=2, **settings), consumed=consumed)
+    assert lines(plan)[1:3] == [f"stopped: {stopped}", f"left: {left}"]
+
+
+def test_nothing_that_is_left_needs_no_instructions() -> None:
+    assert len(lines(resume(TOY, "train", consumed=11))) == 3
+
+
+@pytest.mark.parametrize("mode", ["exactly-once", "exact-order"])
+def test_what_a_buffer_held_is_counted(mode: Any) -> None:
+    # A buffer of 3 has read 3 + 1 examples when 2 are out of it.
+    settings = ReadSettings(buffer=3, buffer_seed=1)
+    said = lines(resume(TOY, "train", settings, consumed=2, mode=mode))
+    promise = next(line for line in said if line.startswith("exact"))
+    assert promise.startswith("exactly once: " if mode == "exactly-once" else "exact order: ")
+    assert "2 examples" in promise
+
+
+def test_other_hosts_are_rows_with_their_first_and_last_file() -> None:
+    plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=3, consumed=[1, 2])
+    said = lines(plan)
+    assert said[1] == "stopped: 2 hosts, each after 1 .. 2 examples"
+    assert said[3].split() == ["host", "examples", "instructions", "first", "file", "last", "file"]
+    # 8 of 11 are left: host 0 read the first of ids 0 to 5, host 1 the first two of 6 to 10.
+    assert [line.split()[:2] for line in said[4:7]] == [["0", "3"], ["1", "3"], ["2", "2"]]
+    alike = resume_on_hosts(TOY, "train", hosts=2, to_hosts=3, consumed=[2, 2])
+    assert lines(alike)[1] == "stopped: 2 hosts, each after 2 examples"
+
+
+def test_a_log_of_what_was_seen_has_no_epoch() -> None:
+    said = lines(resume_unseen(TOY, "train", seen=[4, 5]))
+    assert said[1] == "seen: 2 examples"
+    assert said[2].startswith("left: 9 examples in ")
+
+
+def test_of_many_instructions_the_first_and_the_last_are_shown() -> None:
+    many = dataset(train=(2,) * 100)
+    said = lines(resume(many, "train", ReadSettings(cycle=1), consumed=0))
+    rows = said[4:25]
+    assert [row.split()[0] for row in rows[:10]] == [f"toy-train-{i:05}" for i in range(10)]
+    assert rows[10].strip() == "… 80 more"
+    assert [row.split()[0] for row in rows[11:]] == [f"toy-train-{i:05}" for i in range(90, 100)]
+    few = lines(resume(dataset(train=(2,) * 21), "train", ReadSettings(cycle=1), consumed=0))
+    assert [row.split()[0] for row in few[4:25]] == [f"toy-train-{i:05}" for i in range(21)]
+
+
+def test_prose_is_folded_to_the_screen() -> None:
+    plan = resume(TOY, "train", ReadSettings(buffer=3, buffer_seed=1, epochs=3), consumed=2)
+    text = "".join(resume_table(plan, PROOF, Screen(width=60)))
+    assert max(map(len, text.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    ("proof", "line"),
+    [
+        (PROOF, "proof: lost 1, repeated 2, moved 3 of 1,000 examples"),
+        (
+            Proof(compared=1, lost=0, repeated=0, moved=None, exact=True),
+            "proof: lost 0, repeated 0 of 1 example",
+        ),
+    ],
+)
+def test_a_proof_is_the_last_line(proof: Proof, line: str) -> None:
+    assert proof_line(proof) == line
+    assert lines(resume(TOY, "train", consumed=3), proof)[-1] == line
+
+
+def test_a_proof_is_the_last_field_of_a_plan_file() -> None:
+    plan = resume(TOY, "train", consumed=3)
+    document = json.loads("".join(resume_json(plan, PROOF)))
+    assert list(document)[-1] == "proof"
+    assert document["proof"] == {"compared": 1000, "lost": 1, "repeated": 2, "moved": 3}
+    assert yaml.safe_load("".join(resume_yaml(plan, PROOF))) == document
+    assert "proof" not in json.loads("".join(resume_json(plan, None)))
+
+
+def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:
+    plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=3, consumed=[1, 2])
+    text = "".join(to_csv(CSV_HEADER, resume_rows(plan, None)))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["host"] for row in rows] == sorted(row["host"] for row in rows)
+    assert {row["host"] for row in rows} == {"0/3", "1/3", "2/3"}
+    assert sum(int(row["take"]) for row in rows) == 8
+    alone = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
+    text = "".join(to_csv(CSV_HEADER, resume_rows(alone, None)))
+    assert text.splitlines()[1] == ",toy-train-00000,train,2,1,3"
