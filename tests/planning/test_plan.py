@@ -9,7 +9,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.planning.plan import plan
 from tests.core.instructions.tfds_splits import (
     ids_read,

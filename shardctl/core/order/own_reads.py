@@ -9,17 +9,15 @@ import numpy as np
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.even_splits import even_split
-from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 
-def sorted_table(
-    dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
-) -> ReadTable:
+def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
     """Return what TFDS's reader is given: the host's part of an even split, sorted.
 
     Hosts of `InputContext` are given the same files, and take theirs in `own_rows`.
@@ -27,11 +25,11 @@ def sorted_table(
     host = settings.host
     if host is not None and settings.host_by == "even":
         ranges = even_split(ranges, host.index, host.count)
-    table = read_table(dataset, ranges)
-    return sorted_rows(table, reverse=settings.reverse, file_order=settings.file_order)
+    reads = reads_of(dataset, ranges)
+    return sorted_rows(reads, reverse=settings.reverse, file_order=settings.file_order)
 
 
-def own_rows(table: ReadTable, settings: ReadSettings) -> ReadTable:
+def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
     """Return what the host reads of its sorted file instructions: all, or every n-th by files.
 
     Source: TFDS core/reader.py, _read_files (`instruction_ds.shard`, before the shuffle).
@@ -41,13 +39,13 @@ def own_rows(table: ReadTable, settings: ReadSettings) -> ReadTable:
     """
     host = settings.host
     if host is None or settings.host_by != "files":
-        return table
-    if host.count > 1 and len(table) < host.count:
+        return reads
+    if host.count > 1 and len(reads) < host.count:
         raise UsageError(
-            f"--host {quoted(host)} by files: {len(table)} file instructions for {host.count} "
+            f"--host {quoted(host)} by files: {len(reads)} file instructions for {host.count} "
             "hosts, TFDS needs one a host at least; deal examples with --host-by even"
         )
-    return table.select(slice(host.index, None, host.count))
+    return reads.select(slice(host.index, None, host.count))
 
 
 class RowLookup:
@@ -56,13 +54,13 @@ class RowLookup:
     `first_codes` (int64[rows]) is the code of the first example that each row reads.
     """
 
-    def __init__(self, table: ReadTable, first_codes: Int64s) -> None:
-        self._take = table.take
+    def __init__(self, reads: Reads, first_codes: Int64s) -> None:
+        self._take = reads.take
         self._first_codes = first_codes
         # Within a part of the spec no two rows read the same example.
         self._parts: list[tuple[Int64s, Int64s]] = []
-        for part in distinct(table.part).tolist():
-            rows = np.flatnonzero(table.part == part)
+        for part in distinct(reads.part).tolist():
+            rows = np.flatnonzero(reads.part == part)
             rows = rows[np.argsort(first_codes[rows])]
             self._parts.append((rows, first_codes[rows]))
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.named_files import NamedFiles
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError
 from shardctl.files import fields
@@ -16,8 +17,8 @@ from shardctl.files import fields
 _RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
-def read_instructions(value: object, names: Mapping[str, int], what: str) -> InstructionColumns:
-    """Return a list of file instructions as columns; `names` are the splits with their places.
+def read_instructions(value: object, names: Mapping[str, int], what: str) -> Reads:
+    """Return a list of file instructions; `names` are the splits with their places.
 
     Raises:
         DatasetError: no list, a record with other fields, a split that is not there, or a skip and
@@ -45,17 +46,20 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Ins
                 fields.count(count, f"{what}, entry {number}: {key}")
         filenames.append(name)
         columns[number] = (names[split], *(numbers if with_shards else (*numbers, -1)))
-    split_, skip, take, lengths, shard = np.ascontiguousarray(columns.T)
+    split_, skip, take, lengths, shards = np.ascontiguousarray(columns.T)
     _check_fit(skip, take, lengths, what)
-    return InstructionColumns(
-        split_names=tuple(names),
-        filenames=filenames,
+    return Reads(
+        files=NamedFiles(
+            split_names=tuple(names),
+            names=filenames,
+            lengths=lengths,
+            shards=shards if with_shards else None,
+        ),
+        part=np.zeros(len(records), np.int64),
         split=split_,
-        shard=shard,
+        shard=np.arange(len(records)),
         skip=skip,
         take=take,
-        examples_in_shard=lengths,
-        names_repeat=with_shards,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import (
     MODES,
     FurtherEpoch,
@@ -26,6 +26,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.file_text import read_file
 from shardctl.files.json_text import parse_json
+from shardctl.files.plan.after_read import read_call
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
 from shardctl.files.plan.instructions import items, read_instructions
 from shardctl.files.yaml_text import parse_yaml
@@ -138,25 +139,23 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
             for item in items(document.get("from_consumed", []), "from_consumed")
         ),
         hosts=tuple(
-            _host(host, what, columns) for (host, what), columns in zip(hosts, dealt, strict=True)
+            _host(host, what, reads) for (host, what), reads in zip(hosts, dealt, strict=True)
         ),
-        after_read=tuple(
-            _text(item, "after_read") for item in items(document["after_read"], "after_read")
-        ),
+        after_read=tuple(map(read_call, items(document["after_read"], "after_read"))),
     )
 
 
 def _check_digest(
     document: Mapping[str, object],
-    instructions: InstructionColumns,
-    dealt: Sequence[InstructionColumns],
+    instructions: Reads,
+    dealt: Sequence[Reads],
 ) -> None:
     content: dict[str, Any] = {**document, "file_instructions": instructions}
     if "hosts" in document:
         hosts = items(document["hosts"], "hosts")
         content["hosts"] = [
-            {**fields.mapping(host, "a host"), "file_instructions": columns}
-            for host, columns in zip(hosts, dealt, strict=True)
+            {**fields.mapping(host, "a host"), "file_instructions": reads}
+            for host, reads in zip(hosts, dealt, strict=True)
         ]
     try:
         found = digest_of(content)
@@ -250,12 +249,12 @@ def _seeds(value: object, what: str) -> KernelSeeds | None:
     return KernelSeeds(seed=pair[0], seed2=pair[1])
 
 
-def _host(value: Mapping[str, object], what: str, columns: InstructionColumns) -> HostShare:
+def _host(value: Mapping[str, object], what: str, reads: Reads) -> HostShare:
     numbers = _counts(value, ("index", "count", "num_examples"), what)
     host = Host(index=numbers["index"], count=numbers["count"])
-    if numbers["num_examples"] != columns.num_examples:
+    if numbers["num_examples"] != reads.num_examples:
         raise DatasetError(
             f"{what}: num_examples {numbers['num_examples']} where the instructions read "
-            f"{columns.num_examples}"
+            f"{reads.num_examples}"
         )
-    return HostShare(index=host.index, count=host.count, instructions=columns)
+    return HostShare(index=host.index, count=host.count, instructions=reads)

@@ -173,7 +173,7 @@ def _good_counts(evaluation: Evaluation) -> Int64s:
 
 def _good_by_files(evaluation: Evaluation) -> Int64s:
     """Return the nearest numbers of hosts, int64[0, 1 or 2], that cure shares of whole files."""
-    now, most = evaluation.num_hosts, len(evaluation.table)
+    now, most = evaluation.num_hosts, len(evaluation.reads)
     batch = np.array([evaluation.host_batch])
     for distance in range(1, min(max(now, most - now + 1), _MAX_TRIES)):
         good = []
@@ -191,8 +191,8 @@ def _dealt(evaluation: Evaluation, num_hosts: int) -> Int64s:
     """Return how many examples each host would get, int64[num_hosts]."""
     ranges, host_by = evaluation.resolved.ranges, evaluation.settings.host_by
     if host_by != "files":
-        return host_reads(evaluation.table, ranges, host_by, num_hosts).num_examples
-    take = evaluation.table.take
+        return host_reads(evaluation.reads, ranges, host_by, num_hosts).num_examples
+    take = evaluation.reads.take
     rounds = np.pad(take, (0, -len(take) % num_hosts)).reshape(-1, num_hosts)  # a file a host
     dealt: Int64s = rounds.sum(axis=0)
     return dealt

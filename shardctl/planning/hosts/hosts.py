@@ -9,9 +9,9 @@ from functools import cached_property
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import HostBy
 from shardctl.core.hosts.host_reads import host_reads
-from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.settings.read_settings import ReadSettings
@@ -116,20 +116,20 @@ def hosts(
                 f"--hosts {quoted(count, 24)}: a number from 1 to {MAX_NUM_HOSTS} is needed"
             )
     resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
-    table = sorted_rows(
-        read_table(dataset, resolved.ranges),
+    reads = sorted_rows(
+        reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    if table.num_examples * settings.epochs > INT64_MAX:
-        raise UsageError(f"--epochs {settings.epochs} of {table.num_examples} examples is too many")
+    if reads.num_examples * settings.epochs > INT64_MAX:
+        raise UsageError(f"--epochs {settings.epochs} of {reads.num_examples} examples is too many")
     keep = isinstance(num_hosts, int)
     return HostsPlan(
         dataset=dataset,
         spec=resolved.spec,
         settings=settings,
         comparisons=tuple(
-            _compared(table, resolved.ranges, count, settings, keep_columns=keep)
+            _compared(reads, resolved.ranges, count, settings, keep_columns=keep)
             for count in counts
         ),
         warnings=(*resolved.warnings, *_data_source(dataset)),
@@ -146,7 +146,7 @@ def _data_source(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _compared(
-    table: ReadTable,
+    reads: Reads,
     ranges: Sequence[SplitRange],
     num_hosts: int,
     settings: ReadSettings,
@@ -155,13 +155,13 @@ def _compared(
 ) -> Comparison:
     strategies = []
     for name in STRATEGIES:
-        strategy = strategy_of(name, host_reads(table, ranges, name, num_hosts), table, settings)
+        strategy = strategy_of(name, host_reads(reads, ranges, name, num_hosts), reads, settings)
         if not keep_columns:
             strategy = replace(strategy, columns=None, batches=None)
         strategies.append(strategy)
     return Comparison(
         num_hosts=num_hosts,
-        num_examples=table.num_examples,
-        num_file_instructions=len(table),
+        num_examples=reads.num_examples,
+        num_file_instructions=len(reads),
         strategies=tuple(strategies),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
 from shardctl.errors import UsageError

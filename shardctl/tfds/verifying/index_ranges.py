@@ -9,14 +9,12 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import sorted_table
+from shardctl.core.order.own_reads import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.resume.check import table_of
 from shardctl.planning.simulate import plan_order
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import behind_reader
@@ -41,14 +39,14 @@ class IndexRanges:
         order = plan_order(self.dataset, self.spec, settings).order
         tf.random.set_seed(settings.global_seed)
         ranges = resolve_subsplit(self.spec, self.dataset).ranges
-        table = sorted_table(self.dataset, ranges, settings)
-        rows = tf.data.Dataset.from_tensor_slices(self._columns(table))
+        reads = sorted_reads(self.dataset, ranges, settings)
+        rows = tf.data.Dataset.from_tensor_slices(self._columns(reads))
         by_files = settings.host is not None and settings.host_by == "files"
         if settings.host is not None and by_files:
             rows = rows.shard(settings.host.count, settings.host.index)
         if settings.shuffles_files:
             rows = rows.shuffle(
-                len(table),
+                len(reads),
                 seed=settings.shuffle_seed,
                 reshuffle_each_iteration=settings.reshuffle,
             )
@@ -56,20 +54,19 @@ class IndexRanges:
             rows = rows.repeat()
         read = _interleaved(rows, settings, ordered=self.dataset.ordered)
         if not by_files and not settings.repeat_files:
-            read = read.apply(tf.data.experimental.assert_cardinality(table.num_examples))
+            read = read.apply(tf.data.experimental.assert_cardinality(reads.num_examples))
         return Reading(elements=behind_reader(read, settings, order), codes_of=_codes)
 
-    def planned(self, plan: ResumePlan, columns: InstructionColumns | None = None) -> Reading:
+    def planned(self, plan: ResumePlan, reads: Reads | None = None) -> Reading:
         """Return what a fresh reader makes of the instructions of a plan, or of a part of them."""
-        columns = plan.instructions if columns is None else columns
-        table = table_of(columns, self.dataset)
-        rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
+        reads = plan.instructions if reads is None else reads
+        rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(reads))
         ordered = self.dataset.ordered
         return Reading(elements=_interleaved(rows, plan.settings, ordered=ordered), codes_of=_codes)
 
-    def _columns(self, table: ReadTable) -> tuple[Int64s, Int64s]:
-        first = table.first + self.codes.bases[table.split]
-        return first, first + table.take
+    def _columns(self, reads: Reads) -> tuple[Int64s, Int64s]:
+        first = self.codes.first_codes(reads)
+        return first, first + reads.take
 
 
 def _codes(batch: Any) -> Int64s:

@@ -63,12 +63,12 @@ def verify(
     settings = ReadSettings() if settings is None else settings
     planned = plan_order(dataset, spec, settings)
     tensorflow()
-    reason = why_not_files(planned.order.table)
+    reason = why_not_files(planned.order.reads)
     read: Source = "files" if reason is None else "index ranges"
     check = _Check(order=planned.order, spec=planned.spec, read=read, take=take, watch=watch)
     if planned.order.num_examples:
         check.run()
-    counts = count_files(planned.order.table, watch)
+    counts = count_files(planned.order.reads, watch)
     notes = [] if reason is None else [reason]
     return Verification(
         dataset=dataset,

@@ -15,8 +15,9 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import HostBy
 from shardctl.core.hosts.host_reads import HostReads, host_reads
-from shardctl.core.instructions.file_instruction import SplitRange, file_instructions
-from shardctl.core.instructions.reads import read_table
+from shardctl.core.instructions.file_instruction import file_instructions
+from shardctl.core.instructions.reads import reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.core.hosts.host_cases import HostCase, host_cases
@@ -35,7 +36,7 @@ STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
 
 def _reads_of(dataset: Dataset, spec: str, strategy: HostBy, num_hosts: int) -> HostReads:
     ranges = resolve_subsplit(spec, dataset).ranges
-    return host_reads(read_table(dataset, ranges), ranges, strategy, num_hosts)
+    return host_reads(reads_of(dataset, ranges), ranges, strategy, num_hosts)
 
 
 def _check_by_hand(case: HostCase) -> None:

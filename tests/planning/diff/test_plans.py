@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.resume.plan_listing import ListedPlan, ListedRead, PlanListing
+from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.comparable_file import read_comparable
@@ -19,6 +19,7 @@ from shardctl.planning.plan import plan
 from shardctl.planning.resume.resume import resume
 from shardctl.rendering.diff.plans import plans_document
 from shardctl.rendering.plan import plan_document
+from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of
 from tests.strategies import Recorder, count_cases, error_line
 
@@ -30,12 +31,7 @@ def listing(*reads: tuple[str, int, int], title: str = "train") -> PlanListing:
     return PlanListing(
         kind="plan",
         dataset={"name": "toy"},
-        plans=(
-            ListedPlan(
-                title=title,
-                reads=tuple(ListedRead("train", name, skip, take) for name, skip, take in reads),
-            ),
-        ),
+        plans=(ListedPlan(title=title, reads=named_reads(*reads)),),
     )
 
 

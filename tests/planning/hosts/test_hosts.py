@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import HostBy
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.advice import advice, problems, reason

@@ -13,6 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.simulate import plan_order
 from tests.core.order.order_cases import read_settings
@@ -129,6 +130,7 @@ def check(case: Case) -> None:
     )
     plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
     assert plan == made
+    plan = applied(plan, case.dataset)
     read: Counter[str] = Counter()
     expected: Counter[str] = Counter()
     for order, emitted, host in zip(orders, consumed, hosts, strict=True):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from shardctl.core.resume.plan_listing import ListedPlan, ListedRead, PlanListing
+from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.diff.diff import Diff, Moved, diff
@@ -24,6 +24,7 @@ from shardctl.rendering.diff.diff import (
 )
 from shardctl.rendering.diff.plans import plans_annotation, plans_document, plans_text
 from shardctl.rendering.text.screen import PLAIN, Screen
+from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of
 
 TOY = dataset_of({"train": (4, 4, 4)})
@@ -160,10 +161,8 @@ def test_shares_are_never_rounded_to_none_or_all(moved: Moved, words: str) -> No
 
 
 def plans(*reads: tuple[str, int, int]) -> PlanListing:
-    listed = tuple(ListedRead("train", name, skip, take) for name, skip, take in reads)
-    return PlanListing(
-        kind="plan", dataset={"name": "toy"}, plans=(ListedPlan(title="train", reads=listed),)
-    )
+    listed = ListedPlan(title="train", reads=named_reads(*reads))
+    return PlanListing(kind="plan", dataset={"name": "toy"}, plans=(listed,))
 
 
 def test_plans_that_part_say_which_files_and_ranges() -> None:

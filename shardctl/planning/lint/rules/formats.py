@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.lint.context import Usage, num_file_instructions
