@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from shardctl.planning.lint.context import Usage
     from shardctl.planning.lint.lint import lint
     from shardctl.planning.locate import Query, locate
+    from shardctl.planning.order import plan_order
     from shardctl.planning.plan import plan
     from shardctl.planning.quality.quality import quality
     from shardctl.planning.resume.hosts import resume_on_hosts
     from shardctl.planning.resume.proof import prove
     from shardctl.planning.resume.resume import resume
     from shardctl.planning.resume.seen import resume_unseen
-    from shardctl.planning.simulate import plan_order, simulate
+    from shardctl.planning.simulate import simulate
     from shardctl.planning.snapshot import snapshot
 
 __version__ = "0.1.0"
@@ -90,7 +91,7 @@ _HOMES = {
     "lint": "planning.lint.lint",
     "locate": "planning.locate",
     "plan": "planning.plan",
-    "plan_order": "planning.simulate",
+    "plan_order": "planning.order",
     "prove": "planning.resume.proof",
     "quality": "planning.quality.quality",
     "resume": "planning.resume.resume",

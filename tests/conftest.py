@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import sys
 import types
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
+
+from tests.cases import add_cases, taken_count
+from tests.core.order.toy_pipelines import Toys, build_toys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -19,6 +25,11 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 settings.register_profile("here", deadline=None)
 settings.register_profile("hosted", deadline=None, derandomize=True, database=None)
 settings.load_profile("hosted" if os.environ.get("CI") else "here")
+
+# One process tests a room sooner than several do, which import TensorFlow one by one.
+FEW_FILES = 12
+
+NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
 _cases: Counter[str] = Counter()
 
@@ -35,41 +46,98 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_seed_from_another_test() -> None:
     """Undo the tf.random.set_seed of a test that ran before."""
-    tensorflow = sys.modules.get("tensorflow")
-    if tensorflow is not None:
-        tensorflow.random.set_seed(None)
+    loaded = sys.modules.get("tensorflow")
+    if loaded is not None:
+        loaded.random.set_seed(None)
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note with each test whether it runs TensorFlow or TFDS; the note goes where its cases go."""
-    if isinstance(item, pytest.Function):
-        fixtures = (
-            definition.func
-            for definitions in item._fixtureinfo.name2fixturedefs.values()
-            for definition in definitions
-        )
-        real = any(_imports_tensorflow(function) for function in (item.function, *fixtures))
-        item.user_properties.append(("runs_tensorflow", real))
+@pytest.fixture(scope="session")
+def tf() -> Any:
+    """TensorFlow."""
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture(scope="session")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
+    """Small datasets of several kinds, written by TFDS; tests read them and leave them alone."""
+    return build_toys(tmp_path_factory.mktemp("toys"))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Let one process run a few files, and as many as there are processors all the others."""
+    if config.option.collectonly or len(_test_files(config)) <= FEW_FILES:
+        return 0
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what runs the real TensorFlow or TFDS; leave out fuzz tests that `-m` does not name."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _runs_tensorflow(item):
+            item.add_marker(pytest.mark.tensorflow)
+    if "fuzz" not in config.option.markexpr:
+        fuzz = [item for item in items if item.get_closest_marker("fuzz")]
+        config.hook.pytest_deselected(items=fuzz)
+        items[:] = [item for item in items if item not in set(fuzz)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note with each test how many cases it checked, those of Hypothesis among them."""
+    if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+        law = item.obj.hypothesis
+        law.inner_test = _counting(inspect.unwrap(law.inner_test))
+    taken_count()
+    try:
+        return (yield)
+    finally:
+        kind = "real" if item.get_closest_marker("tensorflow") else "other"
+        item.user_properties.append((f"{kind} cases", taken_count()))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the `cases` that tests record."""
+    """Add up the cases of all tests; those of another process come with its report."""
     if report.when == "call":
-        real = ("runs_tensorflow", True) in report.user_properties
         for name, value in report.user_properties:
-            if name == "cases" and isinstance(value, int):
-                _cases["real" if real else "other"] += value
+            if isinstance(value, int):
+                _cases[name] += value
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many random cases were checked, and how many of them beside the real thing."""
-    if _cases:
+    if any(_cases.values()):
         terminalreporter.write_line(
-            f"compared with real TensorFlow and TFDS: {_cases['real']:,} random cases; "
-            f"checked without them: {_cases['other']:,}"
+            f"compared with real TensorFlow and TFDS: {_cases['real cases']:,} random cases; "
+            f"checked without them: {_cases['other cases']:,}"
         )
 
 
+def _test_files(config: pytest.Config) -> set[Path]:
+    """Return the test modules that the arguments name or that lie below them."""
+    paths = {Path(config.invocation_params.dir, arg.partition("::")[0]) for arg in config.args}
+    below = {file for path in paths if path.is_dir() for file in path.rglob("test_*.py")}
+    return below | {path for path in paths if path.is_file()}
+
+
+def _counting(test: Any) -> Any:
+    @functools.wraps(test)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        add_cases()
+        return test(*arguments, **named)
+
+    return counted
+
+
+def _runs_tensorflow(item: pytest.Function) -> bool:
+    """Return whether a test, or a fixture that it takes, imports TensorFlow or TFDS."""
+    test = item.obj.hypothesis.inner_test if is_hypothesis_test(item.obj) else item.function
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    functions = (test, *(definition.func for definitions in fixtures for definition in definitions))
+    return any(_imports_tensorflow(function) for function in functions)
+
+
+@functools.cache
 def _imports_tensorflow(function: object) -> bool:
     """Return whether a function, or one it calls from its own or another test file, does so."""
     waiting, seen = [inspect.unwrap(function) if callable(function) else function], set[int]()
@@ -80,10 +148,8 @@ def _imports_tensorflow(function: object) -> bool:
         value = getattr(value, "__func__", getattr(value, "__wrapped__", value))
         if not isinstance(value, types.FunctionType) or id(value) in seen:
             continue
-        if value.__globals__ is globals():  # what holds for every test
-            continue
         seen.add(id(value))
-        if not value.__module__.startswith("tests"):
+        if not value.__module__.startswith("tests") or value.__name__ in NAMES_TENSORFLOW:
             continue
         for name in _names(value.__code__):
             if name.partition(".")[0] in ("tensorflow", "tensorflow_datasets"):

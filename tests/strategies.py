@@ -1,54 +1,17 @@
-"""Generated datasets and documents, and how laws are run over them."""
+"""Generated datasets and documents."""
 
 from __future__ import annotations
 
-import os
 import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
 from shardctl.errors import ShardctlError
-
-Case = TypeVar("Case")
-Recorder = Callable[[str, object], None]  # pytest's record_property
-
-NUM_FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))
-
-
-def count_cases(
-    strategy: st.SearchStrategy[Case],
-    check: Callable[[Case], None],
-    num_cases: int = 100,
-    *,
-    fuzz: bool = False,
-) -> int:
-    """Check a law over generated cases and return how many there were.
-
-    Ordinary runs take the same cases each time; a fuzz run takes others each time.
-    """
-    num_done = 0
-
-    @settings(
-        max_examples=num_cases,
-        deadline=None,
-        database=None,
-        derandomize=not fuzz,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy)
-    def law(case: Case) -> None:
-        nonlocal num_done
-        num_done += 1
-        check(case)
-
-    law()
-    return num_done
 
 
 def error_line(read: Callable[[], object]) -> str | None:

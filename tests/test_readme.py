@@ -63,6 +63,7 @@ def matches(answer: str, shown: str) -> bool:
     return re.fullmatch(pattern, answer) is not None
 
 
+@pytest.mark.tensorflow
 def test_every_command_answers_as_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import typer
 
 import shardctl
+from shardctl.cli.formats import Formats
 from shardctl.cli.options.shared import spelled_out
 
 _HELP = (
@@ -34,16 +35,13 @@ def application(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_root)
     for name in names:
-        command = _command(name)
-        summary = " ".join((inspect.getdoc(command) or "").partition("\n\n")[0].split())
-        app.command(name, short_help=summary)(spelled_out(command))
+        module = importlib.import_module(f"shardctl.cli.commands.{name}")
+        command = getattr(module, name)
+        formats: Formats = module.FORMATS
+        page = (inspect.getdoc(command) or "").replace("{formats}", ", ".join(formats.names))
+        summary = " ".join(page.partition("\n\n")[0].split())
+        app.command(name, help=page, short_help=summary)(spelled_out(command, formats))
     return app
-
-
-def _command(name: str) -> Callable[..., None]:
-    module = importlib.import_module(f"shardctl.cli.commands.{name}")
-    command: Callable[..., None] = getattr(module, name)
-    return command
 
 
 def _show_version(wanted: bool) -> None:

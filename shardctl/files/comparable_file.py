@@ -17,9 +17,10 @@ from shardctl.core.text import choices, printable
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import read_file
+from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import PLAN_KIND, plan_document
-from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan.reader import plan_from_document
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
 
@@ -38,7 +39,6 @@ _NO_STATE = (
     "read_config",
     "digest",
 )
-_HEAD = ("name", "config", "version", "file_format", "data_dir", "fingerprint")
 
 
 def read_comparable(path: Path) -> Snapshot | PlanListing:
@@ -53,7 +53,7 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
     document = _parsed(data, shown)
     kind = document.get("kind")
     if kind == PLAN_KIND:
-        return _resume(parse_plan(data, source=shown))  # it knows the plan to be whole
+        return _resume(plan_from_document(document, source=shown))
     with fields.said_about(shown):
         if kind == KIND:
             return snapshot_from_document(document)
@@ -96,11 +96,10 @@ def _plans(document: Mapping[str, object]) -> PlanListing:
     if document.get("format_version") != 1:
         version = fields.shown(document.get("format_version"))
         raise DatasetError(f"format_version {version} of the plan; this shardctl reads 1")
-    dataset = fields.mapping(document.get("dataset"), "dataset")
     return PlanListing(
         kind="plan",
-        dataset={key: dataset.get(key) for key in _HEAD},
-        plans=tuple(_plan(item) for item in _list(document.get("plans"), "plans")),
+        plans=tuple(_plan(item) for item in fields.items(document.get("plans"), "plans")),
+        dataset=read_head(document),
     )
 
 
@@ -112,7 +111,7 @@ def _resume(plan: ResumePlan) -> PlanListing:
     document = plan_document(plan)
     return PlanListing(
         kind=PLAN_KIND,
-        dataset=document["dataset"],
+        dataset=plan.dataset,
         plans=tuple(plans),
         pipeline=document["pipeline"],
         state=dict(_state({**document, "after_read": plan.after_read})),
@@ -136,7 +135,7 @@ def _plan(item: object) -> ListedPlan:
         title.append(f"host {fields.shown(host.get('index'))} of {fields.shown(host.get('count'))}")
     return ListedPlan(
         title=", ".join(title),
-        reads=_reads(_list(plan.get("file_instructions"), "file_instructions")),
+        reads=_reads(fields.items(plan.get("file_instructions"), "file_instructions")),
     )
 
 
@@ -161,9 +160,3 @@ def _reads(items: list[object]) -> Reads:
         skip=skips,
         take=takes,
     )
-
-
-def _list(value: object, what: str) -> list[object]:
-    if not isinstance(value, list):
-        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
-    return value

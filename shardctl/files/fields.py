@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, printable, quoted
@@ -84,6 +85,20 @@ def name(value: object, what: str) -> str:
         )
     if not value.isprintable():
         raise DatasetError(f"{what} {quoted(value)} holds characters that cannot be printed")
+    return value
+
+
+def text(value: object, what: str) -> str:
+    """Return text of any length and any characters, or raise."""
+    if not isinstance(value, str):
+        raise DatasetError(f"{what} must be text, not {shown(value)}")
+    return value
+
+
+def items(value: object, what: str) -> list[Any]:
+    """Return a list, or raise."""
+    if not isinstance(value, list):
+        raise DatasetError(f"{what} must be a list, not {shown(value)}")
     return value
 
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardctl.core.resume.resume_plan import PlannedDataset, SplitSize
+from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.settings.document import settings_from_document, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import printable, quoted
-from shardctl.errors import DatasetError, UsageError
+from shardctl.core.text import printable
+from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.file_text import read_file, reason
+from shardctl.files.atomic import new_file
+from shardctl.files.file_text import read_file
+from shardctl.files.head import identity_head, read_identity
 from shardctl.files.json_text import parse_json
 
 POSITION_KIND = "position"
@@ -29,32 +30,17 @@ _DIGEST = "digest"
 class PositionRecord:
     """What a position file holds: `consumed` examples of an order, counted from its start."""
 
-    dataset: PlannedDataset
+    dataset: DatasetIdentity
     spec: str
     settings: ReadSettings
     consumed: int
 
     def document(self) -> dict[str, Any]:
         """Return the record as the mapping that stands in the file."""
-        dataset = self.dataset
         document: dict[str, Any] = {
-            "format_version": _VERSION,
-            "kind": POSITION_KIND,
-            "dataset": {
-                "name": dataset.name,
-                "config": dataset.config,
-                "version": dataset.version,
-                "file_format": dataset.file_format,
-                "data_dir": dataset.data_dir,
-                "fingerprint": dataset.fingerprint,
-            },
-            "ordered": dataset.ordered,
-            "splits": [
-                {"name": s.name, "num_examples": s.num_examples, "num_shards": s.num_shards}
-                for s in dataset.splits
-            ],
+            **identity_head(POSITION_KIND, self.dataset, format_version=_VERSION),
             "spec": self.spec,
-            "pipeline": settings_in_force(self.settings, ordered=dataset.ordered),
+            "pipeline": settings_in_force(self.settings, ordered=self.dataset.ordered),
             "consumed": self.consumed,
         }
         return {**document, _DIGEST: _digest_of(document)}
@@ -66,27 +52,9 @@ def write_position(path: str | os.PathLike[str], record: PositionRecord) -> None
     Raises:
         UsageError: it cannot be written there.
     """
-    target = os.path.realpath(os.fspath(path))
     text = json.dumps(record.document(), indent=2) + "\n"
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{os.path.basename(target)}.", suffix=".new", dir=os.path.dirname(target)
-        )
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.remove(temporary)
-        raise UsageError(
-            f"cannot write the position to {quoted(target, 200)}: {reason(error)}"
-        ) from error
-    _sync_folder(os.path.dirname(target))
+    with new_file(os.fspath(path), "the position") as file:
+        file.write(text.encode("ascii"))
 
 
 def read_position(path: str | os.PathLike[str]) -> PositionRecord:
@@ -115,38 +83,16 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
         return _record(document)
 
 
-def _record(document: Any) -> PositionRecord:
-    """Return the record of a document that its digest has shown to be as it was written."""
-    dataset = document["dataset"]
-    pipeline = settings_from_document(document["pipeline"], "pipeline")
+def _record(document: Mapping[str, object]) -> PositionRecord:
+    pipeline = fields.mapping(document.get("pipeline"), "pipeline")
     return PositionRecord(
-        dataset=PlannedDataset(
-            **dataset,
-            ordered=document["ordered"],
-            splits=tuple(SplitSize(**split) for split in document["splits"]),
-        ),
-        spec=document["spec"],
-        settings=ReadSettings(**pipeline),
-        consumed=document["consumed"],
+        dataset=read_identity(document),
+        spec=fields.text(document.get("spec"), "spec"),
+        settings=ReadSettings(**settings_from_document(pipeline, "pipeline")),
+        consumed=fields.count(document.get("consumed"), "consumed"),
     )
 
 
 def _digest_of(document: Any) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(f'shardctl position {text}'.encode()).hexdigest()}"
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: str) -> None:
-    """Bring the new name to the disk, where folders can be synced."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

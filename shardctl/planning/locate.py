@@ -16,7 +16,7 @@ from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
-Kind = Literal["position", "step", "id", "tfds-id"]
+QueryKind = Literal["position", "step", "id", "tfds-id"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +40,7 @@ class Match:
 class Query:
     """One thing asked for: a position, a step, an id (`5` or `train:5`) or a tfds_id."""
 
-    kind: Kind
+    kind: QueryKind
     value: str
 
 
@@ -140,7 +140,7 @@ def _num_replayed(order: Order, matches: Sequence[Match]) -> int:
     return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
 
 
-def _runs(queries: Sequence[Query]) -> Iterable[tuple[Kind, list[str]]]:
+def _runs(queries: Sequence[Query]) -> Iterable[tuple[QueryKind, list[str]]]:
     """Yield runs of queries of one kind: each is answered at once."""
     start = 0
     for stop in range(1, len(queries) + 1):
@@ -149,7 +149,7 @@ def _runs(queries: Sequence[Query]) -> Iterable[tuple[Kind, list[str]]]:
             start = stop
 
 
-def _positions(order: Order, kind: Kind, values: Sequence[str]) -> Int64s:
+def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
     total = order.num_examples
     numbers = [_number(kind, value) for value in values]
     if kind == "position":
@@ -172,7 +172,7 @@ def _positions(order: Order, kind: Kind, values: Sequence[str]) -> Int64s:
     return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
 
 
-def _number(kind: Kind, value: str) -> int:
+def _number(kind: QueryKind, value: str) -> int:
     try:
         number = int(value)
     except ValueError:

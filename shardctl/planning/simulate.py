@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,47 +30,6 @@ class Simulation:
     def ids(self) -> Int64s:
         """Return the codes of the examples, int64[take]."""
         return self.order.read(self.skip, self.skip + self.take)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedOrder:
-    """The order of a spec, and what surprises about the spec."""
-
-    spec: str
-    order: Order
-    warnings: tuple[str, ...] = ()
-
-
-def plan_order(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
-    """Return the order in which a pipeline reads a spec; None is `train`, else the only split."""
-    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
-    order = Order(dataset, resolved.ranges, settings)
-    warnings = [*resolved.warnings, *_assumptions(settings)]
-    if resolved.num_examples and not order.num_examples:
-        warnings.append(_why_nothing(order))
-    return PlannedOrder(spec=resolved.spec, order=order, warnings=tuple(warnings))
-
-
-def _assumptions(settings: ReadSettings) -> Iterator[str]:
-    drawn = []
-    if settings.shuffles_files and settings.shuffle_seed is None:
-        drawn.append("--shuffle-files")
-    if settings.buffer is not None and settings.buffer_seed is None:
-        drawn.append("--buffer")
-    if drawn:
-        seeds = "its seed" if len(drawn) == 1 else "their seeds"
-        yield (
-            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
-            "--global-seed: this is the order if nothing else that draws a seed is built between "
-            "tf.random.set_seed and the dataset; a seed of its own fixes it"
-        )
-
-
-def _why_nothing(order: Order) -> str:
-    settings = order.settings
-    if order.epoch_size:
-        return f"--drop-remainder leaves nothing: {order.epoch_size} examples fill no batch"
-    return f"host {settings.host} by {settings.host_by} reads no examples"
 
 
 def simulate(

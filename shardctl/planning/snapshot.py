@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot.cells import SplitIds, cell_digests
+from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
 from shardctl.core.tfds_rules import ORDER_RULES
-from shardctl.planning.simulate import plan_order
-
-# Takes the chunks of an order and their number of ids, and yields them: to show how far it is.
-Watch = Callable[[Iterable[Int64s], int], Iterable[Int64s]]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LiveOrder:
-    """An order that can be read, with the splits it reads."""
-
-    spec: str
-    order: Order
-    splits: SplitIds
-    warnings: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, dataset: Dataset, spec: str | None, settings: ReadSettings) -> LiveOrder:
-        """Return the order of a spec; None is `train`, else the only split."""
-        planned = plan_order(dataset, spec, settings)
-        ranges = resolve_subsplit(planned.spec, dataset).ranges
-        return cls(
-            spec=planned.spec,
-            order=planned.order,
-            splits=SplitIds.of(dataset, (piece.split.name for piece in ranges)),
-            warnings=planned.warnings,
-        )
-
-    def tree(self, start: int, stop: int, watch: Watch | None = None) -> HashTree:
-        """Return the hash tree over positions [start, stop), at the speed of the order itself."""
-        chunks: Iterable[Int64s] = self.order.chunks(start, stop)
-        if watch is not None:
-            chunks = watch(chunks, stop - start)
-        return HashTree.of_cells(cell_digests(chunks, self.splits), num_examples=stop - start)
+from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.progress import Progress, Watch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +21,7 @@ class TakenSnapshot:
     """A snapshot, the order it was taken of, and what surprises about the spec."""
 
     snapshot: Snapshot
-    live: LiveOrder
+    live: PlannedOrder
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -83,21 +48,25 @@ def snapshot(
     >>> taken.snapshot.num_examples, taken.snapshot.first_ids[:6]
     (12, (0, 1, 4, 5, 8, 9))
     """
-    live = LiveOrder.of(dataset, spec, ReadSettings() if settings is None else settings)
+    live = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
     order = live.order
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
     pinned = Snapshot(
-        name=dataset.name,
-        config=dataset.config,
-        version=dataset.version,
-        file_format=dataset.file_format,
-        fingerprint=dataset.fingerprint,
+        head=dataset.identity.without_folder(),
         ordered=dataset.ordered,
         splits=pinned_layout(dataset, live.splits.names),
         spec=live.spec,
         pipeline=shortened(settings_in_force(order.settings, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
-        tree=live.tree(0, order.num_examples, watch),
+        tree=_tree(live, watch),
     )
     return TakenSnapshot(snapshot=pinned, live=live)
+
+
+def _tree(live: PlannedOrder, watch: Watch | None) -> HashTree:
+    """Return the hash tree over an order, at the speed of the order itself."""
+    num_examples = live.order.num_examples
+    progress = Progress(watch, "ids", num_examples)
+    chunks = progress.over(live.order.chunks(0, num_examples), len)
+    return HashTree.of_cells(cell_digests(chunks, live.splits), num_examples=num_examples)

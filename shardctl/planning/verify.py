@@ -1,4 +1,4 @@
-"""Does the real thing read what is predicted? Which positions are held against it, and how.
+"""Does TensorFlow read what is predicted? Which positions are compared, and how.
 
 Running TensorFlow is not done here: the streams that it hands out come as iterators of codes.
 """
@@ -31,8 +31,8 @@ NUM_WINDOWS = 10
 class Window:
     """Positions [start, stop) that are compared, and what was read for it.
 
-    `host` is the new host, as `0/6`, where a plan deals the rest to other hosts; positions then
-    count what that host reads.
+    `host` is the new host, as `0/6`, where a plan splits the rest among other hosts; positions
+    then count what that host reads.
     """
 
     start: int
@@ -46,7 +46,7 @@ class FirstDifference:
     """Where the real order leaves the predicted one; None stands for the end of either.
 
     An id that is found is a tfds_id where the metadata knows no such example. `reason` is what
-    TensorFlow said where it could not go on.
+    TensorFlow said where it could not continue.
     """
 
     position: int
@@ -121,7 +121,7 @@ def spread_windows(
 
     One window where that is the whole order; else windows of one size from the start to the end,
     evenly spaced, each within one epoch of `epoch_size`. `reach` is how far into its epoch a window
-    may begin, None for anywhere.
+    may begin, None for any distance.
 
     >>> spread_windows(100, 100, epoch_size=100)
     [(0, 100)]
@@ -188,21 +188,21 @@ class FoundNames:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Parting:
-    """Where two streams part, counted from their start, and the codes there, None at an end."""
+class StreamMismatch:
+    """Where two streams first differ, from their start, and the codes there, None at an end."""
 
     offset: int
     expected: int | None
     found: int | None
 
 
-def first_parting(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Parting | None:
-    """Return where two streams of codes part, however each is cut into pieces.
+def first_mismatch(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
+    """Return where two streams of codes first differ, however each is cut into pieces.
 
-    >>> first_parting([np.array([4, 5])], [np.array([4]), np.array([6, 5])])
-    Parting(offset=1, expected=5, found=6)
-    >>> first_parting([np.array([4])], [np.array([4, 5])])
-    Parting(offset=1, expected=None, found=5)
+    >>> first_mismatch([np.array([4, 5])], [np.array([4]), np.array([6, 5])])
+    StreamMismatch(offset=1, expected=5, found=6)
+    >>> first_mismatch([np.array([4])], [np.array([4, 5])])
+    StreamMismatch(offset=1, expected=None, found=5)
     """
     ones, twos = _nonempty(expected), _nonempty(found)
     offset = 0
@@ -212,13 +212,13 @@ def first_parting(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Partin
         apart = np.flatnonzero(left[:common] != right[:common])
         if apart.size:
             at = int(apart[0])
-            return Parting(offset=offset + at, expected=int(left[at]), found=int(right[at]))
+            return StreamMismatch(offset=offset + at, expected=int(left[at]), found=int(right[at]))
         offset += common
         left = left[common:] if len(left) > common else next(ones, None)
         right = right[common:] if len(right) > common else next(twos, None)
     if left is None and right is None:
         return None
-    return Parting(
+    return StreamMismatch(
         offset=offset,
         expected=None if left is None else int(left[0]),
         found=None if right is None else int(right[0]),
@@ -229,26 +229,26 @@ def _nonempty(pieces: Iterable[Int64s]) -> Iterator[Int64s]:
     return (piece for piece in pieces if len(piece))
 
 
-def first_uncounted(
+def first_mismatch_in_any_order(
     expected: Iterable[Int64s], found: Iterable[Int64s], *, all_of_them: bool
-) -> Parting | None:
-    """Return where the second stream hands out something that is not left of the first.
+) -> StreamMismatch | None:
+    """Return where the second stream hands out an example more often than the first has it.
 
-    For plans that promise every example once and no order. At the end the first of those that did
-    not come is expected, if `all_of_them` have to.
+    For plans that promise every example once and no order. If `all_of_them` have to come, the
+    first that did not is expected at the end.
 
     >>> once = [np.array([4, 5, 6])]
-    >>> first_uncounted(once, [np.array([5]), np.array([6, 4])], all_of_them=True)
-    >>> first_uncounted(once, [np.array([5, 5, 4])], all_of_them=True)
-    Parting(offset=1, expected=None, found=5)
+    >>> first_mismatch_in_any_order(once, [np.array([5]), np.array([6, 4])], all_of_them=True)
+    >>> first_mismatch_in_any_order(once, [np.array([5, 5, 4])], all_of_them=True)
+    StreamMismatch(offset=1, expected=None, found=5)
     """
     left = Counter(code for piece in expected for code in piece.tolist())
     offset = 0
     for piece in found:
         for code in piece.tolist():
             if not left[code]:
-                return Parting(offset=offset, expected=None, found=code)
+                return StreamMismatch(offset=offset, expected=None, found=code)
             left[code] -= 1
             offset += 1
     rest = min(left.elements(), default=None) if all_of_them else None
-    return None if rest is None else Parting(offset=offset, expected=rest, found=None)
+    return None if rest is None else StreamMismatch(offset=offset, expected=rest, found=None)

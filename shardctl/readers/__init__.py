@@ -1,1 +1,1 @@
-"""Bytes to datasets: TFDS metadata, layout files, the catalog, and how a reference is looked up."""
+"""What others wrote, made a dataset: TFDS metadata, layout files, the catalog, names looked up."""

@@ -1,4 +1,4 @@
-"""The built-in catalog: layouts of datasets people name first, as their publishers state them."""
+"""The built-in catalog: layouts of well-known datasets, as their publishers state them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
 from shardctl.readers.dataset_name import newest_version
 
-ORIGIN = "built-in catalog"
+_ORIGIN = "built-in catalog"
 FOLDER = Path(__file__).with_name("catalog")  # importlib.resources would take 4 ms to import
 
 
@@ -74,7 +74,7 @@ def _dataset(name: str, entry: Mapping[str, Any]) -> Dataset:
         version=entry["version"],
         file_format=file_format,
         splits=tuple(_split(name, file_format, split) for split in entry["splits"]),
-        origin=ORIGIN,
+        origin=_ORIGIN,
     )
 
 

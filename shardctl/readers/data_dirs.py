@@ -1,4 +1,4 @@
-"""The folders prepared datasets lie in, and what is in them: `name[/config]/version`."""
+"""The folders of prepared datasets, and what is in them: `name[/config]/version`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardctl.errors import DatasetError
 from shardctl.files.file_text import subfolder_names
 from shardctl.files.json_text import read_json
 from shardctl.readers.dataset_name import DatasetName, newest_version, version_key
-from shardctl.readers.tfds_metadata import FILENAME
+from shardctl.readers.tfds_metadata import INFO_FILENAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def expand_home(text: str, env: Mapping[str, str]) -> str:
 def list_datasets(dirs: Iterable[Path]) -> tuple[FoundDataset, ...]:
     """Return the datasets in some data dirs, by name, config and version, newest last.
 
-    Folders of another shape, and those that may not be entered, are passed over in silence.
+    Folders of another shape, and those that may not be entered, are skipped in silence.
     """
     dirs = list(dirs)
     return tuple(found for name in dataset_names(dirs) for found in list_datasets_of(dirs, name))
@@ -71,9 +71,9 @@ def dataset_names(dirs: Iterable[Path]) -> tuple[str, ...]:
 def find_dataset(dirs: Sequence[Path], wanted: DatasetName) -> Path | None:
     """Return the folder of a dataset: the first data dir that has it, the newest version there.
 
-    Without a config TFDS's rule holds (read_only_builder.py, _find_builder_dir): the exact version
-    right below the name; else a version of the config that `.config/metadata.json` names as the
-    default; where it names none, a version right below the name.
+    Without a config TFDS's rule applies (read_only_builder.py, _find_builder_dir): the exact
+    version right below the name; else a version of the config that `.config/metadata.json` names as
+    the default; where it names none, a version right below the name.
 
     Raises:
         DatasetError: no config is given, and the dataset is here in configs of which none is the
@@ -140,7 +140,7 @@ def _default_config(root: Path) -> str | None:
 
 
 def _holds_dataset(folder: Path) -> bool:
-    return os.path.isfile(folder / FILENAME)
+    return os.path.isfile(folder / INFO_FILENAME)
 
 
 def _subfolders(folder: Path) -> list[str]:

@@ -39,7 +39,7 @@ class DatasetName:
 
 
 def parse_dataset_name(text: str) -> DatasetName | None:
-    """Return the parts of a dataset name, or None where the text is none.
+    """Return the parts of a dataset name, None where the text is not a dataset name.
 
     CamelCase becomes snake_case, as in TFDS; `name/config/1.0.0`, the full name that TFDS prints,
     is `name/config:1.0.0`.
@@ -65,7 +65,7 @@ def _snake_case(name: str) -> str:
 
 
 def version_key(text: str) -> tuple[int, int, int] | None:
-    """Return what versions are sorted by, None where the text is no version x.y.z.
+    """Return what versions are sorted by, None where the text is not a version x.y.z.
 
     >>> version_key("10.0.2"), version_key("1.0"), version_key("01.0.0")
     ((10, 0, 2), None, None)

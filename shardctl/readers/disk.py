@@ -1,4 +1,4 @@
-"""The files of a dataset as they lie on disk, against what the metadata says of them."""
+"""The files of a dataset on disk, compared with what the metadata says of them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import quoted
 
-Kind = Literal["missing", "extra", "wrong-count", "empty"]
+ProblemKind = Literal["missing", "extra", "wrong-count", "empty"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileProblem:
     """A file that is not as the metadata says; `text` is one line about it.
 
-    `split` is None for a record file that belongs to no split. A split of which no file is here is
-    one problem, with the name of its first file.
+    `split` is None for a record file that belongs to no split. A split without any file here is one
+    problem, with the name of its first file.
     """
 
-    kind: Kind
+    kind: ProblemKind
     split: str | None
     filename: str
     text: str
@@ -45,7 +45,7 @@ class FilesOnDisk:
 def check_files(dataset: Dataset) -> FilesOnDisk:
     """Return the sizes of a dataset's files and where they disagree with its metadata.
 
-    Each folder is listed once. A missing file of a shard without examples is no problem: nothing
+    Each folder is listed once. A missing file of a shard without examples is not a problem: nothing
     reads it. Folders that cannot be listed count as empty.
     """
     folders = _Folders()
@@ -117,7 +117,7 @@ def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
 def _shard_problems(
     split: Split, sizes: tuple[int | None, ...], folders: _Folders
 ) -> Iterator[FileProblem]:
-    # A part without a folder, a layout's or the catalog's, promises no files.
+    # Files without a folder, those of a layout or of the catalog, need not be here.
     placed = [part.data_dir is not None for part in split.files for _ in range(len(part))]
     needed = [i for i, length in enumerate(split.shard_lengths) if length and placed[i]]
     missing = [index for index in needed if sizes[index] is None]
@@ -151,7 +151,7 @@ def _shard_problems(
 
 
 def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:
-    """Yield the record files that no shard is, in the folders that shards lie in."""
+    """Yield the record files that are not shards, in the folders that shards are in."""
     claimed: dict[str, set[str]] = {}
     shapes: list[tuple[Split, ShardFiles, str, re.Pattern[str]]] = []
     for split in dataset.splits:

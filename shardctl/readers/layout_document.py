@@ -1,4 +1,4 @@
-"""Datasets as layout documents, which `layout_file` reads back."""
+"""Datasets as layout documents, which `layout_file.py` reads back."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from shardctl.files import fields
 from shardctl.files.json_text import read_json
 from shardctl.files.yaml_text import read_yaml
 
-ORIGIN = "layout file"
+_ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000
-KEYS = (
+LAYOUT_KEYS = (
     "name",
     "config",
     "version",
@@ -67,7 +67,7 @@ def dataset_from_layout(document: object, *, stem: str, folder: Path) -> Dataset
         DatasetError: an unknown key, a missing or an ill-formed one.
     """
     layout = fields.mapping(document, "a layout")
-    fields.only_keys(layout, KEYS, "a layout")
+    fields.only_keys(layout, LAYOUT_KEYS, "a layout")
     if "ordered" in layout and "disable_shuffling" in layout:
         raise DatasetError("ordered and disable_shuffling are one setting; give one of them")
     naming = _Naming(
@@ -86,7 +86,7 @@ def dataset_from_layout(document: object, *, stem: str, folder: Path) -> Dataset
             fields.flag(_given(layout, key, False), key) for key in ("ordered", "disable_shuffling")
         ),
         splits=tuple(_splits(_given(layout, "splits", None), naming)),
-        origin=ORIGIN,
+        origin=_ORIGIN,
     )
 
 
@@ -116,7 +116,7 @@ class _Naming:
 
 
 def _given(value: Mapping[str, object], key: str, default: object) -> object:
-    """Return what stands under a key; nothing (null) is as good as no key."""
+    """Return the value of a key; nothing (null) is the same as no key."""
     found = value.get(key)
     return default if found is None else found
 

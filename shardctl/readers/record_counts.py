@@ -1,4 +1,4 @@
-"""How many examples record files really hold, from their framing or footers alone."""
+"""How many examples record files really hold, by their framing or footers alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def count_records(path: str, file_format: str) -> RecordCount:
 def count_tfrecords(file: BinaryIO) -> RecordCount:
     """Return how many records a TFRecord file holds, jumping from one length to the next.
 
-    A length is checked by its masked CRC32C; the data and its checksum are passed over
+    A length is checked by its masked CRC32C; the data and its checksum are skipped
     (tensorflow/core/lib/io/record_writer.h: length, CRC of the length, data, CRC of the data).
 
     >>> import io

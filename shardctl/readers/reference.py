@@ -13,7 +13,6 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
-from shardctl.readers.config_file import Config, find_config
 from shardctl.readers.data_dirs import (
     data_dirs,
     dataset_names,
@@ -23,8 +22,9 @@ from shardctl.readers.data_dirs import (
 )
 from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
 from shardctl.readers.layout_file import read_layout_file
+from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import FILENAME, read_tfds_folder, tfds_folders
+from shardctl.readers.tfds_metadata import INFO_FILENAME, read_tfds_folder, tfds_folders
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -38,38 +38,42 @@ class ChosenDataset:
 
     dataset: Dataset
     note: str | None = None
-    config: Config | None = None
 
 
 def choose_dataset(
     refs: Sequence[str],
     *,
+    project: Project,
     data_dir: str | os.PathLike[str] | None,
     env: Mapping[str, str],
     cwd: Path,
+    fallback: str | None = None,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
 
     `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
-    paths have colons, commas and spaces. With none of these it is the built-in imagenet2012.
+    paths have colons, commas and spaces. With none of these it is `fallback`, another reference,
+    or else the built-in imagenet2012.
 
     Raises:
-        DatasetError: what was chosen is not there or broken; or a broken shardctl.yaml.
+        DatasetError: what was chosen is not there or broken.
     """
-    config = find_config(cwd)
-    if data_dir is None and config is not None:
-        data_dir = config.data_dir
+    if data_dir is None:
+        data_dir = project.data_dir
     if refs:
         dataset = read_dataset(refs, data_dir=data_dir, env=env, cwd=cwd)
     elif env.get(ENVIRONMENT_VARIABLE):
         with said_about(ENVIRONMENT_VARIABLE):
             ref = env[ENVIRONMENT_VARIABLE]
             dataset = read_dataset([ref], data_dir=data_dir, env=env, cwd=cwd)
-    elif config is not None and config.dataset:
-        with said_about(printable(str(config.path))):
-            dataset = read_dataset(config.dataset, data_dir=data_dir, env=env, cwd=config.folder)
-    elif os.path.isfile(cwd / FILENAME):
+    elif project.dataset and project.path is not None:
+        with said_about(project.shown_path):
+            folder = project.path.parent
+            dataset = read_dataset(project.dataset, data_dir=data_dir, env=env, cwd=folder)
+    elif os.path.isfile(cwd / INFO_FILENAME):
         dataset = read_tfds_folder(cwd)
+    elif fallback is not None:
+        dataset = read_dataset([fallback], data_dir=data_dir, env=env, cwd=cwd)
     else:
         built_in = catalog_dataset(DEFAULT_DATASET)
         if built_in is None:
@@ -78,9 +82,8 @@ def choose_dataset(
             dataset=built_in,
             note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset",
-            config=config,
         )
-    return ChosenDataset(dataset=dataset, config=config)
+    return ChosenDataset(dataset=dataset)
 
 
 def read_dataset(
@@ -90,9 +93,9 @@ def read_dataset(
     env: Mapping[str, str],
     cwd: Path,
 ) -> Dataset:
-    """Return the dataset that one reference, or several as one dataset, stand for.
+    """Return the dataset that one reference names, or several references as one dataset.
 
-    A folder or file that is there wins over a name. Like `tfds.builder_from_directories`, the same
+    A folder or file that exists wins over a name. As in `tfds.builder_from_directories`, the same
     reference given twice is read once.
 
     Raises:
@@ -145,7 +148,8 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
             return dataset
     if not found and _has_record_files(path):
         raise DatasetError(
-            f"{quoted(ref, 200)} holds record files and no {FILENAME}; such folders are {_LATER}"
+            f"{quoted(ref, 200)} holds record files and no {INFO_FILENAME}; such folders are "
+            f"{_LATER}"
         )
     return read_tfds_folder(path)
 
@@ -159,14 +163,14 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if not os.path.exists(path):
         return None
-    if path.name == FILENAME:
+    if path.name == INFO_FILENAME:
         return read_tfds_folder(path.parent)
     if path.suffix in _LAYOUT_SUFFIXES:
         return read_layout_file(path)
     if re.search(r"record|riegeli|parquet|-of-\d", path.name):
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
     raise DatasetError(
-        f"{quoted(ref, 200)} is no layout file; their names end in {choices(_LAYOUT_SUFFIXES)}"
+        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(_LAYOUT_SUFFIXES)}"
     )
 
 

@@ -32,13 +32,13 @@ class SeenExamples:
 
 
 def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
-    """Return the examples that a log names; blank lines and line ends of Windows are passed over.
+    """Return the examples that a log names; blank lines and line ends of Windows are skipped.
 
-    A last line without a line end may have been cut off, and a cut index is another index: it is
-    taken as it is, and a warning says so.
+    A last line without a line end may have been cut off, and a cut index is another index: the line
+    is read as it is, and a warning says so.
 
     Raises:
-        DatasetError: the file cannot be read, is a torn gzip, or a line is no tfds_id of a file
+        DatasetError: the file cannot be read, is a torn gzip, or a line is not a tfds_id of a file
             that is read; the text names the line.
     """
     shown = quoted(path, 200)
@@ -52,7 +52,7 @@ def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DatasetError(
             f"{shown} is a gzip file that was cut off or damaged; "
-            "zcat writes what is whole of it to a plain file, whose last line may be cut"
+            "zcat writes what is left of it to a plain file, whose last line may be cut"
         ) from error
     except OSError as error:
         raise DatasetError(f"cannot read {shown}: {reason(error)}") from error
@@ -69,7 +69,7 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
             text = piece.decode("utf-8")
         except UnicodeDecodeError as error:
             line = num_lines + piece.count(b"\n", 0, error.start) + 1
-            raise DatasetError(f"{shown}: line {line} is no UTF-8 text") from error
+            raise DatasetError(f"{shown}: line {line} is not UTF-8 text") from error
         lines = text.split("\n")
         if not torn:
             lines.pop()
@@ -116,7 +116,7 @@ class _Files:
         """Return the codes (int64[n]) of tfds_ids without blanks around them.
 
         Raises:
-            UsageError: one of them is none.
+            UsageError: one of them is not a tfds_id.
         """
         parts = [line.rpartition("__") for line in lines if line]
         if not parts:
@@ -141,7 +141,8 @@ class _Files:
         self._largest = np.concatenate([self._largest, np.full(missing, -1)])
 
     def _check(self, files: Int64s, numbers: Int64s) -> None:
-        """Hold each file's largest index against its length, and learn where the file begins."""
+        """Compare each file's largest index with its length, and learn where the file begins."""
+        # One look-up a file and piece: smaller indices of a file are right if the largest one is.
         largest = self._largest.copy()
         np.maximum.at(largest, files, numbers)
         names = list(self._numbers)
@@ -153,7 +154,7 @@ class _Files:
 
 
 def _blame(lines: list[str], num_before: int, codes: ExampleCodes, shown: str) -> None:
-    """Raise for the first line that is no tfds_id."""
+    """Raise for the first line that is not a tfds_id."""
     for number, line in enumerate(lines, start=num_before + 1):
         text = line.strip()
         if not text:

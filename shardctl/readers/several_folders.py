@@ -13,7 +13,7 @@ from shardctl.errors import DatasetError
 def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
     """Return one dataset whose splits are those of all, part after part.
 
-    Name, config, version and order are the first one's, and the splits stand in the order in which
+    Name, config, version and order are the first one's, and the splits are in the order in which
     they first appear (`tfds.builder_from_directories`; its own order of splits is random). The
     names of the datasets may differ, as in TFDS; their file formats may not, since one reader
     reads them all.

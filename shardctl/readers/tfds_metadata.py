@@ -15,20 +15,20 @@ from shardctl.files import fields
 from shardctl.files.file_text import subfolder_names
 from shardctl.files.json_text import read_json
 
-FILENAME = "dataset_info.json"
+INFO_FILENAME = "dataset_info.json"
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
 
 
 def read_tfds_folder(path: Path) -> Dataset:
-    """Return the dataset whose dataset_info.json lies in a folder, or in the one version below it.
+    """Return the dataset whose dataset_info.json is in a folder, or in the one version below it.
 
     Raises:
         DatasetError: no or several datasets are there, or the metadata is broken.
     """
     folder = find_tfds_folder(path)
-    source = printable(str(folder / FILENAME))
-    document = read_json(folder / FILENAME)
+    source = printable(str(folder / INFO_FILENAME))
+    document = read_json(folder / INFO_FILENAME)
     with fields.said_about(source):
         return dataset_from_info(document, data_dir=os.path.abspath(folder))
 
@@ -36,8 +36,8 @@ def read_tfds_folder(path: Path) -> Dataset:
 def find_tfds_folder(path: Path) -> Path:
     """Return the folder that holds dataset_info.json: `path` or the only such folder below it.
 
-    So `mnist/` stands for `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders
-    that TFDS is still writing (`3.0.1.incomplete..`) do not count.
+    So `mnist/` means `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders that
+    TFDS is still writing (`3.0.1.incomplete..`) do not count.
 
     Raises:
         DatasetError: no folder, no dataset in it, or several; these are listed as the choices.
@@ -48,16 +48,16 @@ def find_tfds_folder(path: Path) -> Path:
     if found:
         listed = choices(os.path.relpath(folder, path) for folder in found)
         raise DatasetError(f"{quoted(path, 200)} holds {len(found)} datasets; choose one: {listed}")
-    raise DatasetError(f"{quoted(path, 200)} holds no {FILENAME}, nor does a folder below it")
+    raise DatasetError(f"{quoted(path, 200)} holds no {INFO_FILENAME}, nor does a folder below it")
 
 
 def tfds_folders(path: Path) -> list[Path]:
     """Return the folders with dataset_info.json at `path`, or else up to three levels below it.
 
     Raises:
-        DatasetError: `path` is no folder that can be listed.
+        DatasetError: `path` is not a folder that can be listed.
     """
-    if _is_file(path / FILENAME):
+    if _is_file(path / INFO_FILENAME):
         return [path]
     found: list[Path] = []
     level, num_folders = [path], 0
@@ -66,7 +66,7 @@ def tfds_folders(path: Path) -> list[Path]:
         for folder in level:
             for child in _subfolders(folder, strict=folder is path):
                 num_folders += 1
-                if _is_file(child / FILENAME):
+                if _is_file(child / INFO_FILENAME):
                     found.append(child)
                 else:
                     below.append(child)
@@ -124,7 +124,7 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
             _split(fields.mapping(split, "a split"), name, file_format, data_dir)
             for split in splits
         ),
-        origin=FILENAME,
+        origin=INFO_FILENAME,
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
@@ -87,10 +88,10 @@ def _hosts(evaluation: Evaluation) -> Iterator[tuple[int, ...]]:
 
 
 def eval_document(evaluation: Evaluation) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of `eval`."""
     hang = evaluation.hang(evaluation.remainder)
     return {
-        **head("eval", evaluation.dataset),
+        **head("eval", evaluation.dataset.identity),
         "spec": evaluation.spec,
         "num_examples": evaluation.total,
         "num_hosts": evaluation.num_hosts,

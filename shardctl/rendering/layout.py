@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
 from shardctl.rendering.text.quantities import counted, first_and_last, human_bytes
 from shardctl.rendering.text.screen import Screen
@@ -104,7 +105,7 @@ def _facts(shard: Shard) -> Sequence[str]:
 
 
 def layout_document(layout: Layout) -> Document:
-    """Return the document of the command line's contract: every shard of every split."""
+    """Return the document of `layout`: every shard of every split."""
     splits = [
         {
             "name": split.split.name,
@@ -121,7 +122,7 @@ def layout_document(layout: Layout) -> Document:
         }
         for split in layout.splits
     ]
-    return {**head("layout", layout.dataset), "splits": splits}
+    return {**head("layout", layout.dataset.identity), "splits": splits}
 
 
 def layout_rows(layout: Layout) -> Iterator[Sequence[object]]:

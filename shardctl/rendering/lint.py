@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.settings.document import settings_in_force
-from shardctl.files.documents import FORMAT_VERSION, Document, head
+from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.head import head
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import Rule, Severity
@@ -40,8 +41,8 @@ class SettingOrigins:
         return None, None
 
 
-def lint_text(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
-    """Yield what was looked at, then each finding: what it is, why it bites, what helps."""
+def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
+    """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
         file, line = origins.place(finding)
@@ -80,7 +81,7 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
     """Return what was looked at, the rules that looked, and what they found."""
     context = lint.context
     return {
-        **head("lint", context.dataset),
+        **head("lint", context.dataset.identity),
         "specs": [
             {"spec": read.spec, "evaluates": read.evaluates, "num_examples": read.num_examples}
             for read in context.reads
@@ -137,8 +138,12 @@ def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
         yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)
 
 
-def rules_table(rules: Sequence[Rule], screen: Screen) -> Iterator[str]:
-    """Yield a line a rule."""
+def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False) -> Iterator[str]:
+    """Yield a line a rule, or the whole story of each."""
+    if stories:
+        for rule in rules:
+            yield from story_text(rule, screen)
+        return
     columns = [Column(heading=name, align="left") for name in ("code", "severity", "finding")]
     yield table(columns, [(rule.code, rule.severity, rule.title) for rule in rules], screen)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, Located
 from shardctl.rendering.text.order_records import match_record, pipeline_line
 from shardctl.rendering.text.screen import Screen
@@ -13,7 +14,7 @@ from shardctl.rendering.text.tables import Column, paragraph, table
 CSV_HEADER = MATCH_FIELDS
 
 
-def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:
+def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str]:
     """Yield the pipeline's line and a row for each match."""
     yield paragraph(pipeline_line(spec, located.order), screen)
     if not located.matches:
@@ -40,9 +41,9 @@ def locate_table(located: Located, spec: str, screen: Screen) -> Iterator[str]:
 
 
 def locate_document(located: Located) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of `locate`."""
     return {
-        **head("locate", located.order.dataset),
+        **head("locate", located.order.dataset.identity),
         "matches": [match_record(match) for match in located.matches],
     }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.instructions.file_instruction import FileInstruction
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
@@ -78,8 +79,8 @@ def _total(plan: Plan) -> str:
 
 
 def plan_document(plans: Plans) -> Document:
-    """Return the document of the command line's contract: one plan for each spec and host."""
-    return {**head("plan", plans.dataset), "plans": [_plan(plan) for plan in plans.plans]}
+    """Return the document of `plan`: one plan for each spec and host."""
+    return {**head("plan", plans.dataset.identity), "plans": [_plan(plan) for plan in plans.plans]}
 
 
 def _plan(plan: Plan) -> Document:
@@ -93,7 +94,7 @@ def _plan(plan: Plan) -> Document:
 
 
 def instruction_record(instruction: FileInstruction) -> Document:
-    """Return a file instruction with the fields of the contract."""
+    """Return a file instruction with the fields that documents give it."""
     return {
         "filename": instruction.filename,
         "split": instruction.split,

@@ -1,4 +1,4 @@
-"""A plan to go on as lines for people: where the pipeline stands, what is left, how to read it."""
+"""A plan to resume: the plan file; for people where it stopped, what is left, how to read it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.documents import Document
+from shardctl.files.plan.writer import CSV_HEADER, plan_json, plan_rows, plan_yaml
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.after_read import calls_chained
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
+
+__all__ = ["CSV_HEADER", "proof_line", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 
 _ROWS = 20  # file instructions shown; a plan file has them all
 
@@ -30,7 +33,7 @@ _HOST_COLUMNS = (
 )
 
 
-def resume_table(plan: ResumePlan, screen: Screen, proof: Proof | None = None) -> Iterator[str]:
+def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Iterator[str]:
     """Yield the state, the instructions (the first and last of many) and how to read them."""
     words = settings_words(plan.pipeline)
     yield paragraph(f"{plan.spec} of {plan.dataset.title}: {words}", screen, style="bold")
@@ -47,6 +50,21 @@ def resume_table(plan: ResumePlan, screen: Screen, proof: Proof | None = None) -
         yield paragraph(proof_line(proof), screen)
 
 
+def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
+    """Yield the plan file as JSON, the proof last."""
+    return plan_json(plan, _proof_field(proof))
+
+
+def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
+    """Yield the plan file as YAML, the proof last."""
+    return plan_yaml(plan, _proof_field(proof))
+
+
+def resume_rows(plan: ResumePlan, proof: Proof | None) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each file instruction; a proof has none."""
+    return plan_rows(plan)
+
+
 def proof_line(proof: Proof) -> str:
     """Return a proof in a line.
 
@@ -60,13 +78,17 @@ def proof_line(proof: Proof) -> str:
     )
 
 
-def proof_record(proof: Proof) -> Document:
-    """Return a proof as it stands in a plan file."""
+def _proof_field(proof: Proof | None) -> Document:
+    """Return the field of a proof in a plan file, no field where there is no proof."""
+    if proof is None:
+        return {}
     return {
-        "compared": proof.compared,
-        "lost": proof.lost,
-        "repeated": proof.repeated,
-        "moved": proof.moved,
+        "proof": {
+            "compared": proof.compared,
+            "lost": proof.lost,
+            "repeated": proof.repeated,
+            "moved": proof.moved,
+        }
     }
 
 
@@ -137,10 +159,10 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
 def _how(plan: ResumePlan) -> Iterator[str]:
     """Yield what the plan promises, and what to read it with."""
     if plan.mode == "exact":
-        yield "exact: the order goes on id by id."
+        yield "exact: the order continues id by id."
     elif plan.mode == "exact-order":
         yield (
-            f"exact order: the instructions feed the shuffle buffer from where it stood, with "
+            f"exact order: the instructions feed the shuffle buffer as it was left, with "
             f"{_examples(len(plan.pending or ()))} in it; shardctl.tfds replays it."
         )
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,13 +12,16 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.files.documents import Document, head, to_csv, to_json, to_yaml
+from shardctl.files.documents import Document, to_json, to_yaml
+from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.text.order_blocks import order_rows
 from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import paragraph
+
+CSV_HEADER = MATCH_FIELDS
 
 _PIECE = 1 << 14  # examples made into text at once
 _IDS_IN_LINE = 16
@@ -38,7 +41,7 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
 
 
 def simulate_document(simulation: Simulation) -> Document:
-    """Return the document of the command line's contract."""
+    """Return the document of `simulate`."""
     ids = simulation.order.codes.ids(simulation.ids())
     return {**_document_without_ids(simulation), "ids": ids}
 
@@ -71,7 +74,7 @@ def simulate_yaml(simulation: Simulation) -> Iterator[str]:
 def _document_without_ids(simulation: Simulation) -> Document:
     order = simulation.order
     return {
-        **head("simulate", order.dataset),
+        **head("simulate", order.dataset.identity),
         "spec": simulation.spec,
         "pipeline": pipeline_record(order),
         "num_examples": order.num_examples,
@@ -105,9 +108,9 @@ def json_lines(simulation: Simulation) -> Iterator[str]:
         yield "".join(f"{record}\n" for record in records)
 
 
-def simulate_csv(simulation: Simulation) -> Iterator[str]:
-    """Yield a heading and a CSV row for each example."""
-    return to_csv(MATCH_FIELDS, chain.from_iterable(_rows(simulation)))
+def simulate_rows(simulation: Simulation) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each example."""
+    return chain.from_iterable(_rows(simulation))
 
 
 def _rows(simulation: Simulation) -> Iterator[Iterator[tuple[Any, ...]]]:
@@ -129,7 +132,7 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
     """Yield an .npy file of the ids, int64[take], chunk by chunk, as bytes.
 
     Raises:
-        UsageError: the spec reads several splits, whose ids are no numbers.
+        UsageError: the spec reads several splits, whose ids are not numbers.
     """
     if simulation.order.codes.several_splits:
         raise UsageError(
@@ -152,15 +155,3 @@ def _array_header(simulation: Simulation) -> bytes:
         header, {"descr": "<i8", "fortran_order": False, "shape": (simulation.take,)}
     )
     return header.getvalue()
-
-
-# What `--format` may name besides the table.
-FORMATS: dict[str, Callable[[Simulation], Iterator[str] | Iterator[bytes | memoryview]]] = {
-    "json": simulate_json,
-    "yaml": simulate_yaml,
-    "csv": simulate_csv,
-    "ids": id_lines,
-    "tfds-ids": tfds_id_lines,
-    "jsonl": json_lines,
-    "npy": array_file,
-}

@@ -1,16 +1,19 @@
-"""What the real thing read, beside what was predicted: as text, document and CSV."""
+"""What TensorFlow really read, compared with what was predicted: as text, document and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from shardctl.files.documents import Document, head, to_csv
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
+
+CSV_HEADER = ("kind", "where", "expected", "found", "reason")
 
 _MAX_FILES = 20  # files that a table names
 _DIFFERENCE = (
@@ -26,7 +29,7 @@ _FILES = (
 )
 
 
-def verify_text(verification: Verification, screen: Screen) -> Iterator[str]:
+def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     """Yield the pipeline, whether it reads as predicted, and what does not."""
     words = settings_words(verification.pipeline)
     yield paragraph(
@@ -102,7 +105,7 @@ def verify_document(verification: Verification) -> Document:
     """Return the answer as a document; `found` is null where the pipeline ended or gave up."""
     first = verification.first_difference
     return {
-        **head("verify", verification.dataset),
+        **head("verify", verification.dataset.identity),
         "spec": verification.spec,
         "plan": verification.plan,
         "pipeline": verification.pipeline,
@@ -119,11 +122,10 @@ def verify_document(verification: Verification) -> Document:
     }
 
 
-def verify_csv(verification: Verification) -> Iterator[str]:
-    """Yield what differs, a row each: the position of the order, then the files."""
+def verify_rows(verification: Verification) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each thing that differs: the position of the order, then the files."""
     first = verification.first_difference
-    rows: list[tuple[object, ...]] = []
     if first is not None:
-        rows.append(("order", first.position, first.expected, first.found, first.reason))
-    rows += [("file", f.filename, f.expected, f.found, f.reason) for f in verification.files]
-    return to_csv(("kind", "where", "expected", "found", "reason"), rows)
+        yield ("order", first.position, first.expected, first.found, first.reason)
+    for file in verification.files:
+        yield ("file", file.filename, file.expected, file.found, file.reason)

@@ -16,6 +16,7 @@ import pytest
 import shardctl as package
 from shardctl.cli.commands import plan as plan_command
 from shardctl.cli.main import COMMANDS
+from tests.children import start
 from tests.cli.conftest import Shardctl
 
 _REPOSITORY = Path(__file__).parents[2]
@@ -220,7 +221,7 @@ def test_an_interrupt_ends_with_130_in_silence(delay: float, tmp_path: Path) -> 
         "import sys; from shardctl.cli.main import main; sys.stderr.write('up\\n'); "
         "main(['simulate', '-d', 'imagenet2012', '--take', '-1', '--epochs', '90', '-f', 'ids'])"
     )
-    with subprocess.Popen(
+    with start(
         [sys.executable, "-c", program],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

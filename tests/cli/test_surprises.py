@@ -88,6 +88,7 @@ def test_a_layout_beside_a_folder_promises_no_files(shardctl: Any, tmp_path: Pat
     assert shardctl("layout", "-d", layout, "-d", str(folder)).stderr == ""
 
 
+@pytest.mark.tensorflow
 def test_a_plan_of_an_endless_reading_through_a_buffer_is_proved_and_verified(
     shardctl: Any, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.text import choices, printable, quoted
-from tests.strategies import Recorder, count_cases
+from tests.cases import check_cases
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_what_a_terminal_would_act_on_is_written_as_an_escape(text: str, shown: 
     assert printable(text) == shown
 
 
-def test_shown_text_is_one_printable_line_within_its_limit(record_property: Recorder) -> None:
+def test_shown_text_is_one_printable_line_within_its_limit() -> None:
     def check(case: tuple[str, int]) -> None:
         text, limit = case
         shown = printable(text, limit)
@@ -40,7 +40,7 @@ def test_shown_text_is_one_printable_line_within_its_limit(record_property: Reco
 
     character = st.characters() | st.sampled_from(["\x1b", "\0", "\u202e", "\udc80", "a"])
     cases = st.tuples(st.text(character, max_size=80), st.integers(1, 60))
-    record_property("cases", count_cases(cases, check, 500))
+    check_cases(cases, check, 500)
 
 
 def test_a_long_text_is_cut_with_a_mark() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
 from shardctl.files.json_text import parse_json, read_json
-from tests.strategies import NUM_FUZZ, Recorder, count_cases, damaged, error_line
+from tests.cases import FUZZ, check_cases
+from tests.strategies import damaged, error_line
 
 VALID = b'{"name": "mnist", "splits": [{"name": "train", "shardLengths": ["60000", 1]}]}'
 
@@ -55,21 +56,20 @@ def test_a_byte_order_mark_is_no_matter() -> None:
     assert parse_json(b"\xef\xbb\xbf" + VALID, source="x") == json.loads(VALID)
 
 
-def test_bytes_give_a_value_or_one_line_of_error(record_property: Recorder) -> None:
+def test_bytes_give_a_value_or_one_line_of_error() -> None:
     strategy = st.binary(max_size=60) | st.text(max_size=60).map(
         lambda text: text.encode("utf-8", "surrogatepass")
     )
-    cases = count_cases(strategy | damaged(VALID), check_bytes, 500)
-    record_property("cases", cases)
+    check_cases(strategy | damaged(VALID), check_bytes, 500)
 
 
 @pytest.mark.fuzz
-def test_any_bytes_give_a_value_or_one_line_of_error(record_property: Recorder) -> None:
+def test_any_bytes_give_a_value_or_one_line_of_error() -> None:
     strategy = st.binary(max_size=200) | damaged(VALID)
-    record_property("cases", count_cases(strategy, check_bytes, NUM_FUZZ, fuzz=True))
+    check_cases(strategy, check_bytes, FUZZ, fuzz=True)
 
 
-def test_json_values_read_as_pythons_json_reads_them(record_property: Recorder) -> None:
+def test_json_values_read_as_pythons_json_reads_them() -> None:
     values = st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -83,7 +83,7 @@ def test_json_values_read_as_pythons_json_reads_them(record_property: Recorder) 
             return
         assert parse_json(text, source="x") == json.loads(text)
 
-    record_property("cases", count_cases(values, check, 200))
+    check_cases(values, check, 200)
 
 
 class TestFiles:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.yaml_text import parse_yaml
-from tests.strategies import NUM_FUZZ, Recorder, count_cases, damaged, error_line
+from tests.cases import FUZZ, check_cases
+from tests.strategies import damaged, error_line
 
 VALID = b"""\
 name: toy  # a comment
@@ -94,7 +95,7 @@ def test_values_are_those_of_yaml_1_1_and_dates_stay_text(data: bytes, value: ob
     assert parse_yaml(data, source="x") == value
 
 
-def test_dumped_values_read_back(record_property: Recorder) -> None:
+def test_dumped_values_read_back() -> None:
     scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
     values = st.recursive(
         scalars,
@@ -110,7 +111,7 @@ def test_dumped_values_read_back(record_property: Recorder) -> None:
         """YAML has no lone surrogates."""
         return not any("\ud800" <= char <= "\udfff" for char in repr(value))
 
-    record_property("cases", count_cases(values.filter(storable), check, 300))
+    check_cases(values.filter(storable), check, 300)
 
 
 def check_against_pyyaml(data: bytes) -> None:
@@ -143,28 +144,27 @@ def same(ours: Any, theirs: Any) -> bool:
     return type(ours) is type(theirs) and repr(ours) == repr(theirs)
 
 
-def test_bytes_give_a_value_or_one_line_of_error(record_property: Recorder) -> None:
+def test_bytes_give_a_value_or_one_line_of_error() -> None:
     strategy = st.binary(max_size=60) | st.text(max_size=60).map(
         lambda text: text.encode("utf-8", "surrogatepass")
     )
-    cases = count_cases(strategy | damaged(VALID), check_bytes, 500)
-    record_property("cases", cases)
+    check_cases(strategy | damaged(VALID), check_bytes, 500)
 
 
-def test_texts_read_as_pyyaml_reads_them(record_property: Recorder) -> None:
+def test_texts_read_as_pyyaml_reads_them() -> None:
     alphabet = "ab01279._:-+[]{},&*!|>'\"#?% \n~eExXo"
     texts = st.text(alphabet, max_size=12).map(str.encode)
-    record_property("cases", count_cases(texts | damaged(VALID), check_against_pyyaml, 500))
+    check_cases(texts | damaged(VALID), check_against_pyyaml, 500)
 
 
 @pytest.mark.fuzz
-def test_any_bytes_read_as_pyyaml_reads_them(record_property: Recorder) -> None:
+def test_any_bytes_read_as_pyyaml_reads_them() -> None:
     def check(data: bytes) -> None:
         check_bytes(data)
         check_against_pyyaml(data)
 
     strategy = st.binary(max_size=200) | damaged(VALID)
-    record_property("cases", count_cases(strategy, check, NUM_FUZZ, fuzz=True))
+    check_cases(strategy, check, FUZZ, fuzz=True)
 
 
 @pytest.mark.parametrize("text", ["[{}]", "- {}"])

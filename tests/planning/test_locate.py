@@ -10,10 +10,10 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.locate import Kind, Located, Query, locate, matches_at
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.locate import Located, Query, QueryKind, locate, matches_at
+from shardctl.planning.order import plan_order
+from tests.cases import check_cases
 from tests.core.order.order_cases import changed, read_settings
-from tests.strategies import Recorder, count_cases
 
 LENGTHS = {"train": (3, 0, 4, 2), "test": (2, 1)}
 TOY = Dataset(
@@ -33,7 +33,7 @@ def order_of(spec: str = "train", **settings: object) -> Order:
     return plan_order(TOY, spec, ReadSettings(**settings)).order  # type: ignore[arg-type]
 
 
-def asked(order: Order, *queries: tuple[Kind, object]) -> Located:
+def asked(order: Order, *queries: tuple[QueryKind, object]) -> Located:
     return locate(order, [Query(kind=kind, value=str(value)) for kind, value in queries])
 
 
@@ -46,9 +46,7 @@ def test_a_position_is_an_example_in_a_file_in_an_epoch() -> None:
     assert match.tfds_id == "d-train-00000__2"
 
 
-def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step(
-    record_property: Recorder,
-) -> None:
+def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step() -> None:
     def law(settings: ReadSettings) -> None:
         for spec in ("train", "test+train[2:]", "train+train[1:3]"):
             order = plan_order(TOY, spec, changed(settings, batch=3)).order
@@ -63,12 +61,12 @@ def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step(
                 assert asked(order, ("tfds-id", match.tfds_id)).matches == same
 
     settings = read_settings(num_examples=9, hosts=("even", "examples"))
-    record_property("cases", count_cases(settings, law, 60))
+    check_cases(settings, law, 60)
 
 
 def test_answers_stand_in_the_order_asked_with_a_match_for_each_epoch() -> None:
     order = order_of(cycle=1, epochs=2)
-    queries: list[tuple[Kind, object]]
+    queries: list[tuple[QueryKind, object]]
     queries = [("id", 8), ("position", 3), ("id", 0), ("tfds-id", "d-train-00002__0"), ("id", 8)]
     located = asked(order, *queries)
     assert [match.position for match in located.matches] == [8, 17, 3, 0, 9, 3, 12, 8, 17]
@@ -114,7 +112,7 @@ def test_the_last_step_is_as_long_as_what_is_left() -> None:
         ("tfds-id", "a", "file__index is needed"),
     ],
 )
-def test_what_cannot_be_located_is_refused(kind: Kind, value: object, message: str) -> None:
+def test_what_cannot_be_located_is_refused(kind: QueryKind, value: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         asked(order_of(), (kind, value))
 

@@ -11,6 +11,7 @@ from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.planning.plan import plan
+from tests.cases import add_cases, counted
 from tests.core.instructions.tfds_splits import (
     ids_read,
     random_layout,
@@ -20,7 +21,7 @@ from tests.core.instructions.tfds_splits import (
     tfds_splits,
     toy_dataset,
 )
-from tests.strategies import Recorder, error_line
+from tests.strategies import error_line
 
 TOY = {"train": (3, 4, 0, 3), "test": (2,)}
 
@@ -145,7 +146,7 @@ def test_a_bad_spec_among_good_ones_is_refused() -> None:
     assert line == "no split 'trian' in toy; it has: train, test"
 
 
-def test_every_host_reads_what_tfds_even_splits_reads(record_property: Recorder) -> None:
+def test_every_host_reads_what_tfds_even_splits_reads() -> None:
     import tensorflow_datasets as tfds
 
     rng = random.Random(5)
@@ -163,12 +164,12 @@ def test_every_host_reads_what_tfds_even_splits_reads(record_property: Recorder)
         found = plan(dataset, spec, hosts=hosts, drop_remainder=drop_remainder).plans
         assert [reads(p.file_instructions) for p in found] == expected, (layout, spec, hosts)
         num_cases += 1
-    record_property("cases", num_cases)
+    add_cases(num_cases)
 
 
-def test_the_plans_of_all_hosts_read_each_example_once(record_property: Recorder) -> None:
+def test_the_plans_of_all_hosts_read_each_example_once() -> None:
     rng = random.Random(6)
-    for _ in range(200):
+    for _ in counted(range(200)):
         lengths = tuple(rng.randint(0, 9) for _ in range(rng.randint(1, 6)))
         start, stop = sorted(rng.randint(0, sum(lengths)) for _ in range(2))
         found = plan(
@@ -180,4 +181,3 @@ def test_the_plans_of_all_hosts_read_each_example_once(record_property: Recorder
             for example in ids_read(p.file_instructions, {"train": lengths})
         ]
         assert dealt == [("train", i) for i in range(sum(lengths))][start:stop]
-    record_property("cases", 200)

@@ -7,12 +7,11 @@ from itertools import chain
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.simulate import plan_order, simulate
+from shardctl.planning.simulate import simulate
 from shardctl.readers.catalog import catalog_dataset
 
 IMAGENET = catalog_dataset("imagenet2012")
@@ -101,38 +100,6 @@ def test_a_stretch_outside_the_order_is_refused(skip: int, take: int, message: s
 def test_an_open_order_is_refused() -> None:
     with pytest.raises(UnpredictableOrderError, match="give --shuffle-seed N"):
         simulate(TOY, settings=ReadSettings(shuffle_files=True))
-
-
-def test_a_spec_is_train_or_the_only_split_where_none_is_given() -> None:
-    assert plan_order(TOY, None, ReadSettings()).spec == "train"
-    alone = Dataset(name="d", splits=(Split(name="test", shard_lengths=(1,)),))
-    assert plan_order(alone, None, ReadSettings()).spec == "test"
-
-
-@pytest.mark.parametrize(
-    ("spec", "settings", "warning"),
-    [
-        ("train[:0shard]", {}, "reads a stop of 0 shards as the end"),
-        ("train+train", {}, "more than once"),
-        ("train[3:3]", {}, "selects no examples"),
-        ("train", {"host": Host(index=10, count=11)}, "host 10/11 by even reads no examples"),
-        ("train[:2]", {"batch": 3, "drop_remainder": True}, "2 examples fill no batch"),
-        ("train", {"buffer": 3, "global_seed": 1}, "--buffer takes its seed from --global-seed"),
-        (
-            "train",
-            {"buffer": 3, "global_seed": 1, "shuffle_files": True, "deterministic": True},
-            "--shuffle-files and --buffer take their seeds from --global-seed",
-        ),
-    ],
-)
-def test_what_surprises_is_said(spec: str, settings: dict[str, object], warning: str) -> None:
-    [said] = plan_order(TOY, spec, ReadSettings(**settings)).warnings  # type: ignore[arg-type]
-    assert warning in said
-
-
-def test_nothing_is_said_of_a_plain_order() -> None:
-    settings = ReadSettings(shuffle_seed=1, buffer=3, buffer_seed=4, global_seed=5)
-    assert plan_order(TOY, "train", settings).warnings == ()
 
 
 def test_a_stretch_far_into_a_huge_order_costs_no_more_than_a_near_one() -> None:

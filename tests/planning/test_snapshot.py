@@ -11,9 +11,9 @@ from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.diff.pinned_settings import settings_to_fall_back_on
 from shardctl.planning.snapshot import snapshot
+from tests.cases import check_cases
 from tests.core.order.order_cases import changed
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, examples, pairs
-from tests.strategies import Recorder, count_cases
 
 
 def hashed(data: bytes) -> bytes:
@@ -31,7 +31,7 @@ def test_the_tree_is_over_the_ids_in_the_order_they_are_read() -> None:
     assert pinned.tree.root == hashed(b"node" + hashed(b"node" + cells[0] + cells[1]) + cells[2])
 
 
-def test_two_orders_have_the_same_root_when_they_are_the_same(record_property: Recorder) -> None:
+def test_two_orders_have_the_same_root_when_they_are_the_same() -> None:
     def check(pair: tuple[Pipeline, Pipeline]) -> None:
         taken = [pipeline.taken() for pipeline in pair]
         if taken[0] is None or taken[1] is None:
@@ -39,10 +39,10 @@ def test_two_orders_have_the_same_root_when_they_are_the_same(record_property: R
         same = examples(pair[0], taken[0]) == examples(pair[1], taken[1])
         assert (taken[0].snapshot.tree.root == taken[1].snapshot.tree.root) == same
 
-    record_property("cases", count_cases(pairs(), check, 150))
+    check_cases(pairs(), check, 150)
 
 
-def test_everything_that_fixes_the_order_is_pinned(record_property: Recorder) -> None:
+def test_everything_that_fixes_the_order_is_pinned() -> None:
     """What a snapshot pins gives the order again."""
 
     def check(pair: tuple[Pipeline, Pipeline]) -> None:
@@ -55,7 +55,7 @@ def test_everything_that_fixes_the_order_is_pinned(record_property: Recorder) ->
         again = snapshot(dataset, taken.snapshot.spec, settings)
         assert again.snapshot.tree == taken.snapshot.tree
 
-    record_property("cases", count_cases(pairs(), check, 100))
+    check_cases(pairs(), check, 100)
 
 
 def test_the_rules_in_force_are_pinned() -> None:
@@ -70,19 +70,6 @@ def test_an_order_that_is_left_open_is_not_pinned() -> None:
 def test_an_order_without_examples_is_pinned_too() -> None:
     pinned = snapshot(dataset_of({"train": (0, 0)}), "train").snapshot
     assert (pinned.num_examples, pinned.first_ids, pinned.tree.leaves) == (0, (), ())
-
-
-def test_settings_that_nobody_names_today_are_those_that_are_pinned(
-    record_property: Recorder,
-) -> None:
-    def check(pair: tuple[Pipeline, Pipeline]) -> None:
-        taken = pair[0].taken()
-        if taken is not None:
-            arguments = settings_to_fall_back_on(taken.snapshot, pair[0].dataset)
-            again = snapshot(pair[0].dataset, pair[0].spec, ReadSettings(**arguments))
-            assert again.snapshot == taken.snapshot
-
-    record_property("cases", count_cases(pairs(), check, 100))
 
 
 def test_the_default_cycle_of_a_dataset_that_became_ordered_is_its_new_default() -> None:

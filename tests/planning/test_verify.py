@@ -18,12 +18,12 @@ from shardctl.planning.verify import (
     NUM_WINDOWS,
     FoundNames,
     cut_at_epochs,
-    first_parting,
-    first_uncounted,
+    first_mismatch,
+    first_mismatch_in_any_order,
     spread_windows,
     taken,
 )
-from tests.strategies import Recorder, count_cases
+from tests.cases import check_cases
 
 numbers = st.lists(st.integers(0, 3), max_size=8)
 pieces = st.lists(numbers, max_size=5)
@@ -40,7 +40,7 @@ def test_an_order_that_is_short_enough_is_one_window() -> None:
     assert spread_windows(10, 0, epoch_size=5) == []
 
 
-def test_windows_of_a_long_order_lie_from_its_start_to_its_end(record_property: Recorder) -> None:
+def test_windows_of_a_long_order_lie_from_its_start_to_its_end() -> None:
     drawn = st.tuples(
         st.integers(1, 10**12), st.integers(1, 20), st.integers(1, 10**6), st.none() | st.just(5)
     )
@@ -64,7 +64,7 @@ def test_windows_of_a_long_order_lie_from_its_start_to_its_end(record_property: 
             assert found[-1][1] == total
             assert sum(stop - start for start, stop in found) == take
 
-    record_property("cases", count_cases(drawn, law, 300))
+    check_cases(drawn, law, 300)
 
 
 def test_where_a_buffer_has_to_be_filled_again_windows_begin_within_reach() -> None:
@@ -90,10 +90,10 @@ def test_as_many_are_taken_as_asked_for() -> None:
     assert taken(7, "files", 5) == 5
 
 
-def test_streams_part_where_the_lists_do(record_property: Recorder) -> None:
+def test_streams_part_where_the_lists_do() -> None:
     def law(case: tuple[list[list[int]], list[list[int]]]) -> None:
         left, right = ([n for part in side for n in part] for side in case)
-        found = first_parting(*(arrays(side) for side in case))
+        found = first_mismatch(*(arrays(side) for side in case))
         if left == right:
             assert found is None
             return
@@ -106,16 +106,16 @@ def test_streams_part_where_the_lists_do(record_property: Recorder) -> None:
         assert [found.expected, found.found] == at
 
     same = pieces.map(lambda parts: (parts, [[n] for part in parts for n in part]))
-    record_property("cases", count_cases(st.tuples(pieces, pieces) | same, law, 300))
+    check_cases(st.tuples(pieces, pieces) | same, law, 300)
 
 
 @pytest.mark.parametrize("all_of_them", [True, False])
-def test_without_an_order_streams_part_where_something_comes_too_often(
-    all_of_them: bool, record_property: Recorder
-) -> None:
+def test_without_an_order_streams_part_where_something_comes_too_often(all_of_them: bool) -> None:
     def law(case: tuple[list[list[int]], list[list[int]]]) -> None:
         left, right = ([n for part in side for n in part] for side in case)
-        found = first_uncounted(*(arrays(side) for side in case), all_of_them=all_of_them)
+        found = first_mismatch_in_any_order(
+            *(arrays(side) for side in case), all_of_them=all_of_them
+        )
         too_many = [n for n in range(len(right)) if Counter(right[: n + 1]) - Counter(left)]
         missing = sorted((Counter(left) - Counter(right)).elements())
         if too_many:
@@ -128,7 +128,7 @@ def test_without_an_order_streams_part_where_something_comes_too_often(
         else:
             assert found is None
 
-    record_property("cases", count_cases(st.tuples(pieces, pieces), law, 200))
+    check_cases(st.tuples(pieces, pieces), law, 200)
 
 
 def test_names_that_the_metadata_does_not_know_are_kept() -> None:

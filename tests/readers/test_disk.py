@@ -12,7 +12,8 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.disk import check_files, with_disk_bytes
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from tests.strategies import Recipe, Recorder, count_cases, recipes
+from tests.cases import check_cases
+from tests.strategies import Recipe, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
 
@@ -27,9 +28,7 @@ def problems(folder: Path) -> list[tuple[str, str | None, str]]:
     return [(problem.kind, problem.split, problem.filename) for problem in found.problems]
 
 
-def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(
-    tmp_path: Path, record_property: Recorder
-) -> None:
+def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(tmp_path: Path) -> None:
     roots = itertools.count()
 
     def check(recipe: Recipe) -> None:
@@ -42,7 +41,7 @@ def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(
             sizes = tuple(os.path.getsize(path) for path in paths)
             assert (split.shard_bytes or ()) == sizes
 
-    record_property("cases", count_cases(recipes(WRITABLE_FORMATS), check, 60))
+    check_cases(recipes(WRITABLE_FORMATS), check, 60)
 
 
 def test_a_missing_shard_is_named(toy: Path) -> None:

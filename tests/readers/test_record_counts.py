@@ -15,7 +15,7 @@ from shardctl.readers.record_counts import (
     count_records,
     count_tfrecords,
 )
-from tests.strategies import Recorder, count_cases
+from tests.cases import check_cases
 from tests.tfds_datasets import build_dataset
 
 
@@ -57,14 +57,14 @@ def read_by_tensorflow(path: Path) -> tuple[int, bool]:
     return num_read, False
 
 
-def test_records_of_any_size_are_counted(tmp_path: Path, record_property: Recorder) -> None:
+def test_records_of_any_size_are_counted(tmp_path: Path) -> None:
     sizes = st.lists(st.sampled_from([0, 1, 11, 12, 16, 1000, 16_383, 65_536, 200_000]), max_size=9)
 
     def law(drawn: list[int]) -> None:
         data = write_records(tmp_path / "records", [b"x" * size for size in drawn])
         assert count_tfrecords(io.BytesIO(data)) == RecordCount(num_records=len(drawn))
 
-    record_property("cases", count_cases(sizes, law, 60))
+    check_cases(sizes, law, 60)
 
 
 def test_a_file_that_is_cut_off_has_the_records_before_the_cut(tmp_path: Path) -> None:

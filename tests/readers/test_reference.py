@@ -11,16 +11,10 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
+from shardctl.readers.project_file import Project, find_project
 from shardctl.readers.reference import ChosenDataset, choose_dataset, read_dataset
-from tests.strategies import (
-    NUM_FUZZ,
-    Recorder,
-    count_cases,
-    error_line,
-    shard_lengths,
-    split_names,
-    templates,
-)
+from tests.cases import FUZZ, check_cases
+from tests.strategies import error_line
 from tests.tfds_datasets import build_dataset
 
 
@@ -41,8 +35,9 @@ def read(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> Dataset
 def choose(
     *refs: str, home: Path, cwd: Path | None = None, data_dir: Path | None = None, **env: str
 ) -> ChosenDataset:
-    env = {"HOME": str(home), **env}
-    return choose_dataset(refs, data_dir=data_dir, env=env, cwd=cwd or home)
+    env, cwd = {"HOME": str(home), **env}, cwd or home
+    project = find_project(cwd)
+    return choose_dataset(refs, project=project, data_dir=data_dir, env=env, cwd=cwd)
 
 
 def refusal(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> str:
@@ -112,19 +107,13 @@ class TestNames:
         (folder / "metadata.json").write_text('{"default_config_name": "plain"}')
         assert read("other", home=home).title == "other/plain:1.0.0"
 
-    def test_names_are_found_as_tfds_finds_them(
-        self, tmp_path: Path, record_property: Recorder
-    ) -> None:
+    def test_names_are_found_as_tfds_finds_them(self, tmp_path: Path) -> None:
         """Against builder_from_files, in data dirs of every mix of configs and versions."""
-        cases = count_cases(prepared_names, name_check(tmp_path), 150)
-        record_property("cases", cases)
+        check_cases(prepared_names, name_check(tmp_path), 150)
 
     @pytest.mark.fuzz
-    def test_any_name_is_found_as_tfds_finds_it(
-        self, tmp_path: Path, record_property: Recorder
-    ) -> None:
-        cases = count_cases(prepared_names, name_check(tmp_path), NUM_FUZZ // 4, fuzz=True)
-        record_property("cases", cases)
+    def test_any_name_is_found_as_tfds_finds_it(self, tmp_path: Path) -> None:
+        check_cases(prepared_names, name_check(tmp_path), FUZZ // 4, fuzz=True)
 
     def test_an_unknown_name_says_where_it_looked_and_what_is_close(self, home: Path) -> None:
         assert refusal("tog", home=home) == (
@@ -217,7 +206,10 @@ class TestPaths:
             ("x/*.tfrecord*", "record files without metadata are not supported yet"),
             ("records", "'records' holds record files and no dataset_info.json; such folders are"),
             ("records/a.tfrecord-00000-of-00001", "record files without metadata are not support"),
-            ("notes.txt", "'notes.txt' is no layout file; their names end in .yaml, .yml, .json"),
+            (
+                "notes.txt",
+                "'notes.txt' is not a layout file; their names end in .yaml, .yml, .json",
+            ),
             ("no.yaml", "no file or folder 'no.yaml'"),
             ("./no", "no file or folder './no'"),
             ("/no/where", "no file or folder '/no/where'"),
@@ -254,16 +246,12 @@ class TestPaths:
         assert said in line
         assert len(line) < 1500
 
-    def test_any_text_gives_a_dataset_or_one_line_of_error(
-        self, home: Path, record_property: Recorder
-    ) -> None:
-        record_property("cases", count_cases(ref_texts, ref_check(home), 300))
+    def test_any_text_gives_a_dataset_or_one_line_of_error(self, home: Path) -> None:
+        check_cases(ref_texts, ref_check(home), 300)
 
     @pytest.mark.fuzz
-    def test_very_many_texts_give_a_dataset_or_one_line_of_error(
-        self, home: Path, record_property: Recorder
-    ) -> None:
-        record_property("cases", count_cases(ref_texts, ref_check(home), NUM_FUZZ, fuzz=True))
+    def test_very_many_texts_give_a_dataset_or_one_line_of_error(self, home: Path) -> None:
+        check_cases(ref_texts, ref_check(home), FUZZ, fuzz=True)
 
 
 ref_texts = st.text(max_size=30) | st.lists(
@@ -281,60 +269,7 @@ def ref_check(home: Path) -> Any:
     return check
 
 
-several_parts = st.lists(
-    st.tuples(st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates),
-    min_size=1,
-    max_size=4,
-)
-
-
-def several_check(tmp_path: Path) -> Any:
-    roots = itertools.count()
-
-    def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
-        import tensorflow_datasets as tfds
-
-        folders = [
-            build_dataset(
-                tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
-            )
-            for splits, template in parts
-        ]
-        ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
-        theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
-        assert {
-            split.name: (
-                list(split.shard_lengths),
-                split.num_bytes or 0,
-                [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
-            )
-            for split in ours.splits
-        } == {
-            name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
-            for name, split in theirs.splits.items()
-        }
-        in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
-        assert [split.name for split in ours.splits] == list(in_order)
-        assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
-
-    return check
-
-
 class TestSeveral:
-    def test_several_folders_read_as_tfds_reads_them(
-        self, tmp_path: Path, record_property: Recorder
-    ) -> None:
-        """Against builder_from_directories, whose order of splits is random."""
-        cases = count_cases(several_parts, several_check(tmp_path), 100)
-        record_property("cases", cases)
-
-    @pytest.mark.fuzz
-    def test_any_folders_read_as_tfds_reads_them(
-        self, tmp_path: Path, record_property: Recorder
-    ) -> None:
-        cases = count_cases(several_parts, several_check(tmp_path), NUM_FUZZ // 4, fuzz=True)
-        record_property("cases", cases)
-
     def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:
         build_dataset(tmp_path, name="second", splits={"train": [7], "new": [1]}, with_files=False)
         dataset = read("toy:1.2.0", str(tmp_path / "second"), home=home)
@@ -394,8 +329,20 @@ class TestChoice:
         (project / "shardctl.yaml").write_text("dataset: [data/mine, yours]\ndata_dir: data")
         chosen = choose(home=home, cwd=project / "deep" / "er")
         assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
-        assert chosen.config is not None
-        assert chosen.config.path == project / "shardctl.yaml"
+
+    def test_a_fallback_stands_in_for_the_default_alone(self, home: Path) -> None:
+        env = {"HOME": str(home)}
+
+        def title(*refs: str, project: Project) -> tuple[str, str | None]:
+            chosen = choose_dataset(
+                refs, project=project, data_dir=None, env=env, cwd=home, fallback="toy:1.2.0"
+            )
+            return chosen.dataset.title, chosen.note
+
+        assert title(project=Project()) == ("toy:1.2.0", None)
+        assert title("toy:1.0.0", project=Project()) == ("toy:1.0.0", None)
+        there = Project(path=home / "shardctl.yaml", dataset=("other/plain",))
+        assert title(project=there) == ("other/plain:1.0.0", None)
 
     def test_errors_say_where_the_reference_came_from(self, home: Path, tmp_path: Path) -> None:
         line = error_line(lambda: choose(home=home, SHARDCTL_DATASET="nix"))

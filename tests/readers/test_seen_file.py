@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shardctl.errors import DatasetError
 from shardctl.planning.resume.seen import spec_codes
 from shardctl.readers.seen_file import read_seen
-from tests.planning.resume.test_resume import TOY
-from tests.strategies import Recorder, count_cases
+from tests.cases import check_cases
+from tests.planning.resume.resume_cases import TOY
 
 CODES = spec_codes(TOY, "train+test")
 IDS = [
@@ -72,7 +72,7 @@ def test_a_line_that_is_no_id_is_named(tmp_path: Path, line: str, text: str) -> 
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="line 2 is no UTF-8 text"):
+    with pytest.raises(DatasetError, match="line 2 is not UTF-8 text"):
         seen(tmp_path, f"{IDS[0]}\n".encode() + b"\xff\n")
     with pytest.raises(DatasetError, match="a line of more than"):
         seen(tmp_path, b"x" * (1 << 24))
@@ -84,9 +84,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read_seen(tmp_path, CODES)
 
 
-def test_long_logs_are_read_in_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Recorder
-) -> None:
+def test_long_logs_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def check(drawn: tuple[list[int], int, bool]) -> None:
         picks, size, zipped = drawn
         monkeypatch.setattr("shardctl.readers.seen_file._PIECE", size)
@@ -95,4 +93,4 @@ def test_long_logs_are_read_in_pieces(
 
     picks = st.lists(st.integers(0, len(IDS) - 1), max_size=30)
     cases = st.tuples(picks, st.integers(1, 200), st.booleans())
-    record_property("cases", count_cases(cases, check, 100))
+    check_cases(cases, check, 100)

@@ -16,15 +16,8 @@ from shardctl.core.dataset.shard_files import VARIABLES
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.readers.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
-from tests.strategies import (
-    NUM_FUZZ,
-    Recipe,
-    Recorder,
-    count_cases,
-    documents,
-    error_line,
-    recipes,
-)
+from tests.cases import FUZZ, check_cases
+from tests.strategies import Recipe, documents, error_line, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
 INFO: dict[str, Any] = {
@@ -129,18 +122,14 @@ def accepts(read: Any, folder: Path) -> bool:
 class TestAgainstTfds:
     @pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
     def test_a_dataset_tfds_wrote_reads_as_tfds_reads_it(
-        self, tmp_path: Path, file_format: str, record_property: Recorder
+        self, tmp_path: Path, file_format: str
     ) -> None:
-        cases = count_cases(recipes((file_format,)), built_check(tmp_path), 60)
-        record_property("cases", cases)
+        check_cases(recipes((file_format,)), built_check(tmp_path), 60)
 
     @pytest.mark.fuzz
-    def test_any_dataset_tfds_wrote_reads_as_tfds_reads_it(
-        self, tmp_path: Path, record_property: Recorder
-    ) -> None:
+    def test_any_dataset_tfds_wrote_reads_as_tfds_reads_it(self, tmp_path: Path) -> None:
         strategy = recipes(WRITABLE_FORMATS)
-        cases = count_cases(strategy, built_check(tmp_path), NUM_FUZZ // 4, fuzz=True)
-        record_property("cases", cases)
+        check_cases(strategy, built_check(tmp_path), FUZZ // 4, fuzz=True)
 
     @pytest.mark.parametrize("num_shards", [1, 99_999, 100_000, 1_234_567])
     def test_file_names_have_the_digits_tfds_gives_them(self, num_shards: int) -> None:
@@ -264,25 +253,21 @@ class TestAgainstTfds:
         assert accepts(summary_by_tfds, folder) is tfds_accepts, why
         assert (error_line(lambda: read_tfds_folder(folder)) is None) is not tfds_accepts, why
 
-    def test_templates_resolve_as_tfds_resolves_them(
-        self, toy: Path, record_property: Recorder
-    ) -> None:
+    def test_templates_resolve_as_tfds_resolves_them(self, toy: Path) -> None:
         check = template_check(toy)
-        record_property("cases", count_cases(template_texts, check, 150))
+        check_cases(template_texts, check, 150)
 
     @pytest.mark.fuzz
-    def test_many_templates_resolve_as_tfds_resolves_them(
-        self, toy: Path, record_property: Recorder
-    ) -> None:
+    def test_many_templates_resolve_as_tfds_resolves_them(self, toy: Path) -> None:
         check = template_check(toy)
-        record_property("cases", count_cases(template_texts, check, NUM_FUZZ // 2, fuzz=True))
+        check_cases(template_texts, check, FUZZ // 2, fuzz=True)
 
-    def test_numbers_read_as_protobuf_reads_them(self, record_property: Recorder) -> None:
-        record_property("cases", count_cases(number_texts, check_number, 500))
+    def test_numbers_read_as_protobuf_reads_them(self) -> None:
+        check_cases(number_texts, check_number, 500)
 
     @pytest.mark.fuzz
-    def test_many_numbers_read_as_protobuf_reads_them(self, record_property: Recorder) -> None:
-        record_property("cases", count_cases(number_texts, check_number, NUM_FUZZ, fuzz=True))
+    def test_many_numbers_read_as_protobuf_reads_them(self) -> None:
+        check_cases(number_texts, check_number, FUZZ, fuzz=True)
 
 
 def built_check(root: Path) -> Any:
@@ -348,14 +333,12 @@ def check_number(value: Any) -> None:
 
 
 class TestBadInput:
-    def test_nonsense_gives_a_dataset_or_one_line_of_error(self, record_property: Recorder) -> None:
-        record_property("cases", count_cases(nonsense, check_nonsense, 500))
+    def test_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
+        check_cases(nonsense, check_nonsense, 500)
 
     @pytest.mark.fuzz
-    def test_any_nonsense_gives_a_dataset_or_one_line_of_error(
-        self, record_property: Recorder
-    ) -> None:
-        record_property("cases", count_cases(nonsense, check_nonsense, NUM_FUZZ, fuzz=True))
+    def test_any_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
+        check_cases(nonsense, check_nonsense, FUZZ, fuzz=True)
 
     @pytest.mark.parametrize(
         ("info", "said"),

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import strategies as st
 
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
-from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.screen import PLAIN, Screen
-from tests.planning.lint.rules.cases import CASES, case
-from tests.strategies import Recorder, count_cases
+from tests.planning.lint.rules.rule_cases import case
+from tests.rendering.github_runner import as_github_reads
 
 SETTLED = rendering.SettingOrigins(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})
 README = Path(__file__).parents[2] / "README.md"
@@ -28,8 +26,8 @@ def found() -> Lint:
     return case("train[:60%]", evaluated=("train[50%:]",), epochs=2).lint()
 
 
-def test_people_read_what_it_is_why_it_bites_and_what_helps() -> None:
-    assert "".join(rendering.lint_text(found(), SETTLED, PLAIN)) == (
+def test_people_read_what_it_is_why_it_matters_and_what_helps() -> None:
+    assert "".join(rendering.lint_table(found(), SETTLED, PLAIN)) == (
         "train[:60%], train[50%:] (evaluation) in toy: 1 error, 1 warning\n"
         "\n"
         "SC001 warning: several epochs in one order (a/shardctl.yaml:4)\n"
@@ -47,14 +45,14 @@ def test_people_read_what_it_is_why_it_bites_and_what_helps() -> None:
 
 
 def test_nothing_found_says_how_many_rules_looked() -> None:
-    text = "".join(rendering.lint_text(case().lint(), SETTLED, PLAIN))
+    text = "".join(rendering.lint_table(case().lint(), SETTLED, PLAIN))
     assert text == f"train in toy: nothing found by {len(LINT_RULES)} rules\n"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_every_finding_and_every_story_fits_the_screen(width: int) -> None:
+def test_every_story_fits_the_screen(width: int) -> None:
     screen = Screen(width=width)
-    texts = ["".join(rendering.lint_text(fires.lint(), SETTLED, screen)) for _, fires, _ in CASES]
+    texts = ["".join(rendering.lint_table(found(), SETTLED, screen))]
     texts += ["".join(rendering.story_text(rule, screen)) for rule in LINT_RULES]
     texts.append("".join(rendering.rules_table(LINT_RULES, screen)))
     for text in texts:
@@ -97,23 +95,6 @@ def test_stories_are_in_the_document_of_the_rules() -> None:
     assert len(document["rules"]) == len(LINT_RULES)
 
 
-def as_github_reads(line: str) -> tuple[str, dict[str, str], str]:
-    """Return level, properties and message of a workflow command, as actions/runner parses it."""
-    assert line.startswith("::")
-    head, _, data = line[2:].rstrip("\n").partition("::")
-    level, _, listed = head.partition(" ")
-    pairs = [item.partition("=") for item in listed.split(",")]
-
-    def plain(text: str, *, prop: bool) -> str:
-        for code, char in [("%3A", ":"), ("%2C", ",")] if prop else []:
-            text = text.replace(code, char)
-        for code, char in (("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
-            text = text.replace(code, char)
-        return text
-
-    return level, {k: plain(v, prop=True) for k, _, v in pairs}, plain(data, prop=False)
-
-
 def test_github_gets_an_annotation_at_the_line_of_the_setting() -> None:
     lines = list(rendering.lint_annotations(found(), SETTLED))
     assert lines[0] == (
@@ -124,24 +105,6 @@ def test_github_gets_an_annotation_at_the_line_of_the_setting() -> None:
     level, properties, message = as_github_reads(lines[1])
     assert (level, properties) == ("error", {"title": "SC041"})
     assert message.splitlines()[1] == "fix: train on train[:3200]"
-
-
-def test_github_reads_back_any_text(record_property: Recorder) -> None:
-    def check(case: tuple[str, str, str, int]) -> None:
-        text, title, file, line = case
-        written = annotation("notice", text, title=title, file=file, line=line)
-        assert written.count("\n") == 1
-        level, properties, message = as_github_reads(written)
-        assert (level, message) == ("notice", text)
-        assert properties == {"file": file, "line": str(line), "title": title}
-
-    # The runner undoes the escapes one after the other, so a text with one in it is not kept.
-    texts = st.text(st.sampled_from("ab%:,=\n\r ;[]é"), max_size=12).filter(
-        lambda text: not re.search("%(0|2|3)", text)
-    )
-    record_property(
-        "cases", count_cases(st.tuples(texts, texts, texts, st.integers(1, 99)), check, 200)
-    )
 
 
 def codes_in_markdown() -> str:

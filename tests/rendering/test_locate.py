@@ -6,7 +6,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.locate import Located, Query, locate
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.order import plan_order
 from shardctl.rendering.locate import CSV_HEADER, locate_document, locate_rows, locate_table
 from shardctl.rendering.text.screen import PLAIN, Screen
 
@@ -20,7 +20,7 @@ def located(*positions: int, **settings: object) -> Located:
 
 
 def test_a_row_for_each_match() -> None:
-    assert "".join(locate_table(located(4, 0, cycle=1), "train", PLAIN)) == (
+    assert "".join(locate_table(located(4, 0, cycle=1), PLAIN, spec="train")) == (
         "train of d: cycle 1, block 16\n"
         "position  epoch  id  file           index\n"
         "       4      0   4  d-train-00001      1\n"
@@ -29,7 +29,7 @@ def test_a_row_for_each_match() -> None:
 
 
 def test_with_batches_the_step_and_the_place_in_it() -> None:
-    assert "".join(locate_table(located(6, cycle=1, batch=4, epochs=2), "train", PLAIN)) == (
+    assert "".join(locate_table(located(6, cycle=1, batch=4, epochs=2), PLAIN, spec="train")) == (
         "train of d: cycle 1, block 16, 2 epochs, batches of 4\n"
         "position  epoch  step  in batch  id  file           index\n"
         "       6      1     1         2   1  d-train-00000      1\n"
@@ -37,11 +37,11 @@ def test_with_batches_the_step_and_the_place_in_it() -> None:
 
 
 def test_no_matches_are_said() -> None:
-    assert "".join(locate_table(located(), "train", PLAIN)).endswith("\nno matches\n")
+    assert "".join(locate_table(located(), PLAIN, spec="train")).endswith("\nno matches\n")
 
 
 def test_a_narrow_screen_folds_and_loses_nothing() -> None:
-    text = "".join(locate_table(located(4, batch=2), "train", Screen(width=30)))
+    text = "".join(locate_table(located(4, batch=2), Screen(width=30), spec="train"))
     assert max(map(len, text.splitlines())) <= 30
     for word in ("4", "position", "index"):
         assert word in text

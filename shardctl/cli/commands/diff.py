@@ -1,8 +1,6 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl diff`: where and why two orders, or two plans, part."""
 
-import os
-from collections.abc import Iterable
 from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,21 +8,33 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import Formats, OutputOptions, as_json, as_table, as_text, as_yaml
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions
-from shardctl.cli.output import check_format, say, screen, warn, write
-from shardctl.cli.progress import watched
+from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.output import say, warn, write
+from shardctl.cli.progress import ProgressBars
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.plan_listing import PlanListing
     from shardctl.core.snapshot.snapshot import Snapshot
-    from shardctl.planning.diff.diff import Diff
-    from shardctl.planning.diff.plans import PlansDiff
 
-_FORMATS = ("table", "json", "yaml", "github")
+
+def _formats(module: str, what: str) -> Formats:
+    return Formats(
+        renderers={
+            "table": as_table(f"rendering.diff.{module}:{what}_table"),
+            "json": as_json(f"rendering.diff.{module}:{what}_document"),
+            "yaml": as_yaml(f"rendering.diff.{module}:{what}_document"),
+            "github": as_text(f"rendering.diff.{module}:{what}_annotation"),
+        }
+    )
+
+
+FORMATS = _formats("diff", "diff")
+_PLANS = _formats("plans", "plans")
 
 
 def diff(
@@ -54,14 +64,13 @@ def diff(
     """Say where and why two orders part; exit with 0 for the same, 1 for different, 2 for trouble.
 
     Today's dataset is chosen as ever, or else the one that A names is looked up; a setting that
-    neither an option nor shardctl.yaml names is as in A. Formats: table, json, yaml, github.
+    neither an option nor shardctl.yaml names is as in A. Formats: {formats}.
 
     Example: shardctl diff order.yaml
     """
     from shardctl.core.snapshot.snapshot import Snapshot
     from shardctl.files.comparable_file import read_comparable
 
-    check_format(out.format, *_FORMATS)
     first = read_comparable(Path(expected))
     if actual is None:
         if not isinstance(first, Snapshot):
@@ -104,7 +113,7 @@ def _with_file(
             PinnedOrder(snapshot=first, label=labels[0]),
             PinnedOrder(snapshot=second, label=labels[1]),
         )
-        _write_orders(found, labels[0], out)
+        FORMATS.write(out, found)
         return found.equal
     if isinstance(first, Snapshot) or isinstance(second, Snapshot):
         kinds = [KIND if isinstance(side, Snapshot) else side.kind for side in (first, second)]
@@ -113,7 +122,7 @@ def _with_file(
             "one kind are compared"
         )
     plans = diff_plans(first, second, labels=labels)
-    _write_plans(plans, labels[0], out)
+    _PLANS.write(out, plans)
     return plans.equal
 
 
@@ -134,15 +143,18 @@ def _with_today(
     from shardctl.planning.diff.pinned_settings import settings_to_fall_back_on
     from shardctl.planning.snapshot import snapshot
 
-    dataset = _todays_dataset(pinned, source)
-    settings = reading.settings(settings_to_fall_back_on(pinned, dataset))
-    today = snapshot(dataset, pinned.spec if spec is None else spec, settings, watch=watched)
+    project = project_here()
+    dataset = chosen_dataset(source, project, fallback=pinned.title)
+    settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
+    spec = pinned.spec if spec is None else spec
+    with ProgressBars() as bars:
+        today = snapshot(dataset, spec, settings, watch=bars.show)
     warn(today.warnings)
     found = compare(
         PinnedOrder(snapshot=pinned, label=path),
         PinnedOrder(snapshot=today.snapshot, label="today", live=today.live),
     )
-    _write_orders(found, path, out, can_update=not update)
+    FORMATS.write(out, found, can_update=not update)
     if not update:
         return found.equal
     if today.snapshot != pinned:
@@ -150,52 +162,3 @@ def _with_today(
         write(render(today.snapshot), path)
         say(f"{path} now holds today's order")
     return True
-
-
-def _todays_dataset(pinned: "Snapshot", source: DatasetOptions) -> "Dataset":
-    """Return the dataset that is chosen as in every command, else the one that is pinned."""
-    from shardctl.readers.reference import choose_dataset, read_dataset
-
-    chosen = choose_dataset(
-        source.dataset or (), data_dir=source.data_dir, env=os.environ, cwd=Path.cwd()
-    )
-    if chosen.note is None:
-        return chosen.dataset
-    data_dir = source.data_dir
-    if data_dir is None and chosen.config is not None:
-        data_dir = chosen.config.data_dir
-    return read_dataset([pinned.title], data_dir=data_dir, env=os.environ, cwd=Path.cwd())
-
-
-def _write_orders(
-    found: "Diff", path: str, out: OutputOptions, *, can_update: bool = False
-) -> None:
-    from shardctl.files import documents
-    from shardctl.rendering.diff import diff as rendering
-
-    chunks: Iterable[str]
-    if out.format == "table":
-        advice = f"if this is meant, the same command with --update writes it to {path}"
-        shown = screen(out.output)
-        chunks = rendering.diff_text(found, shown, advice=advice if can_update else None)
-    elif out.format == "github":
-        chunks = rendering.diff_annotation(found, path)
-    else:
-        to_text = documents.to_json if out.format == "json" else documents.to_yaml
-        chunks = to_text(rendering.diff_document(found))
-    write(chunks, out.output)
-
-
-def _write_plans(found: "PlansDiff", path: str, out: OutputOptions) -> None:
-    from shardctl.files import documents
-    from shardctl.rendering.diff import plans as rendering
-
-    chunks: Iterable[str]
-    if out.format == "table":
-        chunks = rendering.plans_text(found, screen(out.output))
-    elif out.format == "github":
-        chunks = rendering.plans_annotation(found, path)
-    else:
-        to_text = documents.to_json if out.format == "json" else documents.to_yaml
-        chunks = to_text(rendering.plans_document(found))
-    write(chunks, out.output)

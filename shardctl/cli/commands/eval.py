@@ -5,14 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions
+from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
+
+FORMATS = Formats(renderers=verb_formats("rendering.eval", "eval"))
 
 
 def _number(flag: str, text: str) -> Any:
@@ -72,31 +74,24 @@ def eval(
     """
     from shardctl.planning.eval.advice import problems
     from shardctl.planning.eval.eval import Remainder, evaluate
-    from shardctl.rendering import eval as rendering
 
-    check_answer(out)
     if batch is None:
         raise UsageError("how large is the batch of one device? give --batch N")
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad are two ways with the last batch; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
+    project = project_here()
     evaluation = evaluate(
-        chosen_dataset(source),
+        chosen_dataset(source, project),
         spec,
         batch=batch,
         num_hosts=num_hosts or 1,
         num_devices=num_devices or 1,
         remainder=remainder,
-        settings=OrderOptions(host_by=host_by).settings(),
+        settings=OrderOptions(host_by=host_by).settings(project),
     )
     warn(evaluation.warnings)
-    answer(
-        out,
-        table=lambda screen: rendering.eval_table(evaluation, screen, every_row=every_row),
-        document=lambda: rendering.eval_document(evaluation),
-        header=rendering.CSV_HEADER,
-        rows=lambda: rendering.eval_rows(evaluation),
-    )
+    FORMATS.write(out, evaluation, every_row=every_row)
     if check:
         found = problems(evaluation)
         for problem in found:

@@ -5,15 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
+FORMATS = Formats(renderers=verb_formats("rendering.hosts.hosts", "hosts"))
+_SWEEP = Formats(renderers=verb_formats("rendering.hosts.sweep", "sweep"))
 _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 
 
@@ -96,33 +98,20 @@ def hosts(
     from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION
     from shardctl.planning.hosts.hosts import hosts as compare_hosts
     from shardctl.readers.disk import with_disk_bytes
-    from shardctl.rendering.hosts import hosts as rendering
-    from shardctl.rendering.hosts import sweep
 
-    check_answer(out)
     if num_hosts is None:
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
     if reading.host is not None:
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
-    settings = reading.settings()
-    plan = compare_hosts(with_disk_bytes(chosen_dataset(source)), spec, num_hosts, settings)
+    project = project_here()
+    settings = reading.settings(project)
+    dataset = with_disk_bytes(chosen_dataset(source, project))
+    plan = compare_hosts(dataset, spec, num_hosts, settings)
     warn(plan.warnings)
     if isinstance(num_hosts, int):
-        answer(
-            out,
-            table=lambda screen: rendering.hosts_table(plan, screen, every_row=every_row),
-            document=lambda: rendering.hosts_document(plan),
-            header=rendering.CSV_HEADER,
-            rows=lambda: rendering.hosts_rows(plan),
-        )
+        FORMATS.write(out, plan, every_row=every_row)
     else:
-        answer(
-            out,
-            table=lambda screen: sweep.sweep_table(plan, screen),
-            document=lambda: sweep.sweep_document(plan),
-            header=sweep.CSV_HEADER,
-            rows=lambda: sweep.sweep_rows(plan),
-        )
+        _SWEEP.write(out, plan)
     if check:
         bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
         found = [

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.dataset import chosen_dataset
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
+
+FORMATS = Formats(renderers=verb_formats("rendering.layout", "layout"))
 
 
 def layout(
@@ -37,20 +39,12 @@ def layout(
     """
     from shardctl.planning.layout import layout as lay_out
     from shardctl.readers.disk import check_files, with_disk_bytes
-    from shardctl.rendering import layout as rendering
     from shardctl.rendering.text.quantities import first_few
 
-    check_answer(out)
-    dataset = chosen_dataset(source)
+    dataset = chosen_dataset(source, project_here())
     files = check_files(dataset)
     shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
     names = {None, *(split.split.name for split in shown.splits)}
     problems = [problem.text for problem in files.problems if problem.split in names]
     warn(first_few(problems))
-    answer(
-        out,
-        table=lambda screen: rendering.layout_table(shown, screen, every_row=every_row),
-        document=lambda: rendering.layout_document(shown),
-        header=rendering.CSV_HEADER,
-        rows=lambda: rendering.layout_rows(shown),
-    )
+    FORMATS.write(out, shown, every_row=every_row)

@@ -2,24 +2,45 @@
 """`shardctl lint`: what will bite in the way a project reads a dataset."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.formats import (
+    Formats,
+    OutputOptions,
+    as_csv,
+    as_json,
+    as_table,
+    as_text,
+    as_yaml,
+    verb_formats,
+)
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_of
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions
-from shardctl.cli.output import check_format, screen, write
+from shardctl.cli.options.shared import DatasetOptions
 
 if TYPE_CHECKING:
-    from shardctl.planning.lint.rule import Rule
-    from shardctl.readers.config_file import Config
+    from shardctl.readers.project_file import Project
     from shardctl.rendering.lint import SettingOrigins
+
+FORMATS = Formats(
+    renderers={
+        **verb_formats("rendering.lint", "lint"),
+        "github": as_text("rendering.lint:lint_annotations"),
+    }
+)
+_RULES = Formats(
+    renderers={
+        "table": as_table("rendering.lint:rules_table"),
+        "json": as_json("rendering.lint:rules_document"),
+        "yaml": as_yaml("rendering.lint:rules_document"),
+        "csv": as_csv("rendering.lint:rules_rows", header="RULES_CSV_HEADER"),
+        "github": as_table("rendering.lint:rules_table"),  # rules stand at no line of a file
+    }
+)
 
 
 def lint(
@@ -46,61 +67,48 @@ def lint(
     """Say what will bite in a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
-    something. Formats: table, json, yaml, csv, github.
+    something. Formats: {formats}.
 
     Example: shardctl lint 'train[:60%]' --eval 'train[50%:]' --epochs 90 -d imagenet2012
     """
-    from shardctl.files import documents
     from shardctl.planning.lint.lint import explained
     from shardctl.planning.lint.lint import lint as lint_pipeline
     from shardctl.planning.lint.rules import LINT_RULES
-    from shardctl.readers.config_file import find_config
-    from shardctl.rendering import lint as rendering
 
-    check_format(out.format, "table", "json", "yaml", "csv", "github")
     if explain is not None:
-        _write_rules((explained(explain),), out, story=True)
+        _RULES.write(out, (explained(explain),), stories=True)
         return
     if list_rules:
-        _write_rules(LINT_RULES, out, story=False)
+        _RULES.write(out, LINT_RULES)
         return
-    config = find_config(Path.cwd())
-    arguments = using.arguments(config)
+    project = project_here()
+    arguments = using.arguments(project)
     if specs or using.evaluated:  # what is named here is what is looked at
         arguments["specs"] = tuple(specs or ())
         arguments["eval"] = tuple(using.evaluated or ())
     found = lint_pipeline(
-        chosen_dataset(source),
+        chosen_dataset(source, project),
         arguments.get("specs"),
         arguments.get("eval", ()),
-        reading.settings(_machine(reading, config)),
+        reading.settings(project, _machine(reading, project)),
         usage_of(arguments),
         select=arguments.get("select", ()),
         ignore=arguments.get("ignore", ()),
     )
-    origins = _origins(config, reading, using, specs, for_people=out.format == "table")
-    if out.format == "table":
-        text = rendering.lint_text(found, origins, screen(out.output))
-    elif out.format == "csv":
-        text = documents.to_csv(rendering.CSV_HEADER, rendering.lint_rows(found, origins))
-    elif out.format == "github":
-        text = rendering.lint_annotations(found, origins)
-    else:
-        document = rendering.lint_document(found, origins)
-        text = documents.to_json(document) if out.format == "json" else documents.to_yaml(document)
-    write(text, out.output)
+    origins = _origins(project, reading, using, specs, for_people=out.format == "table")
+    FORMATS.write(out, found, origins)
     if found.findings:
         raise typer.Exit(1)
 
 
-def _machine(reading: OrderOptions, config: "Config | None") -> dict[str, Any]:
+def _machine(reading: OrderOptions, project: "Project") -> dict[str, Any]:
     """Return this machine's CPUs for a cycle of "auto", which is a finding on any machine."""
-    stated = None if config is None else config.read.get("cycle")
-    return {"cpus": os.cpu_count() or 1} if "auto" in (reading.cycle, stated) else {}
+    cycles = (reading.cycle, project.read.get("cycle"))
+    return {"cpus": os.cpu_count() or 1} if "auto" in cycles else {}
 
 
 def _origins(
-    config: "Config | None",
+    project: "Project",
     reading: OrderOptions,
     using: LintOptions,
     specs: list[str] | None,
@@ -111,33 +119,14 @@ def _origins(
 
     People open a file from here, annotations name it from the root of its repository.
     """
-    from shardctl.readers.config_lines import setting_lines
     from shardctl.rendering.lint import SettingOrigins
 
-    if config is None:
+    if project.path is None:
         return SettingOrigins(lines={})
-    given = {field.name for field in fields(reading) if getattr(reading, field.name) is not None}
+    given = reading.given().keys() | using.given().keys()
     given |= {"pass"} if reading.pass_index is not None else set()
-    given |= using.arguments(None).keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
-    lines = setting_lines(config.path)
     return SettingOrigins(
-        file=os.path.relpath(config.path) if for_people else path_from_repository(config.path),
-        lines={name: line for name, line in lines.items() if name not in given},
+        file=os.path.relpath(project.path) if for_people else path_from_repository(project.path),
+        lines={name: line for name, line in project.setting_lines().items() if name not in given},
     )
-
-
-def _write_rules(rules: "Sequence[Rule]", out: OutputOptions, *, story: bool) -> None:
-    from shardctl.files import documents
-    from shardctl.rendering import lint as rendering
-
-    if out.format == "csv":
-        text = documents.to_csv(rendering.RULES_CSV_HEADER, rendering.rules_rows(rules))
-    elif out.format in ("json", "yaml"):
-        document = rendering.rules_document(rules)
-        text = documents.to_json(document) if out.format == "json" else documents.to_yaml(document)
-    elif story:
-        text = rendering.story_text(rules[0], screen(out.output))
-    else:
-        text = rendering.rules_table(rules, screen(out.output))
-    write(text, out.output)

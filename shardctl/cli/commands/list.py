@@ -2,13 +2,14 @@
 """`shardctl list`: the datasets that `--dataset` takes by name."""
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
-from shardctl.cli.options.shared import OutputOptions
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import project_here
+
+FORMATS = Formats(renderers=verb_formats("rendering.list", "list"))
 
 
 # A command is named like its module; nothing here needs the built-in of that name.
@@ -35,15 +36,11 @@ def list(
     """
     from shardctl.planning.list import DatasetList, ListedDataset
     from shardctl.readers.catalog import catalog_names, catalog_titles
-    from shardctl.readers.config_file import find_config
     from shardctl.readers.data_dirs import data_dirs, list_datasets
     from shardctl.readers.dataset_name import parse_dataset_name
-    from shardctl.rendering import list as rendering
 
-    check_answer(out)
     if data_dir is None:
-        config = find_config(Path.cwd())
-        data_dir = None if config is None else config.data_dir
+        data_dir = project_here().data_dir
     else:
         _check_folder(data_dir)
     dirs = data_dirs(data_dir, os.environ)
@@ -62,13 +59,7 @@ def list(
             if (parts := parse_dataset_name(title)) is not None
         ),
     )
-    answer(
-        out,
-        table=lambda screen: rendering.list_table(listed, screen, every_row=every_row),
-        document=lambda: rendering.list_document(listed),
-        header=rendering.CSV_HEADER,
-        rows=lambda: rendering.list_rows(listed),
-    )
+    FORMATS.write(out, listed, every_row=every_row)
 
 
 def _check_folder(data_dir: str) -> None:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.planning.locate import Kind, Query
+    from shardctl.planning.locate import Query, QueryKind
 
-_KINDS: "tuple[Kind, ...]" = ("position", "step", "id", "tfds-id")
+FORMATS = Formats(renderers=verb_formats("rendering.locate", "locate"))
+_KINDS: "tuple[QueryKind, ...]" = ("position", "step", "id", "tfds-id")
 
 
 def locate(
@@ -50,39 +51,34 @@ def locate(
     Example: shardctl locate --step 91 --batch 256 -d imagenet2012
     """
     from shardctl.planning.locate import locate as locate_examples
-    from shardctl.planning.simulate import plan_order
-    from shardctl.rendering import locate as rendering
+    from shardctl.planning.order import plan_order
 
-    check_answer(out)
-    given: dict[Kind, list[str] | None]
+    given: dict[QueryKind, list[str] | None]
     given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
     if not any(given.values()):
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
     queries = list(_queries(given, ctx.obj or ()))
-    settings = reading.settings()
-    planned = plan_order(chosen_dataset(source), spec, settings)
+    project = project_here()
+    settings = reading.settings(project)
+    planned = plan_order(chosen_dataset(source, project), spec, settings)
     warn(planned.warnings)
     located = locate_examples(planned.order, queries)
     warn(located.warnings)
-    answer(
-        out,
-        table=lambda screen: rendering.locate_table(located, planned.spec, screen),
-        document=lambda: rendering.locate_document(located),
-        header=rendering.CSV_HEADER,
-        rows=lambda: rendering.locate_rows(located),
-    )
+    FORMATS.write(out, located, spec=planned.spec)
     if located.num_replayed:
         say(f"note: a shuffle buffer has no random access: {located.num_replayed:,} steps replayed")
 
 
-def _queries(given: "dict[Kind, list[str] | None]", arguments: Sequence[str]) -> Iterator["Query"]:
+def _queries(
+    given: "dict[QueryKind, list[str] | None]", arguments: Sequence[str]
+) -> Iterator["Query"]:
     """Yield what is asked for, in the order in which it stands on the command line."""
     from shardctl.planning.locate import Query
 
     if sum(values.count("-") for values in given.values() if values is not None) > 1:
         raise UsageError("- stands for the list on stdin, which can be read once only")
     values = {kind: iter(given[kind] or ()) for kind in _KINDS}
-    flags: dict[str, Kind] = {f"--{kind}": kind for kind in _KINDS}
+    flags: dict[str, QueryKind] = {f"--{kind}": kind for kind in _KINDS}
     names = (argument.partition("=")[0] for argument in arguments)
     in_order = [flags[name] for name in names if name in flags]
     for kind in (*in_order, *_KINDS):  # called from Python there are no arguments to order by

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.numbers import whole_number
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions
+from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
+
+FORMATS = Formats(renderers=verb_formats("rendering.plan", "plan"))
 
 
 def plan(
@@ -52,25 +54,17 @@ def plan(
     from shardctl.core.hosts.host import Host
     from shardctl.errors import UsageError
     from shardctl.planning.plan import plan as plan_specs
-    from shardctl.rendering import plan as rendering
 
-    check_answer(out)
     if host is not None and hosts is not None:
         raise UsageError("--host and --hosts together: --host I/N already says how many there are")
     if drop_remainder and host is None and hosts is None:
         raise UsageError("--drop-remainder needs --hosts N or --host I/N: one reader drops nothing")
     plans = plan_specs(
-        chosen_dataset(source),
+        chosen_dataset(source, project_here()),
         *specs,
         hosts=hosts,
         host=None if host is None else Host.parse(host),
         drop_remainder=drop_remainder,
     )
     warn(plans.warnings)
-    answer(
-        out,
-        table=lambda screen: rendering.plan_table(plans, screen, every_row=every_row),
-        document=lambda: rendering.plan_document(plans),
-        header=rendering.CSV_HEADER,
-        rows=lambda: rendering.plan_rows(plans),
-    )
+    FORMATS.write(out, plans, every_row=every_row)

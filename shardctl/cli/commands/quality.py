@@ -6,14 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.answer import answer, check_answer
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, OutputOptions, SpecArgument
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
+
+FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality"))
 
 
 def _score(text: Any) -> float:
@@ -76,11 +78,9 @@ def quality(
     """
     from shardctl.core.hosts.host import Host
     from shardctl.planning.quality.quality import quality as measured_quality
-    from shardctl.rendering.quality.document import CSV_HEADER, quality_document, quality_rows
-    from shardctl.rendering.quality.quality import quality_table
 
-    check_answer(out)
-    settings = reading.settings()
+    project = project_here()
+    settings = reading.settings(project)
     if num_hosts is not None:
         if reading.host is not None:
             raise UsageError("--host I/N says how many hosts there are; give --hosts N without it")
@@ -88,13 +88,7 @@ def quality(
     if num_classes is None and sorted_by_shard:
         num_classes = 0
     plan = measured_quality(
-        chosen_dataset(source), spec, settings, num_classes=num_classes, target=target
+        chosen_dataset(source, project), spec, settings, num_classes=num_classes, target=target
     )
     warn(plan.warnings)
-    answer(
-        out,
-        table=lambda screen: quality_table(plan, screen),
-        document=lambda: quality_document(plan),
-        header=CSV_HEADER,
-        rows=lambda: quality_rows(plan),
-    )
+    FORMATS.write(out, plan)

@@ -17,7 +17,6 @@ from typing import Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
 from shardctl.cli.completion.scripts import SHELLS, completion_script
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import UsageError
@@ -147,9 +146,6 @@ def _options(ctx: Any, given: Sequence[str]) -> Iterator[Answer]:
 
 def _values(parameter: Any, ctx: Any, incomplete: str) -> Iterator[Answer]:
     """Yield the values of an option or an argument: its own offers, or words its metavar lists."""
-    if parameter.name == "format":  # each command has its own
-        yield from ((word, "") for word in completion.formats(ctx, incomplete))
-        return
     for item in parameter.shell_complete(ctx, incomplete):
         yield item.value, item.help or ""
     if parameter.metavar and "|" in parameter.metavar:

@@ -1,4 +1,4 @@
-"""What the shell offers after a TAB: datasets, split names, formats."""
+"""What the shell offers after a TAB: datasets and split names."""
 
 from __future__ import annotations
 
@@ -11,19 +11,6 @@ from typing import Any
 
 from shardctl.errors import ShardctlError
 
-_FORMATS = ("table", "json", "yaml", "csv")
-_OWN_FORMATS = {
-    "simulate": (*_FORMATS, "ids", "tfds-ids", "jsonl", "npy"),
-    "snapshot": ("yaml", "json"),
-    "diff": ("table", "json", "yaml", "github"),
-    "lint": (*_FORMATS, "github"),
-}
-
-
-def formats(ctx: Any, incomplete: str) -> list[str]:
-    """Offer the formats of the command."""
-    return _starting(_OWN_FORMATS.get(ctx.info_name, _FORMATS), incomplete)
-
 
 def datasets(ctx: Any, incomplete: str) -> list[str]:
     """Offer the datasets under the chosen data dir, then those of the catalog.
@@ -31,13 +18,12 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
     Versions come after a `:`, configs after a `/` or once a single name is left.
     """
     from shardctl.readers.catalog import catalog_names, catalog_titles
-    from shardctl.readers.config_file import find_config
     from shardctl.readers.data_dirs import data_dirs, list_datasets
+    from shardctl.readers.project_file import find_project
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
-        config = find_config(Path.cwd())
-        data_dir = ctx.params.get("data_dir") or (None if config is None else config.data_dir)
+        data_dir = ctx.params.get("data_dir") or find_project(Path.cwd()).data_dir
         titles += map(str, list_datasets(data_dirs(data_dir, os.environ)))
     with contextlib.suppress(ShardctlError, OSError):
         for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):
@@ -54,6 +40,7 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
 def splits(ctx: Any, incomplete: str) -> list[str]:
     """Offer the split names of the chosen dataset, also after a `+`."""
+    from shardctl.readers.project_file import find_project
     from shardctl.readers.reference import choose_dataset
 
     before, plus, last = incomplete.rpartition("+")
@@ -61,6 +48,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
     with contextlib.suppress(ShardctlError, OSError):
         dataset = choose_dataset(
             ctx.params.get("dataset") or (),
+            project=find_project(Path.cwd()),
             data_dir=ctx.params.get("data_dir"),
             env=os.environ,
             cwd=Path.cwd(),

@@ -1,41 +1,43 @@
-"""From the dataset options to the dataset."""
+"""From the dataset options and the project to the dataset."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardctl.cli.output import say
-from shardctl.errors import DatasetError, ShardctlError
 
 if TYPE_CHECKING:
     from shardctl.cli.options.shared import DatasetOptions
     from shardctl.core.dataset.dataset import Dataset
-    from shardctl.core.resume.resume_plan import ResumePlan
+    from shardctl.readers.project_file import Project
 
 
-def chosen_dataset(options: DatasetOptions) -> Dataset:
-    """Return the dataset the options, the environment or the folder choose; say a default."""
+def project_here() -> Project:
+    """Return the project of the folder that the command runs in; a command reads it once."""
+    from shardctl.readers.project_file import find_project
+
+    return find_project(Path.cwd())
+
+
+def chosen_dataset(
+    options: DatasetOptions, project: Project, *, fallback: str | None = None
+) -> Dataset:
+    """Return the dataset the options, the environment, the project or the folder choose.
+
+    Where they choose none it is `fallback`, or else a built-in one, which is said.
+    """
     from shardctl.readers.reference import choose_dataset
 
     chosen = choose_dataset(
-        options.dataset or (), data_dir=options.data_dir, env=os.environ, cwd=Path.cwd()
+        options.dataset or (),
+        project=project,
+        data_dir=options.data_dir,
+        env=os.environ,
+        cwd=Path.cwd(),
+        fallback=fallback,
     )
     if chosen.note is not None:
         say(chosen.note)
     return chosen.dataset
-
-
-def dataset_of_plan(plan: ResumePlan, options: DatasetOptions) -> Dataset:
-    """Return the dataset of the options, else the one a plan was made for, where it lay."""
-    if options.dataset:
-        return chosen_dataset(options)
-    ref = plan.dataset.data_dir or plan.dataset.title
-    try:
-        return chosen_dataset(replace(options, dataset=[ref]))
-    except ShardctlError as error:
-        raise DatasetError(
-            f"{error}; say where the plan's dataset is with --dataset REF"
-        ) from error

@@ -10,11 +10,10 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.numbers import whole_number
-from shardctl.core.text import printable
 
 if TYPE_CHECKING:
     from shardctl.planning.lint.context import Usage
-    from shardctl.readers.config_file import Config
+    from shardctl.readers.project_file import Project
 
 
 def _number(flag: str, text: str) -> Any:
@@ -82,17 +81,20 @@ class LintOptions:
         _codes("--ignore", "Not these; the longer beginning decides. Both are repeatable."),
     ] = None
 
-    def arguments(self, config: "Config | None") -> dict[str, Any]:
-        """Return what is given here, over `lint:` of a shardctl.yaml, each by its name there.
+    def arguments(self, project: "Project") -> dict[str, Any]:
+        """Return what is given here, over `lint:` of the project, each by its name there.
 
         Raises:
             UsageError: a value of another kind, or a name that lint does not know.
         """
-        from shardctl.planning.lint.section import comma_separated, lint_arguments, parse_seeds
+        from shardctl.planning.lint.section import lint_arguments
 
-        stated = {}
-        if config is not None:
-            stated = lint_arguments(config.lint, f"{printable(str(config.path))}, lint")
+        return {**lint_arguments(project.lint, f"{project.shown_path}, lint"), **self.given()}
+
+    def given(self) -> dict[str, Any]:
+        """Return what is given here, each by its name under `lint:`."""
+        from shardctl.planning.lint.section import comma_separated, parse_seeds
+
         given = {
             "eval": self.evaluated and tuple(self.evaluated),
             "hosts": self.num_hosts,
@@ -105,7 +107,7 @@ class LintOptions:
             "select": self.select and [c for text in self.select for c in comma_separated(text)],
             "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
         }
-        return {**stated, **{name: value for name, value in given.items() if value is not None}}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def usage_of(arguments: dict[str, Any]) -> "Usage":

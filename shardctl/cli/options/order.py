@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.options.numbers import whole_number
-from shardctl.core.text import printable, quoted
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.readers.project_file import Project
 
 
 def _number(flag: str, text: str, minimum: int | None = None, metavar: str = "N") -> Any:
@@ -123,8 +124,15 @@ class OrderOptions:
         ),
     ] = None
 
-    def settings(self, fallback: Mapping[str, Any] | None = None) -> "ReadSettings":
-        """Return the settings in force: these options, over `read:` of the nearest shardctl.yaml.
+    def given(self) -> dict[str, Any]:
+        """Return what is given here, by the names of the settings."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def settings(
+        self, project: "Project", fallback: Mapping[str, Any] | None = None
+    ) -> "ReadSettings":
+        """Return the settings in force: these options, over `read:` of the project.
 
         `fallback` holds arguments of `ReadSettings` for what neither of them names.
 
@@ -133,15 +141,12 @@ class OrderOptions:
         """
         from shardctl.core.hosts.host import Host
         from shardctl.core.settings.read_settings import ReadSettings
-        from shardctl.readers.config_file import find_config
 
-        config = find_config(Path.cwd())
-        stated = {} if config is None else _from_config(config.read, config.path)
+        stated = _stated(project)
         arguments = dict(fallback or {})
         _give_way(arguments, stated)
         arguments |= stated
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = self.given()
         if "host" in given:
             given["host"] = Host.parse(given["host"])
         if "file_order" in given:
@@ -152,9 +157,9 @@ class OrderOptions:
         try:
             return ReadSettings(**{**arguments, **given})
         except UsageError as error:
-            if config is None or not stated or not _is_fine(given):
+            if not stated or not _is_fine(given):
                 raise
-            raise UsageError(f"{printable(str(config.path))}, read: {error}") from None
+            raise UsageError(f"{project.shown_path}, read: {error}") from None
 
 
 def _is_fine(given: dict[str, Any]) -> bool:
@@ -185,15 +190,18 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
         arguments.pop("cpus", None)
 
 
-def _from_config(read: Mapping[str, object], path: Path) -> dict[str, Any]:
+def _stated(project: "Project") -> dict[str, Any]:
+    """Return the settings under `read:` of a project."""
     from shardctl.core.settings.document import settings_from_document
 
-    read = dict(read)
+    if project.path is None:
+        return {}
+    read = dict(project.read)
     order = read.get("file_order", read.get("file-order"))
     if isinstance(order, str):  # the name of a list, as the option has it
         read.pop("file-order", None)
-        read["file_order"] = list(_listed_files(path.parent / order))
-    return settings_from_document(read, f"{printable(str(path))}, read")
+        read["file_order"] = list(_listed_files(project.path.parent / order))
+    return settings_from_document(read, f"{project.shown_path}, read")
 
 
 def _listed_files(path: Path) -> tuple[str, ...]:

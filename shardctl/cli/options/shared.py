@@ -7,13 +7,14 @@ A group is a dataclass whose fields are Typer options. A command takes the group
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import Formats, OutputOptions
 
 SpecArgument = Annotated[
     str | None,
@@ -50,30 +51,11 @@ class DatasetOptions:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class OutputOptions:
-    """How and where the answer is written."""
+def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
+    """Return `command` with each parameter that is an option group replaced by its options.
 
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT",
-            help="How to write the answer; programs read json, yaml or csv.",
-            autocompletion=completion.formats,
-        ),
-    ] = "table"
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write to a file, whole or not at all."
-        ),
-    ] = None
-
-
-def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` with each parameter that is an option group replaced by its options."""
+    A format that the command does not have is refused before it begins.
+    """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type[Any], list[str]]] = {}
@@ -81,6 +63,8 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
         annotation = hints[parameter.name]
         if isinstance(annotation, type) and is_dataclass(annotation):
             members = get_type_hints(annotation, include_extras=True)
+            if annotation is OutputOptions:
+                members["format"] = formats.option
             groups[parameter.name] = (annotation, [field.name for field in fields(annotation)])
             parameters += [
                 inspect.Parameter(
@@ -100,6 +84,8 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     def run(**values: Any) -> None:
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})
+            if group is OutputOptions:
+                values[name] = replace(values[name], format=formats.chosen(values[name]))
         command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, quoted
@@ -189,8 +190,24 @@ class Dataset:
     @property
     def title(self) -> str:
         """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
-        title = self.name if self.config is None else f"{self.name}/{self.config}"
-        return title if self.version is None else f"{title}:{self.version}"
+        return dataset_title(self.name, self.config, self.version)
+
+    @cached_property
+    def identity(self) -> DatasetIdentity:
+        """What tells this dataset from another; the fingerprint is computed for it."""
+        return DatasetIdentity(
+            name=self.name,
+            config=self.config,
+            version=self.version,
+            file_format=self.file_format,
+            data_dir=self.data_dir,
+            fingerprint=self.fingerprint,
+            ordered=self.ordered,
+            splits=tuple(
+                SplitSize(name=s.name, num_examples=s.num_examples, num_shards=s.num_shards)
+                for s in self.splits
+            ),
+        )
 
     @cached_property
     def fingerprint(self) -> str:

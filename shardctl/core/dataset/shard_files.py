@@ -126,7 +126,7 @@ def _format_template(template: str, values: dict[str, str]) -> str:
         if variable not in values:
             known = choices(f"{{{name}}}" for name in VARIABLES)
             raise DatasetError(
-                f"file name template {quoted(template)}: {quoted(text)} is no variable; "
+                f"file name template {quoted(template)}: {quoted(text)} is not a variable; "
                 f"TFDS knows {known}"
             )
         return values[variable]

@@ -63,6 +63,7 @@ def _number(bound: int | float) -> str:
 class Resolved:
     """The ranges a spec selects, in the order it names them, and what surprises about them."""
 
+    dataset: Dataset = field(compare=False, repr=False)
     spec: str
     ranges: tuple[SplitRange, ...]
     warnings: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ def parse_subsplit(spec: str) -> tuple[Slice, ...]:
     """Parse a spec into its parts; the split `all` stands for every split until it is resolved.
 
     Raises:
-        UsageError: the text is no spec; the message names the part and the forms there are.
+        UsageError: the text is not a spec; the message names the part and the forms there are.
     """
     # TFDS splits at \s*\+\s*, which is this, but takes quadratic time over blanks.
     head, *rest = spec.split("+")
@@ -104,11 +105,9 @@ def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
         else:
             ranges.append(_resolve_part(part, dataset.split(part.split), warnings))
     warnings += _overlaps(spec, ranges)
-    resolved = Resolved(spec=spec, ranges=tuple(ranges), warnings=tuple(warnings))
-    if not resolved.num_examples:
-        empty = f"{quoted(spec)} selects no examples; TFDS refuses to read it"
-        resolved = Resolved(spec=spec, ranges=resolved.ranges, warnings=(*warnings, empty))
-    return resolved
+    if not any(piece.num_examples for piece in ranges):
+        warnings.append(f"{quoted(spec)} selects no examples; TFDS refuses to read it")
+    return Resolved(dataset=dataset, spec=spec, ranges=tuple(ranges), warnings=tuple(warnings))
 
 
 def _parse_part(text: str, spec: str) -> Slice:
@@ -166,7 +165,7 @@ def _bounded(split: str, text: str, values: list[str], units: list[str | None]) 
 
 def _unreadable(text: str, spec: str) -> UsageError:
     where = "" if text == spec else f" in {quoted(spec)}"
-    return UsageError(f"{quoted(text)}{where} is no subsplit; forms: {_FORMS}")
+    return UsageError(f"{quoted(text)}{where} is not a subsplit; forms: {_FORMS}")
 
 
 def _whole(split: Split) -> SplitRange:

@@ -1,1 +1,1 @@
-"""The order of an interleave, in closed form; knows nothing of datasets."""
+"""The order of an interleave as arithmetic, without running it; knows nothing of datasets."""

@@ -22,9 +22,9 @@ class Interleave:
     `lengths` is int64[n], in the order of opening; a length may be 0, as may n. The order is that
     of `tf.data.Dataset.interleave` with these `cycle_length` and `block_length`, sequential or
     deterministic in parallel (tensorflow/core/kernels/data/interleave_dataset_op.cc). Shards are
-    named by their place in the order of opening. Immutable; building costs a heap step and two
-    sorts a shard, nothing an example. UsageError for lengths below 1 of cycle or block, for a
-    negative shard length and for positions that do not exist.
+    numbered in the order of opening. Immutable; building costs a heap step and two sorts a shard,
+    nothing an example. UsageError for a cycle or block length below 1, for a negative shard length
+    and for positions that do not exist.
 
     >>> order = Interleave([3, 0, 2, 1], cycle_length=2, block_length=2)
     >>> shard, offset = order.locate(np.arange(order.num_examples))
@@ -37,7 +37,7 @@ class Interleave:
     __slots__ = ("_schedule",)
 
     def __init__(self, lengths: npt.ArrayLike, *, cycle_length: int, block_length: int) -> None:
-        own_lengths = _int64s("lengths", lengths).copy()
+        own_lengths = _int64s("lengths", lengths).copy()  # the schedule keeps it
         self._schedule = build_schedule(own_lengths, cycle_length, block_length)
 
     def __repr__(self) -> str:
@@ -70,6 +70,7 @@ class Interleave:
         schedule = self._schedule
         visits, offsets = schedule.visits_at(positions)
         rounds, slots = schedule.rounds.places(visits)
+        # Without shards there are no occupants to look among; nor are there positions then.
         shards = schedule.occupants(rounds, slots) if len(positions) else visits
         blocks = rounds - schedule.first_round[shards]
         return shards, blocks * schedule.block_length + offsets
@@ -79,7 +80,7 @@ class Interleave:
         shards, offsets = _int64s("shard", shard), _int64s("offset", offset)
         schedule = self._schedule
         if len(shards) != len(offsets):
-            raise UsageError(f"{len(shards)} shards, {len(offsets)} offsets: they go in pairs")
+            raise UsageError(f"{len(shards)} shards, {len(offsets)} offsets: they come in pairs")
         self._check("shard", shards, self.num_shards)
         if (wrong := np.flatnonzero((offsets < 0) | (offsets >= schedule.lengths[shards]))).size:
             index, length = offsets[wrong[0]], schedule.lengths[shards[wrong[0]]]
@@ -114,7 +115,7 @@ class Interleave:
         )
 
     def state(self, position: int) -> InterleaveState:
-        """Return what stands in each slot after `position` examples were consumed."""
+        """Return what is in each slot after `position` examples were consumed."""
         return state_at(self._schedule, position)
 
     def continuation(self, consumed: int) -> tuple[Int64s, Int64s, Int64s]:

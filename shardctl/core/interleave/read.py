@@ -42,7 +42,8 @@ def _read_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s)
     first_visit, stop_visit = int(visits[0]), int(visits[1]) + 1
     firsts = _first_ids_of_visits(schedule, first_visit, stop_visit, first_ids)
 
-    # Which of these visits are the last of their shard, and what they yield.
+    # Which of these visits are the last of their shard, and what they yield; all others yield a
+    # full block. `last_visit` begins with -1, so `last_yield` is one place behind it.
     low, high = schedule.last_visit.searchsorted([first_visit, stop_visit])
     partial = schedule.last_visit[low:high] - first_visit
     partial_yield = schedule.last_yield[low - 1 : high - 1]
@@ -86,6 +87,7 @@ def _concatenate_runs(firsts: Int64s, counts: Int64s, skip: int, last_count: int
     counts[0] -= skip
     firsts[0] += skip
     ends = np.cumsum(counts)
+    # Each id is its index in the result plus (first of the run - index where the run begins).
     ids = np.repeat(firsts - ends + counts, counts)
     # Counting on in pieces that stay in the cache: a second array of this size would double the
     # time, most of it spent by the system on handing out its pages.
@@ -144,6 +146,7 @@ def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: I
         schedule.first_round.searchsorted(start, side="right"),
         schedule.first_round.searchsorted(stop, side="left"),
     )
+    # A round earlier its slot made the last visit to the shard before, just after its full blocks.
     before = schedule.previous[opening]
     last_block = schedule.lengths[before] // block_length * block_length
     firsts[schedule.slot[opening], schedule.first_round[opening] - start] = (
@@ -152,6 +155,7 @@ def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: I
     firsts = firsts[:, :num_rounds]
     np.cumsum(firsts, axis=1, out=firsts)
     by_round = np.ascontiguousarray(firsts.T)
+    # Slots that stop within the stretch have rows that count on: those cells are not visits.
     if stops[slots].min() < stop:
         return by_round[np.arange(start, stop)[:, None] < stops[slots]]
     return by_round.reshape(-1)

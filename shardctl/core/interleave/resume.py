@@ -1,4 +1,4 @@
-"""Going on in the middle of an interleave: what stands open, and the list that reads the rest."""
+"""Resuming an interleave in the middle: which shards are open, and the list that reads the rest."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shardctl.errors import UsageError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InterleaveState:
-    """What stands in the slots of an interleave, the slot that yields next coming first.
+    """What is in the slots of an interleave, the slot that yields next coming first.
 
-    `slots` holds (shard, examples read of it) for each slot, the shard by its place in the order of
-    opening, or (None, 0) for a free slot: free slots take the next unopened shards, as far as there
-    are any. `block_offset` examples of the current block are yielded; `next_shard` is the first
-    shard not opened yet. After the last example every slot is free and no shard is left.
+    `slots` holds (shard, examples read of it) for each slot, shards numbered in the order of
+    opening, or (None, 0) for a free slot: free slots take the next unopened shards, as long as
+    there are any. `block_offset` examples of the current block are yielded; `next_shard` is the
+    first shard not opened yet. After the last example every slot is free and no shard is left.
     """
 
     slots: tuple[tuple[int | None, int], ...]
@@ -30,8 +30,8 @@ class InterleaveState:
 def state_at(schedule: Schedule, position: int) -> InterleaveState:
     """Return the state after `position` examples; UsageError unless 0 <= position <= their number.
 
-    Visits that yield nothing are passed, so the first slot's next visit yields an example. The cost
-    is a search a slot.
+    Visits that yield nothing are skipped, so the first slot's next visit yields an example. The
+    cost is a search a slot.
 
     >>> state_at(build_schedule(np.array([3, 0, 2, 1]), 2, 2), 4)
     InterleaveState(slots=((2, 1), (None, 0)), block_offset=1, next_shard=3)
@@ -45,10 +45,11 @@ def state_at(schedule: Schedule, position: int) -> InterleaveState:
     visit, (block_offset,) = schedule.visits_at(np.array([position]))
     (round_,), (slot,) = schedule.rounds.places(visit)
 
-    # The next visit of every slot, in visiting order.
+    # The next visit of every slot, in visiting order: slots before this one come a round later.
     slots = (slot + np.arange(num_slots)) % num_slots
     rounds = round_ + (slots < slot)
     shards = schedule.occupants(rounds, slots)
+    # Capped for slots that have stopped: their last shard is read out, but rounds count on.
     blocks = rounds - schedule.first_round[shards]
     read = np.minimum(blocks * schedule.block_length, schedule.lengths[shards])
     read[0] += block_offset

@@ -12,7 +12,7 @@ from shardctl.core.arrays import Int64s
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Rounds:
-    """Slots visited in turn, round after round, each up to the round in which it stops for ever.
+    """Slots visited in turn, round after round, each until the round from which on it is idle.
 
     A visit is (round, slot); its ordinal counts the visits before it, from 0. Between two stops
     the active slots stay the same, so an ordinal is `first_ordinal + (round - first_round) *
@@ -41,6 +41,7 @@ class Rounds:
         >>> rounds.ordinals(np.array([1, 2]), np.array([2, 2])).tolist()
         [4, 5]
         """
+        # The last of each run of equal stops: where it is, and how long the run was.
         ascending = np.sort(stops)
         last = np.flatnonzero(np.diff(ascending, append=ascending[-1:] + 1))
         borders, num_stopping = ascending[last], np.diff(last, prepend=-1)
@@ -59,6 +60,8 @@ class Rounds:
 
     def ordinals(self, rounds: Int64s, slots: Int64s) -> Int64s:
         """Return how many visits come before (round, slot); both int64[q], of visits that exist."""
+        # Before the first stop all slots are active. Products that wrap around are of later
+        # rounds, the tail, and are replaced.
         ordinals = rounds * len(self.stops) + slots
         tail = np.flatnonzero(rounds >= self.first_round[1])
         if tail.size:
@@ -88,6 +91,7 @@ class Rounds:
 
     def _rank(self, num_active: Int64s, slots: Int64s) -> Int64s:
         """Return how many of the `num_active` slots that stop last are smaller than `slots`."""
+        # Down the tree along the bits of each slot: `inside` counts the active slots in the node.
         inside, rank = num_active, np.zeros_like(slots)
         for bit, zeros_before in _levels(self.zeros_before):
             node = slots >> (bit + 1) << (bit + 1)
@@ -99,6 +103,7 @@ class Rounds:
 
     def _select(self, num_active: Int64s, rank: Int64s) -> Int64s:
         """Return the slot with this rank among the `num_active` slots that stop last."""
+        # Down the tree to where the rank falls; the bits of the path are the slot.
         inside, slots = num_active, np.zeros_like(rank)
         for bit, zeros_before in _levels(self.zeros_before):
             zeros = zeros_before[slots + inside] - zeros_before[slots]

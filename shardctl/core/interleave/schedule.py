@@ -14,14 +14,14 @@ from shardctl.errors import UsageError
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Schedule:
-    """The two integers that fix a shard's place, and the search tables over them.
+    """The two integers that fix where a shard is read, and the search tables over them.
 
     A shard of L examples occupies L // block_length + 1 visits of its slot: the last one yields
     L % block_length examples, 0 among them, every other one a full block. All arrays are int64.
     `cycle_length` and `block_length` are those that matter: no more slots than shards, no block
     longer than the longest shard + 1.
 
-    The last visits are what bends the order: between two of them every visit yields a full block,
+    Only last visits break the regular order: between two of them every visit yields a full block,
     so a position is found by one search among the positions just after them. `last_visit` (their
     ordinals, increasing) and `position_after` begin with -1 and 0, the start.
     """
@@ -62,7 +62,9 @@ class Schedule:
         return positions
 
     def occupants(self, rounds: Int64s, slots: Int64s) -> Int64s:
-        """Return the shard opened last in each slot up to and with the round."""
+        """Return the shard opened last in each slot up to and including the round."""
+        # One sorted key for (slot, round). Later rounds have the last shard of their slot, and are
+        # cut to the last opening round so that the key neither overflows nor reaches the next slot.
         stride = self.first_round[-1] + 1
         keys = slots * stride + np.minimum(rounds, stride - 1)
         shards: Int64s = self.by_slot[self.by_slot_key.searchsorted(keys, side="right") - 1]
@@ -86,8 +88,12 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
     num_shards = len(lengths)
     if num_shards and int(lengths.min()) < 0:
         raise UsageError(f"{int(lengths.min())} examples: a shard's length is 0 or more")
-    if sum(lengths.tolist()) + 2 * num_shards >= 2**63:  # so many keys, at most
+    # A bound for positions, visits and search keys alike; summed as Python integers, since the sum
+    # of int64 would wrap around before it could be compared.
+    if sum(lengths.tolist()) + 2 * num_shards >= 2**63:
         raise UsageError(f"{sum(lengths.tolist())} examples: positions are 63-bit integers")
+    # A longer cycle or block than the shards can fill changes no order, but products of it would
+    # overflow.
     cycle_length = max(1, min(cycle_length, num_shards))
     block_length = min(block_length, int(lengths.max(initial=0)) + 1)
 
@@ -98,6 +104,7 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
     stops[slot] = first_round + visits
     rounds = Rounds.until(stops)
 
+    # Stable, so that the shards of a slot stay in the order of opening.
     by_slot = np.argsort(slot, kind="stable")
     previous = np.zeros_like(by_slot)
     previous[by_slot[1:]] = by_slot[:-1]

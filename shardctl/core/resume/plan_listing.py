@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shardctl.core.dataset.identity import DatasetHead
 from shardctl.core.instructions.reads import Reads
 
 
@@ -20,12 +21,12 @@ class ListedPlan:
 class PlanListing:
     """The plans in a file of kind `plan` or `resume`.
 
-    `dataset` is the file's head as it stands there; `pipeline` and `state` hold what else a
+    `dataset` is what the file's head says; `pipeline` and `state` hold what else a
     resumed reading hangs on, by name.
     """
 
     kind: str
-    dataset: Mapping[str, object]
+    dataset: DatasetHead
     plans: tuple[ListedPlan, ...]
     pipeline: Mapping[str, object] = field(default_factory=dict)
     state: Mapping[str, object] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import AfterRead
@@ -16,52 +16,6 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 
 Mode = Literal["exact", "exactly-once", "exact-order"]
 MODES: tuple[Mode, ...] = ("exact", "exactly-once", "exact-order")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SplitSize:
-    """How large a split was when the plan was made."""
-
-    name: str
-    num_examples: int
-    num_shards: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedDataset:
-    """The dataset a plan was made for: enough to know it again, and to say what changed."""
-
-    name: str
-    config: str | None
-    version: str | None
-    file_format: str
-    data_dir: str | None
-    fingerprint: str
-    ordered: bool
-    splits: tuple[SplitSize, ...]
-
-    @classmethod
-    def of(cls, dataset: Dataset) -> PlannedDataset:
-        """Return what a plan keeps of a dataset."""
-        return cls(
-            name=dataset.name,
-            config=dataset.config,
-            version=dataset.version,
-            file_format=dataset.file_format,
-            data_dir=dataset.data_dir,
-            fingerprint=dataset.fingerprint,
-            ordered=dataset.ordered,
-            splits=tuple(
-                SplitSize(name=s.name, num_examples=s.num_examples, num_shards=s.num_shards)
-                for s in dataset.splits
-            ),
-        )
-
-    @property
-    def title(self) -> str:
-        """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
-        title = self.name if self.config is None else f"{self.name}/{self.config}"
-        return title if self.version is None else f"{title}:{self.version}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +96,7 @@ class ResumePlan:
     after_read: what the pipeline does behind the reader, as calls.
     """
 
-    dataset: PlannedDataset
+    dataset: DatasetIdentity
     spec: str
     mode: Mode
     settings: ReadSettings

@@ -139,7 +139,7 @@ class ShuffleReplay:
         return wanted, places
 
     def _segments(self, wanted: Positions) -> Iterator[slice]:
-        """Yield runs of positions, parted where a new start is cheaper than reading on."""
+        """Yield runs of positions, cut where a new start is cheaper than reading on."""
         reach = LOOKBACK_BUFFERS * self._buffer_size + DEFAULT_CHUNK_SIZE
         cuts = [0, *(np.flatnonzero(np.diff(wanted) > reach) + 1).tolist(), len(wanted)]
         for first, last in pairwise(cuts):
@@ -159,7 +159,7 @@ class ShuffleReplay:
             yield taken.astype(np.int64, copy=False)
 
     def _at(self, start: int) -> ShuffleWindow:
-        """Return the buffer before step `start`, from as few earlier steps as tell it all."""
+        """Return the buffer before step `start`, from as few earlier steps as determine it."""
         lookback = LOOKBACK_BUFFERS * self._buffer_size
         while True:
             begin = max(0, start - lookback)
@@ -175,8 +175,10 @@ class ShuffleReplay:
         """Return r_t mod min(B, n - t) for the steps [start, stop)."""
         samples: Offsets
         samples = philox_samples(self.seeds.seed, self.seeds.seed2, start, stop - start)
+        # A sample has 32 bits, which a larger buffer's size does not fit.
         if self._buffer_size >= 1 << 32:
             samples = samples.astype(np.uint64)
+        # Steps whose buffer is full; in the rest it shrinks by one a step.
         num_full = min(max(0, self.num_elements - self._buffer_size + 1 - start), len(samples))
         full, rest = samples[:num_full], samples[num_full:]
         # NumPy divides by one number with vector instructions, but takes no remainders so.

@@ -54,7 +54,7 @@ class ShufflePasses:
         """Return how many iterators of the shuffle a pass makes that is read to its end.
 
         Raises:
-            UnpredictableOrderError: their number hangs on the timing of TensorFlow's threads.
+            UnpredictableOrderError: their number depends on the timing of TensorFlow's threads.
             UsageError: the pass repeats forever.
         """
         if self.num_epochs is None:
@@ -68,12 +68,13 @@ class ShufflePasses:
         if self.loop == "python":
             return self.num_epochs + extra
         # Keras never asks for what follows the last batch, but makes an iterator there that it
-        # drops at the next epoch (keras/src/trainers/epoch_iterator.py). A partial batch has asked
-        # by then; else the prefetch that TensorFlow adds asks before, meanwhile or not at all.
+        # drops at the next epoch (keras/src/trainers/epoch_iterator.py). To fill a partial batch
+        # the repeat was asked already; else the prefetch that TensorFlow adds asks it before that,
+        # meanwhile or not at all.
         if extra and not self.partial_last_batch:
             raise UnpredictableOrderError(
-                f"the shuffle of a later pass of keras-fit over {self.num_epochs} epochs hangs on "
-                "timing: repeat with fit(epochs=...), or keep a partial last batch"
+                f"the shuffle of a later pass of keras-fit over {self.num_epochs} epochs depends "
+                "on timing: repeat with fit(epochs=...), or keep a partial last batch"
             )
         return self.num_epochs + extra + 1
 

@@ -69,6 +69,7 @@ def _fill(
     out: NDArray[np.uint32], scratch: NDArray[np.uint64], seed: int, seed2: int, first_block: int
 ) -> None:
     """Write len(out) blocks, shape (num_blocks, 4), with `scratch` of shape (6, num_blocks)."""
+    # The words are 32 bits in 64-bit lanes, so that a product keeps its high half.
     x0, x1, x2, x3, low, high = scratch
     shift, word = np.uint64(32), np.uint64(_WORD)
     multiplier_0, multiplier_1 = np.uint64(_MULTIPLIER_0), np.uint64(_MULTIPLIER_1)

@@ -24,7 +24,7 @@ class KernelSeeds:
     def __post_init__(self) -> None:
         for name, value in (("seed", self.seed), ("seed2", self.seed2)):
             if not 0 <= value < 1 << 64:
-                raise UsageError(f"{name} {value} of a kernel: it goes from 0 to 2**64 - 1")
+                raise UsageError(f"{name} {value} of a kernel: it is from 0 to 2**64 - 1")
 
 
 def shuffle_kernel_seeds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Stands for the inputs that were moved before a window was opened.
+# Marks inputs that were moved before a window was opened.
 UNKNOWN = -1
 
 Contents = NDArray[np.signedinteger]
@@ -60,7 +60,8 @@ def _swap(
 ) -> Contents:
     """Run `taken[t] = contents[places[t]]; contents[places[t]] = contents[t]` for all steps t.
 
-    Steps count from 0 and t <= places[t]. `latest` is scratch that covers all places.
+    Steps count from 0 and t <= places[t]. `latest` is scratch that covers all places. In place of
+    a loop over the steps, those that touch one place are chained.
     """
     # NumPy leaves the last of several writes to one place: the latest step that moved there.
     latest[: len(steps)] = steps

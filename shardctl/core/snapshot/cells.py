@@ -1,4 +1,4 @@
-"""Digests of the cells of an order: which examples of which splits stand in 4,096 positions."""
+"""Digests of the cells of an order: which examples of which splits are at 4,096 positions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NARROW = 1 << 32  # ids below this are hashed as 4 bytes, in half the time
 class SplitIds:
     """The splits that an order reads: from its codes to splits and ids.
 
-    `names` stand in the dataset's order; the codes of each begin where those of the one before it
+    `names` are in the dataset's order; the codes of each begin where those of the one before it
     end (see `ExampleCodes`), at `starts` (int64[s]), and end at `stop`.
     """
 
@@ -53,7 +53,7 @@ class SplitIds:
 def cell_digests(chunks: Iterable[Int64s], splits: SplitIds) -> Iterator[bytes]:
     """Yield the digest of each cell of an order, from its codes in pieces of any size.
 
-    A digest hangs on nothing but the split's name and the id at each position. It is over the
+    A digest depends on nothing but the split's name and the id at each position. It is over the
     name and the ids, little endian, in 4 bytes where all of the cell fit; where the splits of a
     cell differ, over their names, the index of the name at each position, and the ids in 8 bytes.
 

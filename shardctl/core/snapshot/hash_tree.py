@@ -1,8 +1,8 @@
 """A hash tree over an order: two orders are compared, block by block, without either of them.
 
 The order is cut into cells of 4,096 positions. A cell's digest says which examples of which splits
-stand in it, whatever the layout of the dataset; the digest of two neighbours is that of both
-digests, and a last one without a neighbour goes up as it is (the tree of RFC 6962, section 2.1).
+are in it, whatever the layout of the dataset; the digest of two neighbours is that of both
+digests, and a last one without a neighbour moves up as it is (the tree of RFC 6962, section 2.1).
 What is kept is the level of the tree that has at most 512 nodes, the leaves.
 
 A digest has 128 bits: among n different orders some two share a root with odds of n^2 / 2^129.

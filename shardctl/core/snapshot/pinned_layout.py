@@ -33,7 +33,7 @@ class ShardHashes:
 class PinnedSplit:
     """A split as a snapshot keeps it: `split` where the layout is kept as it is, else `hashes`.
 
-    Only base names of files are kept: an order does not hang on folders.
+    Only base names of files are kept: an order does not depend on folders.
     """
 
     name: str

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
 from shardctl.core.settings.document import SettingsDocument, settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
@@ -27,15 +28,12 @@ _MAX_FILE_ORDER_CHARS = 15_000
 class Snapshot:
     """An order as it was when it was pinned.
 
-    `splits` are those that the spec reads; `first_ids` are for people. `pipeline` holds every
-    setting in force; a long list of files in it is a hash.
+    `head` names no folder: the order is the same wherever the files lie. `splits` are those that
+    the spec reads; `first_ids` are for people. `pipeline` holds every setting in force; a long list
+    of files in it is a hash.
     """
 
-    name: str
-    config: str | None
-    version: str | None
-    file_format: str
-    fingerprint: str
+    head: DatasetHead
     ordered: bool
     splits: tuple[PinnedSplit, ...]
     spec: str
@@ -49,11 +47,47 @@ class Snapshot:
         """Number of positions in the order, all epochs of it."""
         return self.tree.num_examples
 
+    @cached_property
+    def identity(self) -> DatasetIdentity:
+        """The identity of the dataset, as far as the spec reads it."""
+        return DatasetIdentity(
+            **vars(self.head),
+            ordered=self.ordered,
+            splits=tuple(
+                SplitSize(name=s.name, num_examples=s.num_examples, num_shards=s.num_shards)
+                for s in self.splits
+            ),
+        )
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        return self.head.name
+
+    @property
+    def config(self) -> str | None:
+        """The dataset's config, None without one."""
+        return self.head.config
+
+    @property
+    def version(self) -> str | None:
+        """The dataset's version, None where it has none."""
+        return self.head.version
+
+    @property
+    def file_format(self) -> str:
+        """The format of the dataset's files."""
+        return self.head.file_format
+
+    @property
+    def fingerprint(self) -> str:
+        """The dataset's fingerprint, of all its splits."""
+        return self.head.fingerprint
+
     @property
     def title(self) -> str:
         """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
-        title = self.name if self.config is None else f"{self.name}/{self.config}"
-        return title if self.version is None else f"{title}:{self.version}"
+        return self.head.title
 
     @cached_property
     def dataset(self) -> Dataset | None:

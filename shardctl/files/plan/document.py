@@ -13,6 +13,7 @@ from shardctl.core.arrays import distinct
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import FurtherEpoch, HostShare, ResumePlan, ShuffleState
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.files.head import identity_head
 from shardctl.files.plan.after_read import call_record
 
 PLAN_VERSION = 1
@@ -28,23 +29,8 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
 
     The last one is the digest, so that a file that was cut off or edited is known.
     """
-    dataset = plan.dataset
     document: PlanDocument = {
-        "format_version": PLAN_VERSION,
-        "kind": PLAN_KIND,
-        "dataset": {
-            "name": dataset.name,
-            "config": dataset.config,
-            "version": dataset.version,
-            "file_format": dataset.file_format,
-            "data_dir": dataset.data_dir,
-            "fingerprint": dataset.fingerprint,
-        },
-        "ordered": dataset.ordered,
-        "splits": [
-            {"name": s.name, "num_examples": s.num_examples, "num_shards": s.num_shards}
-            for s in dataset.splits
-        ],
+        **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
         "spec": plan.spec,
         "pipeline": plan.pipeline,
         "consumed": plan.consumed,

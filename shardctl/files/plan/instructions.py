@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
         DatasetError: no list, a record with other fields, a split that is not there, or a skip and
             a take that do not fit the file.
     """
-    records = items(value, what)
+    records = fields.items(value, what)
     filenames: list[str] = []
     columns = np.empty((len(records), 5), np.int64)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
@@ -71,10 +70,3 @@ def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:
             f"{what}, entry {at}: skip {skip[at]} and take {take[at]} do not fit a file of "
             f"{lengths[at]} examples"
         )
-
-
-def items(value: object, what: str) -> list[Any]:
-    """Return a list, or raise."""
-    if not isinstance(value, list):
-        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
-    return value

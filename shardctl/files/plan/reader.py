@@ -12,11 +12,9 @@ from shardctl.core.resume.resume_plan import (
     MODES,
     FurtherEpoch,
     HostShare,
-    PlannedDataset,
     ReaderState,
     ResumePlan,
     ShuffleState,
-    SplitSize,
 )
 from shardctl.core.settings.document import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
@@ -25,10 +23,11 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.file_text import read_file
+from shardctl.files.head import read_identity, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.after_read import read_call
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
-from shardctl.files.plan.instructions import items, read_instructions
+from shardctl.files.plan.instructions import read_instructions
 from shardctl.files.yaml_text import parse_yaml
 
 _REQUIRED = (
@@ -73,6 +72,15 @@ def parse_plan(data: bytes, *, source: str) -> ResumePlan:
         document = (parse_json if is_json else parse_yaml)(data, source=source)
     except DatasetError as error:
         raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
+    return plan_from_document(document, source=source)
+
+
+def plan_from_document(document: object, *, source: str) -> ResumePlan:
+    """Return the plan that a parsed file holds; `source` names it in errors.
+
+    Raises:
+        DatasetError: as for `read_plan`.
+    """
     with fields.said_about(source):
         plan = fields.mapping(document, "a plan file")
         _check_kind(plan)
@@ -98,23 +106,22 @@ def _check_kind(document: Mapping[str, object]) -> None:
 
 
 def _plan(document: Mapping[str, object]) -> ResumePlan:
-    splits = tuple(_split_size(item) for item in items(document["splits"], "splits"))
+    splits = read_split_sizes(document["splits"])
     names = {split.name: index for index, split in enumerate(splits)}
     instructions = read_instructions(document["file_instructions"], names, "file_instructions")
     hosts = [
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
-        for number, item in enumerate(items(document.get("hosts", []), "hosts"))
+        for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
     dealt = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
     _check_digest(document, instructions, dealt)
-    ordered = fields.flag(document["ordered"], "ordered")
     settings = fields.mapping(document["pipeline"], "pipeline")
     pending = document.get("pending")
     mode = document["mode"]
     if mode not in MODES:
         raise DatasetError(f"mode {fields.shown(mode)}: there are {choices(MODES)}")
     return ResumePlan(
-        dataset=_dataset(document["dataset"], ordered, splits),
+        dataset=read_identity(document),
         spec=_text(document["spec"], "spec"),
         mode=mode,
         settings=ReadSettings(**settings_from_document(settings, "pipeline")),
@@ -130,18 +137,19 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         reader_state=_reader_state(document.get("reader")),
         shuffle=_shuffle(document.get("shuffle")),
         further_epochs=tuple(
-            _further_epoch(item) for item in items(document["further_epochs"], "further_epochs")
+            _further_epoch(item)
+            for item in fields.items(document["further_epochs"], "further_epochs")
         ),
         num_further_epochs=fields.count(document["num_further_epochs"], "num_further_epochs"),
         from_seen=fields.flag(document.get("from_seen", False), "from_seen"),
         from_consumed=tuple(
             fields.count(item, "from_consumed")
-            for item in items(document.get("from_consumed", []), "from_consumed")
+            for item in fields.items(document.get("from_consumed", []), "from_consumed")
         ),
         hosts=tuple(
             _host(host, what, reads) for (host, what), reads in zip(hosts, dealt, strict=True)
         ),
-        after_read=tuple(map(read_call, items(document["after_read"], "after_read"))),
+        after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
     )
 
 
@@ -152,7 +160,7 @@ def _check_digest(
 ) -> None:
     content: dict[str, Any] = {**document, "file_instructions": instructions}
     if "hosts" in document:
-        hosts = items(document["hosts"], "hosts")
+        hosts = fields.items(document["hosts"], "hosts")
         content["hosts"] = [
             {**fields.mapping(host, "a host"), "file_instructions": reads}
             for host, reads in zip(hosts, dealt, strict=True)
@@ -173,35 +181,8 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _optional_text(value: object, what: str) -> str | None:
-    return None if value is None else _text(value, what)
-
-
-def _split_size(value: object) -> SplitSize:
-    split = fields.mapping(value, "a split")
-    return SplitSize(
-        name=_text(split.get("name"), "the name of a split"),
-        num_examples=fields.count(split.get("num_examples"), "num_examples of a split"),
-        num_shards=fields.count(split.get("num_shards"), "num_shards of a split"),
-    )
-
-
-def _dataset(value: object, ordered: bool, splits: tuple[SplitSize, ...]) -> PlannedDataset:
-    dataset = fields.mapping(value, "dataset")
-    return PlannedDataset(
-        name=_text(dataset.get("name"), "dataset name"),
-        config=_optional_text(dataset.get("config"), "dataset config"),
-        version=_optional_text(dataset.get("version"), "dataset version"),
-        file_format=_text(dataset.get("file_format"), "dataset file_format"),
-        data_dir=_optional_text(dataset.get("data_dir"), "dataset data_dir"),
-        fingerprint=_text(dataset.get("fingerprint"), "dataset fingerprint"),
-        ordered=ordered,
-        splits=splits,
-    )
-
-
 def _pending(value: object) -> tuple[int | str, ...]:
-    ids = items(value, "pending")
+    ids = fields.items(value, "pending")
     for one in ids:
         if type(one) not in (int, str):
             raise DatasetError(f"pending holds ids, not {fields.shown(one)}")
@@ -243,7 +224,7 @@ def _further_epoch(value: object) -> FurtherEpoch:
 def _seeds(value: object, what: str) -> KernelSeeds | None:
     if value is None:
         return None
-    pair = items(value, f"seeds of {what}")
+    pair = fields.items(value, f"seeds of {what}")
     if len(pair) != 2 or any(type(seed) is not int for seed in pair):
         raise DatasetError(f"seeds of {what} are two whole numbers, not {fields.shown(value)}")
     return KernelSeeds(seed=pair[0], seed2=pair[1])

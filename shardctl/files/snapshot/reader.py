@@ -16,6 +16,7 @@ from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError
 from shardctl.files import fields
+from shardctl.files.head import read_head
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
 _MAX_NUM_SHARDS = 10_000_000
@@ -86,24 +87,21 @@ def _words(value: object) -> object:
 
 
 def _snapshot(document: Mapping[str, Any]) -> Snapshot:
-    dataset = fields.mapping(document.get("dataset"), "dataset")
     layout = fields.mapping(document.get("layout"), "layout")
     rules = fields.mapping(document.get("rules"), "rules")
     pinned = Snapshot(
-        name=fields.name(dataset.get("name"), "the dataset's name"),
-        config=_optional(dataset.get("config"), "config"),
-        version=_optional(dataset.get("version"), "version"),
-        file_format=fields.name(dataset.get("file_format"), "file_format"),
-        fingerprint=fields.name(dataset.get("fingerprint"), "fingerprint"),
+        head=read_head(document),
         ordered=fields.flag(layout.get("ordered"), "ordered"),
         splits=tuple(_splits(layout.get("splits"))),
-        spec=_text(document.get("spec"), "spec"),
+        spec=fields.text(document.get("spec"), "spec"),
         pipeline=_pipeline(document.get("pipeline")),
         first_ids=tuple(_first_ids(document.get("first_ids"))),
         rules=RuleSet(
             version=fields.count(rules.get("version"), "the version of the rules"),
-            tensorflow=_text(rules.get("tensorflow"), "tensorflow"),
-            tensorflow_datasets=_text(rules.get("tensorflow_datasets"), "tensorflow_datasets"),
+            tensorflow=fields.text(rules.get("tensorflow"), "tensorflow"),
+            tensorflow_datasets=fields.text(
+                rules.get("tensorflow_datasets"), "tensorflow_datasets"
+            ),
         ),
         tree=_tree(document),
     )
@@ -112,28 +110,12 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
     return pinned
 
 
-def _optional(value: object, what: str) -> str | None:
-    return None if value is None else fields.name(value, what)
-
-
-def _text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise DatasetError(f"{what} must be text, not {fields.shown(value)}")
-    return value
-
-
-def _list(value: object, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
-    return value
-
-
 def _pipeline(value: object) -> SettingsDocument:
     return dict(fields.mapping(value, "pipeline"))
 
 
 def _first_ids(value: object) -> Iterator[int | str]:
-    for item in _list(value, "first_ids")[:NUM_FIRST_IDS]:
+    for item in fields.items(value, "first_ids")[:NUM_FIRST_IDS]:
         yield item if isinstance(item, str) else fields.count(item, "an id")
 
 
@@ -155,14 +137,14 @@ def _tree(document: Mapping[str, Any]) -> HashTree:
 
 
 def _digests(value: object, num_digits: int, what: str) -> Iterator[str]:
-    for item in _list(value, f"{what}'s list"):
+    for item in fields.items(value, f"{what}'s list"):
         if not isinstance(item, str) or len(item) != num_digits or not _HEX.fullmatch(item):
             raise DatasetError(f"{what} {fields.shown(item)} is not {num_digits} hex digits")
         yield item
 
 
 def _splits(value: object) -> Iterator[PinnedSplit]:
-    items = _list(value, "splits")
+    items = fields.items(value, "splits")
     if not items:
         raise DatasetError("no splits")
     names = set()
@@ -206,7 +188,7 @@ def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
 
 def _lengths(value: object, num_shards: int) -> tuple[int, ...]:
     lengths: list[int] = []
-    for word in _list(value, "shard_lengths"):
+    for word in fields.items(value, "shard_lengths"):
         match = _RUN.fullmatch(word) if isinstance(word, str) else None
         if match is None:
             raise DatasetError(f"{fields.shown(word)} is no shard length, as in 3 or 3x12")
@@ -225,14 +207,16 @@ def _files(value: object, num_shards: int) -> Iterator[ShardFiles]:
     if isinstance(value, str):
         yield _templated(value, num_shards)
         return
-    for item in _list(value, "files"):
+    for item in fields.items(value, "files"):
         part = fields.mapping(item, "a part of files")
         if "names" in part:
-            names = tuple(_text(name, "a file name") for name in _list(part["names"], "names"))
+            names = tuple(
+                fields.text(name, "a file name") for name in fields.items(part["names"], "names")
+            )
             yield ShardFiles(num_shards=len(names), names=names)
         else:
             size = fields.count(part.get("num_shards"), "num_shards of a part of files")
-            yield _templated(_text(part.get("template"), "template"), min(size, num_shards))
+            yield _templated(fields.text(part.get("template"), "template"), min(size, num_shards))
 
 
 def _templated(template: str, num_shards: int) -> ShardFiles:

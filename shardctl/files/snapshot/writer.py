@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -15,29 +14,20 @@ from shardctl.core.snapshot.snapshot import (
     checksum,
 )
 from shardctl.errors import UsageError
-from shardctl.files.documents import Document, to_json, to_yaml
+from shardctl.files.documents import Block, Document, Words, to_json, to_yaml
+from shardctl.files.head import head
 
 _COMMENT = (
     "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
     "# Written by shardctl snapshot and shardctl diff --update, not by hand.\n"
 )
-_LAST = "_"
-_LINE = 92  # characters of a line of digests or lengths
+_WORDS = ("leaves", "shard_lengths", "shard_digests")
 
 
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
-        "format_version": FORMAT_VERSION,
-        "kind": KIND,
-        "dataset": {
-            "name": snapshot.name,
-            "config": snapshot.config,
-            "version": snapshot.version,
-            "file_format": snapshot.file_format,
-            "data_dir": None,  # the same order wherever the files lie
-            "fingerprint": snapshot.fingerprint,
-        },
+        **head(KIND, snapshot.head, format_version=FORMAT_VERSION),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,
         "order": snapshot.tree.root.hex(),
@@ -100,39 +90,18 @@ def _template(part: ShardFiles) -> str:
 def snapshot_yaml(snapshot: Snapshot) -> Iterator[str]:
     """Yield a snapshot as YAML, long lists of short words as blocks that a review can follow."""
     document = snapshot_document(snapshot)
-    # What holds a list is written in lines: a setting that changes is a line of a review.
     for key in ("dataset", "rules", "pipeline"):
-        document[key] = {**document[key], _LAST: []}
-    text = _COMMENT + "".join(map(_blocks, to_yaml(document)))
-    yield _checked(text, snapshot)
+        document[key] = Block(document[key])  # a setting that changes is a line of a review
+    for part in (document["tree"], *document["layout"]["splits"]):
+        for key in _WORDS:
+            if isinstance(part.get(key), list):
+                part[key] = Words(part[key])
+    yield _checked(_COMMENT + "".join(to_yaml(document)), snapshot)
 
 
 def snapshot_json(snapshot: Snapshot) -> Iterator[str]:
     """Yield a snapshot as JSON."""
     yield _checked("".join(to_json(snapshot_document(snapshot))), snapshot)
-
-
-_WORDS = re.compile(
-    r"( *(?:- )?)(?P<key>leaves|shard_lengths|shard_digests): \[(?P<words>[^\[\]]*)\]\n"
-)
-
-
-def _blocks(line: str) -> str:
-    """Return a line that lists words as a YAML block, which is one text to a reader."""
-    if line == f"  {_LAST}: []\n":
-        return ""
-    match = _WORDS.fullmatch(line)
-    if match is None or not match["words"]:
-        return line
-    indent = " " * (len(match[1]) + 2)
-    words = match["words"].replace("'", "").split(", ")
-    lines = [indent + words[0]]
-    for word in words[1:]:
-        if len(lines[-1]) + 1 + len(word) <= _LINE:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(indent + word)
-    return f"{match[1]}{match['key']}: |\n" + "".join(f"{text}\n" for text in lines)
 
 
 def _checked(text: str, snapshot: Snapshot) -> str:

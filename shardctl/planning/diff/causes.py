@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from shardctl.core.dataset.dataset import Split
+from shardctl.core.dataset.identity import DatasetHead, differences
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
 from shardctl.core.snapshot.snapshot import Snapshot
 
@@ -47,7 +48,9 @@ def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
     if expected.spec != actual.spec:
         found.append(Cause(kind="spec", name="spec", expected=expected.spec, actual=actual.spec))
     found += setting_causes(expected.pipeline, actual.pipeline)
-    found += _datasets(expected, actual)
+    identities = expected.identity, actual.identity
+    # What became of the files is said split by split.
+    found += dataset_causes(*identities, apart_from=("fingerprint", "splits"))
     found += _splits(expected, actual)
     return tuple(found)
 
@@ -65,18 +68,20 @@ def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object])
             )
 
 
+def dataset_causes(
+    expected: DatasetHead, actual: DatasetHead, *, apart_from: Collection[str]
+) -> Iterator[Cause]:
+    """Yield the fields in which two datasets differ."""
+    for found in differences(expected, actual):
+        if found.field not in apart_from:
+            yield Cause(kind="dataset", name=found.field, expected=found.then, actual=found.now)
+
+
 def _rules(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
     if expected.rules.version != actual.rules.version:
         yield Cause(
             kind="rules", name="rules", expected=str(expected.rules), actual=str(actual.rules)
         )
-
-
-def _datasets(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
-    for name in ("name", "config", "version", "file_format", "ordered"):
-        old, new = getattr(expected, name), getattr(actual, name)
-        if old != new:
-            yield Cause(kind="dataset", name=name, expected=old, actual=new)
 
 
 def _splits(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
@@ -166,22 +171,22 @@ def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
         )
 
 
-ShardKey = int | tuple[str, int]
+_FileKey = int | tuple[str, int]
 
 
-def _named_lengths(split: Split) -> dict[ShardKey, int]:
+def _named_lengths(split: Split) -> dict[_FileKey, int]:
     """Return the length of each shard by its file's name and how often it came before."""
     if not split.files:
         return {}
     seen: Counter[str] = Counter()
-    lengths: dict[ShardKey, int] = {}
+    lengths: dict[_FileKey, int] = {}
     for name, length in zip(split.filenames, split.shard_lengths, strict=True):
         lengths[name, seen[name]] = length
         seen[name] += 1
     return lengths
 
 
-def _shown(key: ShardKey, old: Split, new: Split) -> str:
+def _shown(key: _FileKey, old: Split, new: Split) -> str:
     if not isinstance(key, int):
         return key[0]
     split = new if key < new.num_shards else old

@@ -15,7 +15,7 @@ NUM_NEIGHBOURS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstDifference:
+class OrderDifference:
     """Where two orders part: at `position`, or somewhere in [position, stop) where that is open.
 
     `expected` and `actual` are ids, None where the order has ended or is not known there.
@@ -33,7 +33,7 @@ class FirstDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stretch:
+class Neighbours:
     """The ids of both orders from `start` on, None where one has ended."""
 
     start: int
@@ -56,8 +56,8 @@ class Diff:
 
     expected: PinnedOrder
     actual: PinnedOrder
-    first: FirstDifference | None
-    neighbours: Stretch | None
+    first: OrderDifference | None
+    neighbours: Neighbours | None
     moved: Moved
     changes: tuple[Cause, ...]
     notes: tuple[str, ...] = ()
@@ -109,29 +109,29 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
     )
 
 
-def _first(orders: TwoOrders, block: int, scan: Scan | None) -> FirstDifference:
+def _first(orders: TwoOrders, block: int, scan: Scan | None) -> OrderDifference:
     start, stop = orders.span(block)
     if scan is not None:
         return _at(orders, scan.first)
     for position, old, new in orders.first_ids():
         if position >= start and old != new:
-            return FirstDifference(position=position, stop=position + 1, expected=old, actual=new)
+            return OrderDifference(position=position, stop=position + 1, expected=old, actual=new)
     if start == min(side.snapshot.num_examples for side in (orders.expected, orders.actual)):
         return _at(orders, start)  # one of them has ended
-    return FirstDifference(position=start, stop=stop, expected=None, actual=None)
+    return OrderDifference(position=start, stop=stop, expected=None, actual=None)
 
 
-def _at(orders: TwoOrders, position: int) -> FirstDifference:
+def _at(orders: TwoOrders, position: int) -> OrderDifference:
     (old,), (new,) = (
         orders.ids(side, position, position + 1) for side in (orders.expected, orders.actual)
     )
-    return FirstDifference(position=position, stop=position + 1, expected=old, actual=new)
+    return OrderDifference(position=position, stop=position + 1, expected=old, actual=new)
 
 
-def _neighbours(orders: TwoOrders, position: int) -> Stretch:
+def _neighbours(orders: TwoOrders, position: int) -> Neighbours:
     start = max(position - NUM_NEIGHBOURS, 0)
     stop = min(position + NUM_NEIGHBOURS + 1, orders.positions)
-    return Stretch(
+    return Neighbours(
         start=start,
         expected=tuple(orders.ids(orders.expected, start, stop)),
         actual=tuple(orders.ids(orders.actual, start, stop)),

@@ -11,7 +11,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.errors import ShardctlError
-from shardctl.planning.snapshot import LiveOrder
+from shardctl.planning.order import PlannedOrder, plan_order
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,10 +23,10 @@ class PinnedOrder:
 
     snapshot: Snapshot
     label: str
-    live: LiveOrder | None = None
+    live: PlannedOrder | None = None
 
     @cached_property
-    def rebuilt(self) -> LiveOrder | None:
+    def rebuilt(self) -> PlannedOrder | None:
         """The order again: the one at hand, or one from what the snapshot pins; else None.
 
         None where the layout or a list of files is pinned as hashes only, or where today's rules
@@ -41,7 +41,7 @@ class PinnedOrder:
             settings = self.snapshot.settings()
             if settings is None:
                 return None
-            live = LiveOrder.of(dataset, self.snapshot.spec, _of_pinned_files(settings, dataset))
+            live = plan_order(dataset, self.snapshot.spec, _of_pinned_files(settings, dataset))
         except ShardctlError:
             return None
         if live.order.num_examples != self.snapshot.num_examples:

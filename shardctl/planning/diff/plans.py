@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat, zip_longest
 
@@ -10,7 +10,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
-from shardctl.planning.diff.causes import Cause, CauseKind, setting_causes
+from shardctl.planning.diff.causes import Cause, dataset_causes, setting_causes
 
 Range = tuple[int, int]
 # Split, base name and, where a split has two files of one name, the index of the file in it.
@@ -73,14 +73,14 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
     >>> from shardctl.core.instructions.split_range import SplitRange
     >>> files = ShardFiles(pattern="d-\\0", num_shards=1)
     >>> train = Split(name="train", shard_lengths=(5,), files=(files,))
+    >>> toy = Dataset(name="toy", splits=(train,))
     >>> one, other = (
     ...     ListedPlan(title="train", reads=reads_of(
-    ...         Dataset(name="d", splits=(train,)),
-    ...         [SplitRange(split=train, start=start, stop=5)]))
+    ...         toy, [SplitRange(split=train, start=start, stop=5)]))
     ...     for start in (0, 2))
     >>> found = diff_plans(
-    ...     PlanListing(kind="plan", dataset={}, plans=(one,)),
-    ...     PlanListing(kind="plan", dataset={}, plans=(other,)), labels=("a", "b"))
+    ...     PlanListing(kind="plan", dataset=toy.identity, plans=(one,)),
+    ...     PlanListing(kind="plan", dataset=toy.identity, plans=(other,)), labels=("a", "b"))
     >>> found.equal, found.first.position, found.files[0].expected, found.files[0].actual
     (False, 0, ((0, 5),), ((2, 5),))
     """
@@ -167,19 +167,16 @@ def _ranges(plan: ListedPlan | None) -> dict[File, list[Range]]:
 
 def _changes(expected: PlanListing, actual: PlanListing) -> Iterator[Cause]:
     yield from setting_causes(expected.pipeline, actual.pipeline)
-    yield from _differing("state", expected.state, actual.state)
+    for name in dict.fromkeys((*expected.state, *actual.state)):
+        then, now = expected.state.get(name), actual.state.get(name)
+        if then != now:
+            yield Cause(kind="state", name=name, expected=then, actual=now)
     titles = zip_longest(expected.plans, actual.plans, fillvalue=None)
     for number, (old, new) in enumerate(titles):
         before, after = (None if plan is None else plan.title for plan in (old, new))
         if before != after:
             yield Cause(kind="plan", name=f"plan {number}", expected=before, actual=after)
-    heads = ({k: v for k, v in s.dataset.items() if k != "data_dir"} for s in (expected, actual))
-    yield from _differing("dataset", *heads)
-
-
-def _differing(
-    kind: CauseKind, expected: Mapping[str, object], actual: Mapping[str, object]
-) -> Iterator[Cause]:
-    for name in dict.fromkeys((*expected, *actual)):
-        if expected.get(name) != actual.get(name):
-            yield Cause(kind=kind, name=name, expected=expected.get(name), actual=actual.get(name))
+    # Whether the files are ordered is among the state; where they lie changes no reading.
+    yield from dataset_causes(
+        expected.dataset, actual.dataset, apart_from=("data_dir", "ordered", "splits")
+    )

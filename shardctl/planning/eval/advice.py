@@ -1,4 +1,4 @@
-"""What to make of an evaluation: where it hangs, what it loses, what cures it, in sentences."""
+"""Advice on an evaluation, in sentences: where it hangs, what it loses, what cures it."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 Change = Literal["batch", "hosts", "padding"]
 
 _CHUNK = 1 << 16  # batch sizes tried at once
-_FARTHEST = 1 << 24  # a batch size farther away than this is no small change
-_MAX_TRIES = 2000  # numbers of hosts tried where files are dealt, each a pass over them
+_FARTHEST = 1 << 24  # a batch size farther away than this is not a small change
+_MAX_TRIES = 2000  # numbers of hosts tried where hosts share whole files, each a pass over them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +42,12 @@ class Cure:
 def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
     """Return the smallest change of each kind that cures the evaluation, the smallest first.
 
-    Cured is one that neither hangs nor, where it only lost examples, loses any, and in which every
-    host makes a step if partial batches are dropped. Of two changes as small the one that computes
-    less is taken. Kinds are compared by what they drop, then in relation: a batch or a number of
-    hosts to what it was, padding to the examples. Not looked for are batches 16 million away, more
-    than twice the hosts, and, where files are dealt, numbers of hosts 2,000 away.
+    A cured evaluation does not hang; where it only lost examples, it loses none; and if partial
+    batches are dropped, every host still makes a step. Of two equally small changes the one that
+    computes less is taken. Kinds are compared by what they drop, then by relative size: a batch or
+    a number of hosts relative to what it was, padding to the examples. Not tried are batches 16
+    million away, more than twice the hosts, and, where hosts share whole files, numbers of hosts
+    2,000 away.
 
     >>> from shardctl.core.dataset.dataset import Dataset, Split
     >>> from shardctl.planning.eval.eval import evaluate
@@ -134,7 +135,7 @@ def _cost(cure: Cure) -> tuple[int, int]:
 def _is_cured(
     evaluation: Evaluation, least: Int64s | np.int64, most: Int64s | np.int64, host_batch: Int64s
 ) -> Int64s:
-    """Return whether hosts with that many examples at least and at most keep step, bool[n]."""
+    """Return whether hosts with `least` to `most` examples all make as many steps, bool[n]."""
     if evaluation.remainder != "drop":
         same: Int64s = -(-least // host_batch) == -(-most // host_batch)
         return same
@@ -150,7 +151,9 @@ def _hosts_cure(evaluation: Evaluation) -> Cure | None:
     if not len(good):
         return None
     return _cheapest(
-        _cure(evaluation, "hosts", count, _dealt(evaluation, count), evaluation.host_batch)
+        _cure(
+            evaluation, "hosts", count, _examples_by_host(evaluation, count), evaluation.host_batch
+        )
         for count in _nearest(good, now)
     )
 
@@ -179,23 +182,24 @@ def _good_by_files(evaluation: Evaluation) -> Int64s:
         good = []
         for count in (now - distance, now + distance):
             if 1 <= count <= most:
-                dealt = _dealt(evaluation, count)
-                if _is_cured(evaluation, dealt.min(), dealt.max(), batch)[0]:
+                by_host = _examples_by_host(evaluation, count)
+                if _is_cured(evaluation, by_host.min(), by_host.max(), batch)[0]:
                     good.append(count)
         if good:
             return np.array(good)
     return np.empty(0, np.int64)
 
 
-def _dealt(evaluation: Evaluation, num_hosts: int) -> Int64s:
+def _examples_by_host(evaluation: Evaluation, num_hosts: int) -> Int64s:
     """Return how many examples each host would get, int64[num_hosts]."""
     ranges, host_by = evaluation.resolved.ranges, evaluation.settings.host_by
     if host_by != "files":
         return host_reads(evaluation.reads, ranges, host_by, num_hosts).num_examples
+    # Host i gets files i, i + num_hosts, ..: the columns of a table with a row for each turn.
     take = evaluation.reads.take
     rounds = np.pad(take, (0, -len(take) % num_hosts)).reshape(-1, num_hosts)  # a file a host
-    dealt: Int64s = rounds.sum(axis=0)
-    return dealt
+    by_host: Int64s = rounds.sum(axis=0)
+    return by_host
 
 
 def _cure(

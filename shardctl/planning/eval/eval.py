@@ -123,7 +123,7 @@ class Evaluation:
     def dropped_by_device_batch(self) -> int:
         """Examples lost by `batch(device_batch, drop_remainder=True)` on every host.
 
-        The batches are then dealt to the devices, and the last step may use some of them only.
+        The devices then share the batches, and in the last step some of them may have none.
         """
         return int((self.num_examples % self.device_batch).sum())
 
@@ -178,10 +178,10 @@ def evaluate(
 ) -> Evaluation:
     """Return how the examples of a spec (None is `test`, `validation`, else `train`) fill batches.
 
-    `batch` is that of one device. Of the settings only `host_by` and the file order take part.
+    `batch` is that of one device. Of the settings only `host_by` and the file order matter.
 
     Raises:
-        UsageError: a bad spec, a number outside its range, or TFDS refuses to deal so.
+        UsageError: a bad spec, a number outside its range, or TFDS refuses to split it so.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> mnist = Dataset(name="mnist", splits=(Split(name="test", shard_lengths=(10_000,)),))

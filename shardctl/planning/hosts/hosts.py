@@ -12,12 +12,12 @@ from shardctl.core.hosts.host_reads import host_reads
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
+from shardctl.planning.order import resolved_spec
 
 STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
 
@@ -115,7 +115,7 @@ def hosts(
             raise UsageError(
                 f"--hosts {quoted(count, 24)}: a number from 1 to {MAX_NUM_HOSTS} is needed"
             )
-    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    resolved = resolved_spec(dataset, spec)
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,

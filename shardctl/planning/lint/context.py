@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a project does that is no part of an order's settings; None where nobody said.
+    """What a project does that is not part of an order's settings; None where nobody said.
 
     num_hosts: how many hosts read.
     take: `ds.take(N)` on what is read.
@@ -72,7 +72,7 @@ class Read:
 
 
 def num_file_instructions(ranges: tuple[SplitRange, ...]) -> int:
-    """Return how many file instructions the ranges come to.
+    """Return how many file instructions the ranges resolve to.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> split = Split(name="train", shard_lengths=(3, 0, 4))
@@ -123,17 +123,17 @@ class LintContext:
 
     @property
     def reads_by_files(self) -> bool:
-        """Whether an `InputContext` deals the files to hosts."""
+        """Whether an `InputContext` splits the files among hosts."""
         return self.num_hosts > 1 and self.settings.host_by == "files"
 
     @property
     def reads_by_examples(self) -> bool:
-        """Whether `ds.shard` deals the examples to hosts."""
+        """Whether `ds.shard` splits the examples among hosts."""
         return self.num_hosts > 1 and self.settings.host_by == "examples"
 
     @property
     def reads_evenly(self) -> bool:
-        """Whether `tfds.even_splits` deals the examples to hosts."""
+        """Whether `tfds.even_splits` splits the examples among hosts."""
         return self.num_hosts > 1 and self.settings.host_by == "even"
 
     @property
@@ -200,6 +200,6 @@ class LintContext:
             for spec, plan in plans.items()
         }
 
-    def dealt(self, read: Read) -> Strategy:
-        """Return what each host gets of a spec, and what that comes to."""
+    def shares(self, read: Read) -> Strategy:
+        """Return what each host gets of a spec."""
         return self._strategies[read.spec]

@@ -1,4 +1,4 @@
-"""What will bite in the way a project reads a dataset?"""
+"""What goes wrong in the way a project reads a dataset?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVALUATION = ("test", "val", "dev", "eval")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that will bite: which rule says so, why, and what helps.
+    """Something that goes wrong: which rule says so, why, and what helps.
 
     `settings` names the settings behind it, the one to change first.
     """
@@ -52,7 +52,7 @@ def lint(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> Lint:
-    """Return what will bite when a project reads `specs`, and evaluates on `evaluated`.
+    """Return what goes wrong when a project reads `specs`, and evaluates on `evaluated`.
 
     `specs` None is `train`, else the only split, or nothing beside what is evaluated. A spec whose
     splits are all named like test or validation counts as evaluation. `select` and `ignore` hold

@@ -13,7 +13,7 @@ Severity = Literal["error", "warning", "notice"]
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """Something a rule found: why it bites and what helps, each a line.
+    """Something a rule found: why it matters and what helps, each a line.
 
     `specs` are the specs it is about, none where it is about settings alone; `settings` the names
     of the settings behind it, the one to change first; `severity` where it is not the rule's.
@@ -46,7 +46,7 @@ class Story:
 class Rule:
     """One kind of finding.
 
-    severity: an "error" fails or gives wrong results, a "warning" bites, a "notice" surprises.
+    severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
     """
 

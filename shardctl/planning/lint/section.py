@@ -27,7 +27,7 @@ def lint_arguments(document: Mapping[str, object], where: str) -> dict[str, Any]
         if name not in _KINDS:
             raise UsageError(f"{where}: no setting {quoted(key)}; there are: {choices(_KINDS, 20)}")
         if name in arguments:
-            raise UsageError(f"{where}: setting {quoted(key)} stands there twice")
+            raise UsageError(f"{where}: setting {quoted(key)} is there twice")
         if value is not None:
             arguments[name] = _KINDS[name](value, f"{where}: {name}")
     return arguments

@@ -72,7 +72,7 @@ class AcrossHosts:
 def across_epochs(question: Question, order: Order, sample: OrderSample) -> AcrossEpochs | None:
     """Return how an epoch compares with the next: of the pass, or else the first of the next pass.
 
-    None where the next pass hangs on timing.
+    None where the next pass depends on timing.
     """
     settings, epoch, unit = question.settings, 1, "epoch"
     second = order
@@ -99,6 +99,8 @@ def across_epochs(question: Question, order: Order, sample: OrderSample) -> Acro
 
 
 def _centred(ranks: Int64s, sample: OrderSample) -> Floats:
+    # Less the mean of all ranks, over their standard deviation: the mean of products of such
+    # numbers is a correlation coefficient.
     n = sample.num_ranks
     return np.asarray((ranks - (n - 1) / 2) / math.sqrt((n * n - 1) / 12), np.float64)
 
@@ -112,9 +114,9 @@ def _same_order(
 ) -> bool:
     if not np.array_equal(sample.codes, again.codes):
         return False
-    if not sample.law:
+    if not sample.buffer_drawn:
         return True
-    # Drawn alike; what is left to compare are the seeds.
+    # Both are drawn, not replayed: equal samples say little, and the seeds have to be equal too.
     seeds, others = order.seeds, second.seeds
     files = not order.settings.shuffles_files or seeds.of_files(0) == others.of_files(epoch)
     return files and seeds.of_buffer(0) == others.of_buffer(epoch)
@@ -134,7 +136,7 @@ def _neighbours_kept(
 
 
 def _places(codes: Int64s, others: Int64s) -> Int64s:
-    """Return where `codes` stand among `others`, int64[n], -1 where they do not."""
+    """Return where each of `codes` is among `others`, int64[n], -1 where it is not."""
     by_code = np.argsort(others, kind="stable")
     found = np.minimum(np.searchsorted(others, codes, sorter=by_code), len(others) - 1)
     places = by_code[found]

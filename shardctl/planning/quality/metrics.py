@@ -11,10 +11,10 @@ from shardctl.planning.quality.sample import Floats, OrderSample
 from shardctl.planning.quality.score import Fault, Metric, Scale
 from shardctl.planning.quality.uniform_orders import (
     PairKernel,
-    UniformLaw,
-    displacement_law,
-    occupancy_law,
-    rank_correlation_law,
+    UniformMoments,
+    displacement_moments,
+    occupancy_moments,
+    rank_correlation_moments,
 )
 
 
@@ -47,12 +47,12 @@ def same_shard_neighbours(sample: OrderSample) -> Metric:
 
     n less the number of runs, over n - 1 (Wald and Wolfowitz, "On a test whether two samples are
     from the same population", 1940; Mood 1940 for several kinds). Uniform: the sum over shards of
-    n_s (n_s - 1) / (n (n - 1)). Fewer is no fault.
+    n_s (n_s - 1) / (n (n - 1)). Fewer is not a fault.
     """
     same = sample.shards[:, 1:] == sample.shards[:, :-1]
-    law = PairKernel.of_groups(sample.shard_sizes).law(*_neighbours(sample))
+    uniform = PairKernel.of_groups(sample.shard_sizes).moments(*_neighbours(sample))
     return _metric(
-        "same_shard_neighbours", sample, same.mean(axis=1), law, "above", 1 - law.expected
+        "same_shard_neighbours", sample, same.mean(axis=1), uniform, "above", 1 - uniform.expected
     )
 
 
@@ -64,8 +64,10 @@ def neighbour_distance(sample: OrderSample) -> Metric:
     Uniform: (n + 1) / (3 n).
     """
     distances = np.abs(np.diff(sample.ranks, axis=1)).mean(axis=1) / sample.num_ranks
-    law = PairKernel.of_distances(sample.num_ranks).law(*_neighbours(sample), sample.num_ranks)
-    return _metric("neighbour_distance", sample, distances, law, "both", law.expected)
+    uniform = PairKernel.of_distances(sample.num_ranks).moments(
+        *_neighbours(sample), sample.num_ranks
+    )
+    return _metric("neighbour_distance", sample, distances, uniform, "both", uniform.expected)
 
 
 def batch_coverage(sample: OrderSample, window: int) -> Metric:
@@ -90,12 +92,12 @@ def buffer_coverage(sample: OrderSample, window: int) -> Metric:
 def shards_in_batch(sample: OrderSample, window: int) -> Metric:
     """Return from how many shards the examples of a batch come.
 
-    Uniform: the sum over shards of 1 - C(n - n_s, b) / C(n, b). More is no fault.
+    Uniform: the sum over shards of 1 - C(n - n_s, b) / C(n, b). More is not a fault.
     """
     counts = _touched(sample.shards, window)
-    law = occupancy_law(sample.shard_sizes, window, counts.size)
+    uniform = occupancy_moments(sample.shard_sizes, window, counts.size)
     return _metric(
-        "shards_in_batch", sample, counts.mean(axis=1), law, "below", law.expected, "shown"
+        "shards_in_batch", sample, counts.mean(axis=1), uniform, "below", uniform.expected, "shown"
     )
 
 
@@ -105,7 +107,7 @@ def class_purity(sample: OrderSample, window: int, classes: Int64s, class_sizes:
     Simpson's index of concentration ("Measurement of diversity", 1949), without replacement; its
     inverse is the number of classes that are as good as present (Hill, "Diversity and evenness",
     1973), by which it is scored. Uniform: the sum over classes of n_c (n_c - 1) / (n (n - 1)). Less
-    is no fault.
+    is not a fault.
     """
     rows = _windows(classes, window)
     ordered = np.sort(rows, axis=-1)
@@ -117,10 +119,10 @@ def class_purity(sample: OrderSample, window: int, classes: Int64s, class_sizes:
     num_pairs = window * (window - 1) // 2
     purity = (place - run_start).sum(axis=-1) / num_pairs
     num_windows = purity.size
-    law = PairKernel.of_groups(class_sizes).law(
+    uniform = PairKernel.of_groups(class_sizes).moments(
         num_windows * num_pairs, num_windows * num_pairs * (window - 2)
     )
-    return _metric("class_purity", sample, purity.mean(axis=1), law, "times", law.expected)
+    return _metric("class_purity", sample, purity.mean(axis=1), uniform, "times", uniform.expected)
 
 
 def displacement(sample: OrderSample) -> Metric:
@@ -129,9 +131,9 @@ def displacement(sample: OrderSample) -> Metric:
     Spearman's footrule over n**2 ("'Footrule' for measuring correlation", 1906; Diaconis and Graham
     1977). Uniform: 1/3; a reversed order has 1/2, which is as far from it as 1/6 is.
     """
-    law = displacement_law(sample.num_positions, sample.num_measured, sample.num_ranks)
+    uniform = displacement_moments(sample.num_positions, sample.num_measured, sample.num_ranks)
     values = np.abs(sample.offsets).mean(axis=1)
-    return _metric("displacement", sample, values, law, "both", law.expected, "far")
+    return _metric("displacement", sample, values, uniform, "both", uniform.expected, "far")
 
 
 def rank_correlation(sample: OrderSample) -> Metric:
@@ -142,8 +144,8 @@ def rank_correlation(sample: OrderSample) -> Metric:
     """
     n = sample.num_positions
     values = 1 - 6 * (sample.offsets**2).mean(axis=1) * (n * n / (n * n - 1))
-    law = rank_correlation_law(n, sample.num_measured)
-    return _metric("rank_correlation", sample, values, law, "both", 1.0, "far")
+    uniform = rank_correlation_moments(n, sample.num_measured)
+    return _metric("rank_correlation", sample, values, uniform, "both", 1.0, "far")
 
 
 def error_of(values: Floats, sample: OrderSample) -> float | None:
@@ -164,7 +166,7 @@ def _metric(
     name: str,
     sample: OrderSample,
     values: Floats,
-    law: UniformLaw,
+    uniform: UniformMoments,
     fault: Fault,
     reach: float,
     scale: Scale = "near",
@@ -172,8 +174,8 @@ def _metric(
     return Metric(
         name=name,
         value=float(values.mean()),
-        expected=law.expected,
-        spread=law.spread,
+        expected=uniform.expected,
+        spread=uniform.spread,
         fault=fault,
         reach=reach,
         scale=scale,
@@ -184,8 +186,8 @@ def _metric(
 def _coverage(name: str, sample: OrderSample, window: int, scale: Scale) -> Metric:
     cells, sizes = _equal_parts(sample, window)
     touched = _touched(cells, window)
-    law = occupancy_law(sizes, window, touched.size)
-    part = UniformLaw(expected=law.expected / window, spread=law.spread / window)
+    uniform = occupancy_moments(sizes, window, touched.size)
+    part = UniformMoments(expected=uniform.expected / window, spread=uniform.spread / window)
     return _metric(name, sample, touched.mean(axis=1) / window, part, "below", part.expected, scale)
 
 
@@ -198,7 +200,8 @@ def _sorted_classes(sample: OrderSample, num_classes: int) -> tuple[Int64s, Int6
 def _equal_parts(sample: OrderSample, count: int) -> tuple[Int64s, Int64s]:
     """Return which of equal parts each position holds (int64[k, length]), and their sizes."""
     num_ranks = sample.num_ranks
-    if num_ranks * count < 1 << 63:
+    if num_ranks * count < 1 << 63:  # else rank * count would overflow an int64
+        # Part c begins at the first rank for which rank * count // num_ranks is c.
         edges = -(-np.arange(count + 1) * num_ranks // count)
         return sample.ranks * count // num_ranks, np.diff(edges)
     size = num_ranks // count  # the last part takes the rest, fewer than `count`
@@ -221,6 +224,7 @@ def _windows(values: Int64s, window: int) -> Int64s:
 
 def _touched(cells: Int64s, window: int) -> Int64s:
     """Return how many cells each window touches, int64[k, windows of a stretch]."""
+    # Sorted, so that a new cell begins wherever neighbours differ; a set a window would be slow.
     ordered = np.sort(_windows(cells, window), axis=-1)
     changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)
     return np.asarray(changes + 1, np.int64)

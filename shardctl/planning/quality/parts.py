@@ -16,8 +16,7 @@ _TAIL = 0.01
 class Part:
     """How well a part of the epoch, positions [start, stop), is mixed near by.
 
-    `mean_storage` is
-    where in storage its examples lie on average, from 0 to 1; uniform 0.5.
+    `mean_storage` is where in storage its examples lie on average, from 0 to 1; uniform 0.5.
     """
 
     start: int
@@ -30,6 +29,10 @@ class Part:
 def by_position(
     sample: OrderSample, window: int, num_classes: int | None
 ) -> tuple[tuple[Part, ...], Part | None]:
+    """Return the quality of equal parts of an epoch, ten at most, and of its last hundredth.
+
+    The end is None where it is about as long as a part, which then shows the same.
+    """
     count = max(1, min(_NUM_PARTS, sample.num_positions // window, len(sample.ranks[0])))
     if not sample.complete:
         count = min(_NUM_PARTS, len(sample.starts) // 2)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.quality.across import (
     AcrossEpochs,
     AcrossHosts,
@@ -42,20 +42,20 @@ _NUM_IN_BUFFER_WINDOWS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """What of a large epoch is measured: stretches, and whether by the law of the buffer."""
+    """What of a large epoch is measured: stretches; `buffer_drawn` as in `OrderSample`."""
 
     num_examples: int
     num_stretches: int
     stretch: int
-    law: bool
+    buffer_drawn: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
     """The quality of an order, measured over one epoch of one host.
 
-    num_examples: of the epoch. window: examples in a batch, or what stands for one.
-    assumed: settings that are made up since the pipeline leaves them open.
+    num_examples: of the epoch. window: examples in a batch, or what is taken for one.
+    assumed: stand-ins for settings that the pipeline leaves open.
     num_classes: how many the labels sorted in storage are taken to have, None where not asked.
     sampled: None where every position is measured.
     """
@@ -99,7 +99,7 @@ def quality(
     target: a score for which to find the smallest shuffle buffer. what_if: whether to measure
         alternatives, too.
 
-    Seeds that are not given are made up: the quality hangs on them little.
+    Seeds that are not given get stand-ins: the quality depends on them little.
 
     Raises:
         UsageError: fewer than 2 examples; a bad spec, target or number of classes.
@@ -113,14 +113,14 @@ def quality(
     0.9 {'buffer_seed': 2}
     """
     settings, assumed = with_stand_in_seeds(ReadSettings() if settings is None else settings)
-    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
-    order = Order(dataset, resolved.ranges, settings)
+    planned = plan_order(dataset, spec, settings)
+    order = planned.order
     num_examples = epoch_length(order)
-    _check(resolved.spec, num_examples, num_classes, target)
+    _check(planned.spec, num_examples, num_classes, target)
     window = _window(settings, num_examples)
     question = Question(
         dataset=dataset,
-        ranges=tuple(resolved.ranges),
+        ranges=planned.ranges,
         settings=settings,
         window=window,
         num_classes=num_classes,
@@ -129,7 +129,7 @@ def quality(
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
     return Quality(
-        spec=resolved.spec,
+        spec=planned.spec,
         order=order,
         num_examples=num_examples,
         window=window,
@@ -149,9 +149,9 @@ def quality(
             num_examples=sample.num_measured,
             num_stretches=len(sample.starts),
             stretch=sample.length,
-            law=sample.law,
+            buffer_drawn=sample.buffer_drawn,
         ),
-        warnings=(*resolved.warnings, *_notes(assumed, order)),
+        warnings=(*planned.resolved.warnings, *_notes(assumed, order)),
     )
 
 
@@ -161,14 +161,14 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
     if "deterministic" in assumed:
         seeds.remove("--deterministic True")
         notes.append(
-            "the order hangs on timing, which mixes a little more; measured as if --deterministic"
+            "the order depends on timing, which mixes a little more; measured as if --deterministic"
         )
     if seeds:
         notes.append(
             f"no seed is given: measured with {' and '.join(seeds)}; others give about the same"
         )
     if order.codes.several_splits:
-        notes.append("several splits are read: storage goes from one to the next")
+        notes.append("several splits are read: in storage one follows the other")
     return notes
 
 
@@ -186,7 +186,7 @@ def _check(spec: str, num_examples: int, num_classes: int | None, target: float 
 
 
 def _window(settings: ReadSettings, num_examples: int) -> int:
-    """Return the examples in a batch; where there is none, or it is one example, what stands in."""
+    """Return the examples in a batch; without batches, or with batches of one, a stand-in."""
     if settings.batch is not None and settings.batch > 1:
         return min(settings.batch, num_examples)
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))

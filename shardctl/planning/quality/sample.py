@@ -23,12 +23,12 @@ NUM_MEASURED = 256 * _STRETCH
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OrderSample:
-    """Stretches of consecutive positions: the ranks in storage and the shards that stand there.
+    """Stretches of consecutive positions: the ranks in storage and the shards of what is there.
 
     `starts` (int64[k]) is where each begins, of `num_positions`; `ranks` and `shards`
-    (int64[k, length]) are what stands there, of `num_ranks` places in storage and of shards with
-    `shard_sizes` examples (int64[shards]). `codes` (int64[k, length]) names the examples. `law`
-    says that a shuffle buffer's part is drawn from its law and not replayed.
+    (int64[k, length]) belong to the examples there, of `num_ranks` places in storage and of shards
+    with `shard_sizes` examples (int64[shards]). `codes` (int64[k, length]) names the examples.
+    `buffer_drawn` says that what a shuffle buffer does is drawn at random and not replayed.
     """
 
     starts: Int64s
@@ -38,7 +38,7 @@ class OrderSample:
     num_positions: int
     num_ranks: int
     shard_sizes: Int64s
-    law: bool = False
+    buffer_drawn: bool = False
 
     @property
     def num_measured(self) -> int:
@@ -88,7 +88,7 @@ class OrderSample:
             num_positions=self.num_positions,
             num_ranks=self.num_ranks,
             shard_sizes=self.shard_sizes,
-            law=self.law,
+            buffer_drawn=self.buffer_drawn,
         )
 
 
@@ -133,6 +133,8 @@ def sample_epoch(
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
     if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
         return _whole(order, epoch, num_positions, storage)
+    # A part of the epoch for each stretch, and the whole windows at which it may begin there: the
+    # last one leaves room for the stretch and the neighbour of its last example.
     edges = np.arange(num_stretches + 1) * (num_positions / num_stretches)
     first = -(-edges[:-1] // window).astype(np.int64)
     last = ((edges[1:] - length - 1) // window).astype(np.int64)
@@ -147,7 +149,7 @@ def sample_epoch(
         num_positions=num_positions,
         num_ranks=storage.num_ranks,
         shard_sizes=storage.shard_sizes,
-        law=order.num_buffered is not None,
+        buffer_drawn=order.num_buffered is not None,
     )
 
 
@@ -173,9 +175,9 @@ def codes_of_stretches(
 ) -> Int64s:
     """Return the codes at stretches of an epoch, int64[len(starts), length].
 
-    Behind a shuffle buffer they are replayed if `exact`, else drawn from the law of the buffer,
-    which takes no time for what comes before. Equal seeds of the shuffle draw equally, so that
-    hosts and epochs that shuffle alike stay alike.
+    Behind a shuffle buffer they are replayed if `exact`, else drawn from the distribution of the
+    buffer, which takes no time for what comes before. Equal seeds of the shuffle draw equally, so
+    that hosts and epochs that shuffle alike stay alike.
     """
     positions = starts[:, None] + np.arange(length)
     if order.num_buffered is None or exact:

@@ -52,8 +52,8 @@ class Metric:
 class Score:
     """How close an order is to a uniform permutation, from 0 to 1.
 
-    near: the geometric mean of the metrics of mixing near by: an order is as good as they are
-        together, and a buffer that parts neighbours but draws each batch from a few places is not.
+    near: the geometric mean of the metrics of mixing near by, so that one that is bad makes it bad:
+        a buffer that separates neighbours but draws each batch from a few places mixes badly.
     far: the mean of the metrics of mixing far apart, None where there are none.
     value: near * (1 + far) / 2. Half is lost where the epoch follows storage; whole blocks that are
         shuffled gain nothing by it, as their batches are as bad as sorted ones.

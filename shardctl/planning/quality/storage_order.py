@@ -46,9 +46,11 @@ class StorageOrder:
         changes = (np.diff(splits[rows]) != 0) | (np.diff(shards[rows]) != 0)
         self._starts = starts
         self._shards = np.concatenate([np.zeros(1, np.int64), np.cumsum(changes)])[: len(rows)]
+        # What is added to a code to get its rank: the examples before its row less the row's start.
         self._offsets = np.cumsum(sizes) - sizes - starts
         self.num_ranks = int(sizes.sum())
         self.num_read = int(takes.sum())
+        # bincount's weights are floats, exact up to 2**53 examples in a shard.
         self.shard_sizes: Int64s = np.bincount(self._shards, sizes).astype(np.int64)
 
     def of(self, codes: Int64s) -> tuple[Int64s, Int64s]:

@@ -176,6 +176,7 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
         return BufferForTarget(target=target, buffer=None, score=largest, num_bytes=None)
     low, high = 1, most
     while high - low > max(1, low // 100):
+        # Halved on a logarithmic scale: the answer may lie anywhere between 1 and billions.
         middle = max(low + 1, min(high - 1, math.isqrt(low * high)))
         if score(middle) >= target:
             high = middle

@@ -8,9 +8,10 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, differences
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, SplitSize
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
 
@@ -23,7 +24,7 @@ def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
             instruction names a file that is not there.
     """
     if plan.dataset.fingerprint != dataset.fingerprint:
-        changes = what_changed(plan.dataset, PlannedDataset.of(dataset))
+        changes = what_changed(plan.dataset, dataset.identity)
         raise DatasetError(
             f"the plan was made for another state of {plan.dataset.title}: {'; '.join(changes)}"
         )
@@ -36,13 +37,12 @@ def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
     )
 
 
-def what_changed(then: PlannedDataset, now: PlannedDataset) -> list[str]:
+def what_changed(then: DatasetIdentity, now: DatasetIdentity) -> list[str]:
     """Return what a dataset's layout has changed in, in words.
 
     >>> train = SplitSize(name="train", num_examples=60000, num_shards=1)
-    >>> then = PlannedDataset(name="mnist", config=None, version="3.0.1", file_format="tfrecord",
-    ...                       data_dir=None, fingerprint="a", ordered=False, splits=(train,))
-    >>> from dataclasses import replace
+    >>> then = DatasetIdentity(name="mnist", config=None, version="3.0.1", file_format="tfrecord",
+    ...                        data_dir=None, fingerprint="a", ordered=False, splits=(train,))
     >>> now = replace(then, fingerprint="b", splits=(replace(train, num_shards=2),))
     >>> what_changed(then, now)
     ['train had 60,000 examples in 1 shard, now 60,000 in 2']
@@ -52,18 +52,17 @@ def what_changed(then: PlannedDataset, now: PlannedDataset) -> list[str]:
         changes.append(f"it is {quoted(now.title)} now")
     if then.file_format != now.file_format:
         changes.append(f"its files are {now.file_format}, they were {then.file_format}")
-    old = {split.name: split for split in then.splits}
-    new = {split.name: split for split in now.splits}
-    if gone := [name for name in old if name not in new]:
+    splits = [found for found in differences(then, now) if found.split is not None]
+    if gone := [found.split for found in splits if found.now is None]:
         changes.append(f"split {choices(gone, 3)} is gone")
-    if added := [name for name in new if name not in old]:
+    if added := [found.split for found in splits if found.then is None]:
         changes.append(f"split {choices(added, 3)} is new")
     changes += [
-        f"{name} had {_size(split)}, now {new[name].num_examples:,} in {new[name].num_shards:,}"
-        for name, split in old.items()
-        if name in new and split != new[name]
+        f"{found.split} had {_size(old)}, now {new.num_examples:,} in {new.num_shards:,}"
+        for found in splits
+        if isinstance(old := found.then, SplitSize) and isinstance(new := found.now, SplitSize)
     ]
-    if not changes and [*old] != [*new]:
+    if not changes and [s.name for s in then.splits] != [s.name for s in now.splits]:
         changes.append("its splits stand in another order")
     return changes or ["the lengths or names of its files changed, the totals did not"]
 

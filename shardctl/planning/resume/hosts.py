@@ -12,9 +12,10 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest import (
     ResumePoint,
     inputs_read,
@@ -31,7 +32,6 @@ from shardctl.planning.resume.resume import (
     num_further_epochs,
 )
 from shardctl.planning.resume.shares import MAX_HOSTS, dealt
-from shardctl.planning.simulate import PlannedOrder, plan_order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +77,14 @@ def resume_on_hosts(
         for one, count in zip(planned, counts, strict=True)
     ]
     epochs = _epochs(old)
-    whole = plan_order(dataset, spec, settings).order
+    whole = planned[0].with_settings(settings).order
     left_of = _left_by_examples if settings.host_by == "examples" else _left
     left = joined([left_of(old, epoch).runs() for epoch in epochs])
     going_on = any(host.point.remaining for host in old)
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=planned[0].spec,
         mode="exactly-once",
         settings=settings_as_planned(settings, ordered=dataset.ordered),
@@ -109,10 +109,9 @@ def old_orders(
     """Return the order of each of the hosts that stopped."""
     if not 1 <= hosts <= MAX_HOSTS:
         raise UsageError(f"--hosts {hosts}: a number from 1 to {MAX_HOSTS} is needed")
-    return [
-        plan_order(dataset, spec, replace(settings, host=Host(index=index, count=hosts)))
-        for index in range(hosts)
-    ]
+    of_hosts = (replace(settings, host=Host(index=i, count=hosts)) for i in range(hosts))
+    first = plan_order(dataset, spec, next(of_hosts))
+    return [first, *map(first.with_settings, of_hosts)]
 
 
 def _counts(

@@ -23,10 +23,10 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.counts import Counts, num_apart
 from shardctl.planning.resume.hosts import old_orders
-from shardctl.planning.simulate import plan_order
 
 _PIECE = 1 << 20
 

@@ -23,13 +23,13 @@ from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     FurtherEpoch,
     Mode,
-    PlannedDataset,
     ResumePlan,
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest import (
     inputs_read,
     pending_inputs,
@@ -39,7 +39,6 @@ from shardctl.planning.resume.rest import (
     resume_point,
     shuffle_state,
 )
-from shardctl.planning.simulate import plan_order
 
 BufferMode = Literal["exactly-once", "exact-order"]
 
@@ -77,7 +76,19 @@ def resume(
         raise UsageError(f"--mode {quoted(mode)}: choose from {choices(get_args(BufferMode))}")
     settings = ReadSettings() if settings is None else settings
     planned = plan_order(dataset, spec, settings)
+    return resume_order(planned, consumed=consumed, steps=steps, mode=mode)
+
+
+def resume_order(
+    planned: PlannedOrder,
+    *,
+    consumed: int | None = None,
+    steps: int | None = None,
+    mode: BufferMode = "exactly-once",
+) -> ResumePlan:
+    """Return how a pipeline goes on whose order is at hand, see `resume`."""
     order = planned.order
+    dataset, settings = order.dataset, order.settings
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     point = resume_point(order, consumed)
     num_read = inputs_read(order, point)
@@ -92,7 +103,7 @@ def resume(
     buffered = order.num_buffered is not None
     plan_mode: Mode = mode if buffered else "exact"
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=planned.spec,
         mode=plan_mode,
         settings=settings_as_planned(settings, ordered=dataset.ordered),

@@ -11,12 +11,13 @@ from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.own_reads import own_rows, sorted_reads
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.resume import calls_after_read
 from shardctl.planning.resume.shares import dealt
 
@@ -45,8 +46,14 @@ def resume_unseen(
     ([0, 0, 1, 1, 2], [0, 2, 0, 2, 0])
     """
     settings = ReadSettings() if settings is None else settings
-    resolved = _resolved(dataset, spec)
-    codes = spec_codes(dataset, spec)
+    return resume_unseen_of(resolved_spec(dataset, spec), settings, seen=seen, to_hosts=to_hosts)
+
+
+def resume_unseen_of(
+    resolved: Resolved, settings: ReadSettings, *, seen: ArrayLike, to_hosts: int | None = None
+) -> ResumePlan:
+    """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
+    dataset, codes = resolved.dataset, codes_of(resolved)
     reads = _each_once(_share(dataset, resolved.ranges, settings), codes)
     firsts = codes.first_codes(reads)
     own = distinct(np.asarray(seen, np.int64))
@@ -57,7 +64,7 @@ def resume_unseen(
     num_seen = int(np.count_nonzero(inside))
     nothing = left.select(slice(0, 0))
     return ResumePlan(
-        dataset=PlannedDataset.of(dataset),
+        dataset=dataset.identity,
         spec=resolved.spec,
         mode="exactly-once",
         settings=settings_as_planned(settings, ordered=dataset.ordered),
@@ -75,13 +82,14 @@ def resume_unseen(
 
 def spec_codes(dataset: Dataset, spec: str | None = None) -> ExampleCodes:
     """Return the codes of the examples of the splits that a spec reads."""
-    ranges = _resolved(dataset, spec).ranges
+    return codes_of(resolved_spec(dataset, spec))
+
+
+def codes_of(resolved: Resolved) -> ExampleCodes:
+    """Return the codes of the examples of the splits that a resolved spec reads."""
+    dataset, ranges = resolved.dataset, resolved.ranges
     names = [piece.split.name for piece in ranges]
     return ExampleCodes(dataset, names, reads_of(dataset, ranges))
-
-
-def _resolved(dataset: Dataset, spec: str | None) -> Resolved:
-    return resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
 
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:

@@ -1,18 +1,18 @@
-"""Where two orders part: as text like a good test failure, as a document, as annotations."""
+"""Where two orders differ: as text like a good test failure, as a document, as annotations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from shardctl.core.resume.after_read import AfterRead
-from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import choices, printable
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.files.plan.after_read import call_record
 from shardctl.planning.diff.causes import Cause, ChangedShard
-from shardctl.planning.diff.diff import Diff, FirstDifference, Moved
-from shardctl.rendering.text import annotations as github
+from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.rendering.text.after_read import call_words
+from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import PLAIN, Screen
 from shardctl.rendering.text.tables import Column, paragraph, table
@@ -26,7 +26,7 @@ _COLUMNS = (
 )
 
 
-def diff_text(diff: Diff, screen: Screen, *, advice: str | None = None) -> Iterator[str]:
+def diff_table(diff: Diff, screen: Screen, *, can_update: bool = False) -> Iterator[str]:
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
     yield paragraph(headline(diff), screen, style="bold")
     if diff.first is None:
@@ -43,21 +43,24 @@ def diff_text(diff: Diff, screen: Screen, *, advice: str | None = None) -> Itera
     yield paragraph("because:", screen)
     for cause in diff.causes:
         yield paragraph(f"  {cause_line(cause)}", screen)
-    if advice is not None:
+    if can_update:
         yield "\n"
+        label = diff.expected.label
+        advice = f"if this is meant, the same command with --update writes it to {label}"
         yield paragraph(advice, screen)
 
 
 def headline(diff: Diff) -> str:
-    """Return the sentence that says whether and where two orders part."""
+    """Return the sentence that says whether and where two orders differ."""
     old, new = diff.expected, diff.actual
     if diff.first is None:
         order = f"the order of {counted(old.snapshot.num_examples, 'example')}"
         return f"{old.label} and {new.label}: the same, {order}"
-    return f"{old.label} and {new.label} part {_where(diff.first)} of {diff.moved.positions:,}"
+    where = f"{_where(diff.first)} of {diff.moved.positions:,}"
+    return f"{old.label} and {new.label} first differ {where}"
 
 
-def _where(first: FirstDifference) -> str:
+def _where(first: OrderDifference) -> str:
     if first.exact:
         return f"at position {first.position:,}"
     return f"between positions {first.position:,} and {first.stop - 1:,}"
@@ -176,10 +179,10 @@ def _calls(value: object) -> tuple[AfterRead, ...] | None:
 
 
 def diff_document(diff: Diff) -> Document:
-    """Return the document of the command line's contract; the dataset is the expected one's."""
+    """Return the document of `diff` for two orders; the dataset is the expected one's."""
     first, moved, stretch = diff.first, diff.moved, diff.neighbours
     return {
-        **snapshot_head(diff.expected.snapshot),
+        **head("diff", diff.expected.snapshot.head),
         "expected": diff.expected.label,
         "actual": diff.actual.label,
         "equal": diff.equal,
@@ -210,22 +213,6 @@ def diff_document(diff: Diff) -> Document:
     }
 
 
-def snapshot_head(snapshot: Snapshot) -> Document:
-    """Return the fields every document begins with, for the dataset that a snapshot pins."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "kind": "diff",
-        "dataset": {
-            "name": snapshot.name,
-            "config": snapshot.config,
-            "version": snapshot.version,
-            "file_format": snapshot.file_format,
-            "data_dir": None,
-            "fingerprint": snapshot.fingerprint,
-        },
-    }
-
-
 def cause_record(cause: Cause) -> Document:
     """Return a cause as a record; `text` is for people, and long lists of shards are counted."""
     record: Document = {
@@ -246,13 +233,8 @@ def cause_record(cause: Cause) -> Document:
     return record
 
 
-def diff_annotation(diff: Diff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the orders part, nothing where they do not."""
+def diff_annotation(diff: Diff) -> Iterator[str]:
+    """Yield an annotation of the expected file where the orders differ, none where they do not."""
     if not diff.equal:
-        text = "".join(diff_text(diff, PLAIN)).partition("\n")[2].strip("\n")
-        yield annotation(file, headline(diff), text)
-
-
-def annotation(file: str, title: str, text: str) -> str:
-    """Return an error as a workflow command for GitHub."""
-    return github.annotation("error", text, title=title, file=file)
+        text = "".join(diff_table(diff, PLAIN)).partition("\n")[2].strip("\n")
+        yield annotation("error", text, title=headline(diff), file=diff.expected.label)

@@ -1,13 +1,15 @@
-"""Where two plans part: as text, as a document, as an annotation."""
+"""Where two plans differ: as text, as a document, as an annotation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.instructions.reads import Reads
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
-from shardctl.rendering.diff.diff import annotation, cause_line, cause_record
+from shardctl.rendering.diff.diff import cause_line, cause_record
+from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import PLAIN, Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
@@ -21,7 +23,7 @@ _COLUMNS = (
 )
 
 
-def plans_text(diff: PlansDiff, screen: Screen) -> Iterator[str]:
+def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
     """Yield where the first file instruction differs, then every file read otherwise."""
     yield paragraph(plans_headline(diff), screen, style="bold")
     first = diff.first
@@ -64,13 +66,11 @@ def _ranges(ranges: Sequence[Range]) -> str:
 
 
 def plans_document(diff: PlansDiff) -> Document:
-    """Return the document of the command line's contract; positions count file instructions."""
+    """Return the document of `diff` for two plans; positions count file instructions."""
     first = diff.first
     causes = [cause_record(cause) for cause in diff.changes]
     return {
-        "format_version": FORMAT_VERSION,
-        "kind": "diff",
-        "dataset": dict(diff.expected.dataset),
+        **head("diff", diff.expected.dataset),
         "expected": diff.labels[0],
         "actual": diff.labels[1],
         "equal": diff.equal,
@@ -110,8 +110,8 @@ def _file(file: ChangedFile) -> Document:
     }
 
 
-def plans_annotation(diff: PlansDiff, file: str) -> Iterator[str]:
-    """Yield an annotation for GitHub where the plans part, nothing where they do not."""
+def plans_annotation(diff: PlansDiff) -> Iterator[str]:
+    """Yield an annotation of the expected file where the plans differ, none where they do not."""
     if not diff.equal:
-        text = "".join(plans_text(diff, PLAIN)).partition("\n")[2].strip("\n")
-        yield annotation(file, plans_headline(diff), text)
+        text = "".join(plans_table(diff, PLAIN)).partition("\n")[2].strip("\n")
+        yield annotation("error", text, title=plans_headline(diff), file=diff.labels[0])

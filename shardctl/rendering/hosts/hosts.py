@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Load, Strategy
@@ -147,11 +148,11 @@ def _records(strategy: Strategy) -> Iterator[tuple[int, int, int | None, int, in
 
 
 def hosts_document(plan: HostsPlan) -> Document:
-    """Return the document of the command line's contract for one number of hosts."""
+    """Return the document of `hosts` for one number of hosts."""
     comparison = plan.comparisons[0]
     best = comparison.recommended
     return {
-        **head("hosts", plan.dataset),
+        **head("hosts", plan.dataset.identity),
         "spec": plan.spec,
         "num_hosts": comparison.num_hosts,
         "batch": plan.settings.batch,

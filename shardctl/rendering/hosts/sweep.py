@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.files.documents import Document, head
+from shardctl.files.documents import Document
+from shardctl.files.head import head
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.rendering.hosts.hosts import extremes, number, summary_record, title
@@ -78,7 +79,7 @@ def sweep_document(plan: HostsPlan) -> Document:
         for comparison in plan.comparisons
     ]
     return {
-        **head("hosts", plan.dataset),
+        **head("hosts", plan.dataset.identity),
         "spec": plan.spec,
         "batch": plan.settings.batch,
         "sweep": entries,

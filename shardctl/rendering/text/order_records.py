@@ -11,12 +11,12 @@ from shardctl.planning.locate import MATCH_FIELDS, Match
 
 
 def match_record(match: Match) -> dict[str, Any]:
-    """Return an example of an order with the fields of the contract."""
+    """Return an example of an order with the fields that documents give it."""
     return {name: getattr(match, name) for name in MATCH_FIELDS}
 
 
 def pipeline_record(order: Order) -> dict[str, Any]:
-    """Return every setting in in_force."""
+    """Return the settings in force, with every default filled in."""
     return settings_in_force(order.settings, ordered=order.dataset.ordered)
 
 
@@ -26,7 +26,7 @@ def pipeline_line(spec: str, order: Order) -> str:
 
 
 def settings_words(in_force: Mapping[str, Any]) -> str:
-    """Return the settings in in_force that shape an order, as words."""
+    """Return those of the settings in force that shape an order, as words."""
     words = [f"cycle {in_force['cycle']}", f"block {in_force['block']}"]
     if in_force["reverse"]:
         words.append("files reversed")

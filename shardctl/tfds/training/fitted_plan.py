@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import read_plan
+from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.resume.check import applied
-from shardctl.planning.resume.seen import spec_codes
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 
 PlanOrPath = ResumePlan | str | os.PathLike[str]
@@ -45,11 +47,15 @@ class FittedPlan:
 
     def order(self) -> Order:
         """Return the order of which the further epochs are a part."""
-        return plan_order(self.dataset, self.plan.spec, self.settings).order
+        return order_of(self._resolved, self.settings).order
 
     def codes(self) -> ExampleCodes:
-        """Return the codes of what the spec reading, also where nothing fixes an order."""
-        return spec_codes(self.dataset, self.plan.spec)
+        """Return the codes of what the spec reads, also where nothing fixes an order."""
+        return codes_of(self._resolved)
+
+    @cached_property
+    def _resolved(self) -> Resolved:
+        return resolved_spec(self.dataset, self.plan.spec)
 
 
 def loaded(plan: PlanOrPath) -> ResumePlan:

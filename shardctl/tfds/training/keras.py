@@ -8,8 +8,8 @@ from typing import Any
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.planning.simulate import plan_order
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import resume

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.order import plan_order
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 
@@ -48,20 +47,19 @@ def pipeline(
     settings = ReadSettings() if settings is None else settings
     tf = tensorflow()
     dataset = dataset_of(builder)
-    spec = default_spec(dataset) if spec is None else spec
-    order = plan_order(dataset, spec, settings).order
+    planned = plan_order(dataset, spec, settings)
     check_global_seed(settings)
     if settings.global_seed is not None:
         tf.random.set_seed(settings.global_seed)
     read = builder.as_dataset(
-        split=_split_of(spec, settings),
+        split=_split_of(planned.spec, settings),
         read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
         shuffle_files=settings.shuffles_files,
         decoders=decoders,
     )
     if transform is not None:
         read = read.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
-    return behind_reader(read, settings, order)
+    return behind_reader(read, settings, planned.order)
 
 
 def check_global_seed(settings: ReadSettings) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from operator import index
 from typing import Any
 
-from shardctl.core.resume.resume_plan import PlannedDataset, ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.position_file import PositionRecord, read_position, write_position
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.check import what_changed
-from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.resume.resume import resume_order
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import Transform, check_global_seed
@@ -56,6 +56,7 @@ class Position:
         planned = plan_order(self._dataset, spec, settings)
         self._spec, self._num_examples = planned.spec, planned.order.num_examples
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
+        self._planned = planned.with_settings(self._settings)
         self._consumed = 0
         self.advance(consumed)
 
@@ -120,9 +121,7 @@ class Position:
 
     def plan(self) -> ResumePlan:
         """Return the plan that goes on from here, in exact order."""
-        return plan_resume(
-            self._dataset, self._spec, self._settings, consumed=self._consumed, mode="exact-order"
-        )
+        return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the position to a file, atomically: the old file stands until the new one does.
@@ -137,7 +136,7 @@ class Position:
         write_position(
             path,
             PositionRecord(
-                dataset=PlannedDataset.of(self._dataset),
+                dataset=self._dataset.identity,
                 spec=self._spec,
                 settings=self._settings,
                 consumed=self._consumed,
@@ -153,7 +152,7 @@ class Position:
         """
         record = read_position(path)
         then = record.dataset
-        now = PlannedDataset.of(in_order_of(self._dataset, [split.name for split in then.splits]))
+        now = in_order_of(self._dataset, [split.name for split in then.splits]).identity
         if then.fingerprint != now.fingerprint:
             raise DatasetError(
                 f"the position is one in another state of {then.title}: "

@@ -1,1 +1,1 @@
-"""The bridge for checking: real files read through the real TensorFlow."""
+"""The bridge for checking: real files read through the real TensorFlow, and compared."""

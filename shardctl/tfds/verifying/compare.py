@@ -1,4 +1,4 @@
-"""A pass of the real thing beside what is predicted, up to the first example that differs."""
+"""A real pass compared with what is predicted, up to the first example that differs."""
 
 from __future__ import annotations
 
@@ -11,70 +11,54 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.text import printable
-from shardctl.planning.verify import FirstDifference, Parting, Window, first_parting
+from shardctl.planning.verify import FirstDifference, StreamMismatch, Window, first_mismatch
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass
 
-Watch = Callable[[str, int, int], None]  # what is counted, how much is done, and of how much
-Comparison = Callable[[Iterable[Int64s], Iterable[Int64s]], Parting | None]
-
-
-class Progress:
-    """How much of a piece of work is done; what is done twice counts once."""
-
-    def __init__(self, watch: Watch | None, what: str, total: int) -> None:
-        self._watch = watch
-        self._what = what
-        self._total = total
-        self._done = 0
-
-    def advance(self, count: int) -> None:
-        """Note that so much more is done."""
-        self._done = min(self._done + count, self._total)
-        if self._watch is not None:
-            self._watch(self._what, self._done, self._total)
+# Returns where what was read first differs from what is expected.
+Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], StreamMismatch | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadDifference:
-    """Where a pass parts from what is expected, and what TensorFlow said if it gave up there."""
+class PassMismatch:
+    """Where a pass differs from what is expected, and what TensorFlow said if it gave up there."""
 
-    parting: Parting
+    mismatch: StreamMismatch
     reason: str | None
     unknown: Callable[[int], str]
 
 
-def parting_of(
+def mismatch_of(
     opened: Callable[[int], Pass],
     expected: Callable[[], Iterable[Int64s]],
-    compare: Comparison = first_parting,
-) -> ReadDifference | None:
-    """Return where a pass parts from what is expected, None where it does not.
+    compare: Compare = first_mismatch,
+) -> PassMismatch | None:
+    """Return where a pass first differs from what is expected, None where it does not.
 
     `opened` begins a pass that takes so many examples at a time. Where TensorFlow gives up, a whole
     batch is lost, so the examples are then read again one by one.
     """
     for size in (BATCH_SIZE, 1):
         read = opened(size)
-        parting = compare(expected(), read)
+        mismatch = compare(expected(), read)
         if read.reason is None or size == 1:
             break
-    if parting is None and read.reason is not None:
-        # All is as expected, and TensorFlow complains at the end.
-        parting = Parting(offset=read.num_done, expected=None, found=None)
-    if parting is None:
+    if mismatch is None and read.reason is not None:
+        # All is as expected, and TensorFlow fails at the end.
+        mismatch = StreamMismatch(offset=read.num_done, expected=None, found=None)
+    if mismatch is None:
         return None
-    # TensorFlow may have given up beyond the place where they part.
-    reason = read.reason if parting.found is None else None
-    return ReadDifference(parting=parting, reason=reason, unknown=read.unknown)
+    # TensorFlow may have given up beyond the position where they differ.
+    reason = read.reason if mismatch.found is None else None
+    return PassMismatch(mismatch=mismatch, reason=reason, unknown=read.unknown)
 
 
 def difference(
-    found: ReadDifference | None, codes: ExampleCodes, window: Window
+    found: PassMismatch | None, codes: ExampleCodes, window: Window
 ) -> FirstDifference | None:
-    """Return a parting of streams that begin with a window in the words of the order."""
+    """Return a mismatch as position and ids of the order; the streams begin at the window."""
     if found is None:
         return None
-    parting = found.parting
+    mismatch = found.mismatch
 
     def names(code: int | None) -> tuple[Any, str | None]:
         if code is None:
@@ -85,10 +69,10 @@ def difference(
         has_files = any(split.files for split in codes.dataset.splits)
         return codes.ids(np.array([code]))[0], codes.tfds_ids([code])[0] if has_files else None
 
-    expected, expected_tfds_id = names(parting.expected)
-    seen, seen_tfds_id = names(parting.found)
+    expected, expected_tfds_id = names(mismatch.expected)
+    seen, seen_tfds_id = names(mismatch.found)
     return FirstDifference(
-        position=window.start + parting.offset,
+        position=window.start + mismatch.offset,
         expected=expected,
         found=seen,
         expected_tfds_id=expected_tfds_id,

@@ -9,6 +9,7 @@ import numpy as np
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError
+from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.verify import FileMismatch
 from shardctl.readers.record_counts import (
     COUNTED_FORMATS,
@@ -17,7 +18,6 @@ from shardctl.readers.record_counts import (
     count_tfrecords,
 )
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.verifying.compare import Progress, Watch
 from shardctl.tfds.verifying.real_files import file_path, first_file_here
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.own_reads import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.order import order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import behind_reader
 from shardctl.tfds.verifying.reading import Reading
@@ -29,17 +29,20 @@ class IndexRanges:
     file adapter; TFDS need not be installed.
     """
 
-    dataset: Dataset
+    resolved: Resolved
     codes: ExampleCodes
-    spec: str
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset whose files the ranges stand for."""
+        return self.resolved.dataset
 
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
         tf = tensorflow()
-        order = plan_order(self.dataset, self.spec, settings).order
+        order = order_of(self.resolved, settings).order
         tf.random.set_seed(settings.global_seed)
-        ranges = resolve_subsplit(self.spec, self.dataset).ranges
-        reads = sorted_reads(self.dataset, ranges, settings)
+        reads = sorted_reads(self.dataset, self.resolved.ranges, settings)
         rows = tf.data.Dataset.from_tensor_slices(self._columns(reads))
         by_files = settings.host is not None and settings.host_by == "files"
         if settings.host is not None and by_files:

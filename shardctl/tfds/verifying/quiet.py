@@ -15,8 +15,8 @@ def quiet_tensorflow() -> Iterator[None]:
     """Keep what TensorFlow says to itself, on the CPU alone, while the block runs.
 
     TensorFlow writes to the file descriptor 2 from C++, in part before it knows of any log level,
-    so that descriptor leads nowhere meanwhile; `sys.stderr` goes on where it did. Python's logging
-    and warnings are silent too. With SHARDCTL_TRACEBACK set everything is heard.
+    so that descriptor leads to /dev/null meanwhile; `sys.stderr` writes where it did. Python's
+    logging and warnings are silent too. With SHARDCTL_TRACEBACK set everything is shown.
 
     A graphics card that a training job uses is not touched: if TensorFlow is not loaded yet, it
     will not see any.

@@ -11,11 +11,10 @@ from typing import Any
 from shardctl.core.arrays import Int64s
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError, ShardctlError
+from shardctl.planning.progress import Progress
 from shardctl.tfds.imports import tensorflow
 
 BATCH_SIZE = 1024
-
-Watch = Callable[[int], None]  # called with a number of examples that were read
 
 
 def _none_unknown(code: int) -> str:
@@ -43,7 +42,7 @@ class Pass:
     """
 
     def __init__(
-        self, reading: Reading, *, size: int, stop: int | None, watch: Watch | None = None
+        self, reading: Reading, *, size: int, stop: int | None, progress: Progress | None = None
     ) -> None:
         self.unknown = reading.unknown
         self.reason: str | None = None
@@ -51,7 +50,7 @@ class Pass:
         self._reading = reading
         self._size = size
         self._stop = stop
-        self._watch = watch
+        self._progress = progress
 
     def __iter__(self) -> Iterator[Int64s]:
         try:
@@ -60,8 +59,8 @@ class Pass:
                 if self._stop is not None:
                     codes = codes[: self._stop - self.num_done]
                 self.num_done += len(codes)
-                if self._watch is not None:
-                    self._watch(len(codes))
+                if self._progress is not None:
+                    self._progress.advance(len(codes))
                 yield codes
                 if self.num_done == self._stop:
                     return

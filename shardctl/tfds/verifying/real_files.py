@@ -11,7 +11,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
@@ -81,43 +81,37 @@ class RealFiles:
     checksum, an image that cannot be decoded is not.
     """
 
-    dataset: Dataset
+    resolved: Resolved
     codes: ExampleCodes
-    spec: str
     builder: Any
     decoders: Any
 
     @classmethod
-    def of(cls, dataset: Dataset, codes: ExampleCodes, spec: str) -> RealFiles:
-        """Return the files of a dataset, opened by TFDS; `codes` are those of the spec.
+    def of(cls, resolved: Resolved, codes: ExampleCodes) -> RealFiles:
+        """Return the files of a spec's dataset, opened by TFDS; `codes` are those of the spec.
 
         Raises:
             DatasetError: TFDS cannot open them.
             MissingDependencyError: TFDS is not installed.
         """
         tfds = tensorflow_datasets()
-        parts = (part for split in dataset.splits for part in split.files)
+        parts = (part for split in resolved.dataset.splits for part in split.files)
         folders = [folder for folder in dict.fromkeys(part.data_dir for part in parts) if folder]
         with said_by_tensorflow(f"TFDS cannot open {quoted(folders[0], 200)}"):
             if len(folders) == 1:
                 builder = tfds.builder_from_directory(folders[0])
             else:
                 builder = tfds.builder_from_directories(folders)
-        return cls(
-            dataset=dataset,
-            codes=codes,
-            spec=spec,
-            builder=builder,
-            decoders=_one_feature(builder),
-        )
+        decoders = _one_feature(builder)
+        return cls(resolved=resolved, codes=codes, builder=builder, decoders=decoders)
 
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return what `shardctl.tfds.pipeline` builds."""
         tensorflow().random.set_seed(settings.global_seed)
-        with said_by_tensorflow(f"TFDS refuses {quoted(self.spec)}"):
+        with said_by_tensorflow(f"TFDS refuses {quoted(self.resolved.spec)}"):
             elements = pipeline(
                 self.builder,
-                self.spec,
+                self.resolved.spec,
                 settings,
                 transform=as_it_stands(_tfds_id),
                 decoders=self.decoders,
@@ -138,15 +132,15 @@ class RealFiles:
                 decoders=self.decoders,
             )
         # TFDS names files by the folders of those that it reads, here those of the plan.
-        splits = [piece.split.name for piece in resolve_subsplit(plan.spec, self.dataset).ranges]
-        codes = ExampleCodes(self.dataset, splits, plan.instructions)
+        splits = [piece.split.name for piece in self.resolved.ranges]
+        codes = ExampleCodes(self.resolved.dataset, splits, plan.instructions)
         tf = tensorflow()
         return self._reading(
             read.map(as_it_stands(_tfds_id), num_parallel_calls=tf.data.AUTOTUNE), codes
         )
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
-        """Return what `shardctl.tfds.resume` goes on with, to the end of all epochs."""
+        """Return what `shardctl.tfds.resume` reads, to the end of all epochs."""
         with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
             elements = resume(
                 self.builder,
@@ -179,7 +173,7 @@ def _one_feature(builder: Any) -> Any:
     """Return the decoders that decode one feature alone, None where all have to be."""
     features = builder.info.features
     if not hasattr(features, "items"):
-        return None  # no dict of features: TFDS says what it thinks of that
+        return None  # no dict of features: left to TFDS to refuse
     names = sorted(
         features.keys(), key=lambda name: any(c in type(features[name]).__name__ for c in _COSTLY)
     )

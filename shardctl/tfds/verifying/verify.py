@@ -1,4 +1,4 @@
-"""The order of a pipeline and the files it reads, held against TensorFlow and TFDS themselves."""
+"""The order of a pipeline and the files it reads, compared with TensorFlow and TFDS themselves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.progress import Progress, Watch
+from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.verify import (
     BUDGETS,
     FirstDifference,
@@ -24,7 +25,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.compare import Progress, Watch, difference, parting_of
+from shardctl.tfds.verifying.compare import difference, mismatch_of
 from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
@@ -48,11 +49,11 @@ def verify(
     Where the files are not here, or TFDS makes no `tf.data.Dataset` of their format, the pipeline
     runs over index ranges of the same lengths. `take` is how many examples are compared, as many as
     BUDGETS says where it is None. Of a longer order windows are compared from its start to its
-    end, each read from where a resume plan has it begin. What such plans take for granted, the
+    end, each read from a plan to resume that begins there. What such plans take for granted, the
     order of the files for one, is then compared over index ranges from the start, for more
     examples, since those cost little.
 
-    `watch` is called as the work goes on. The global seed of TensorFlow is left as the settings
+    `watch` is called as the work proceeds. The global seed of TensorFlow is left as the settings
     have it.
 
     Raises:
@@ -61,11 +62,18 @@ def verify(
         MissingDependencyError: TensorFlow is not installed, or TFDS where it has to read files.
     """
     settings = ReadSettings() if settings is None else settings
-    planned = plan_order(dataset, spec, settings)
+    return verify_order(plan_order(dataset, spec, settings), take=take, watch=watch)
+
+
+def verify_order(
+    planned: PlannedOrder, *, take: Take = None, watch: Watch | None = None
+) -> Verification:
+    """Compare an order that is at hand with what TFDS reads, see `verify`."""
+    dataset, settings = planned.order.dataset, planned.order.settings
     tensorflow()
     reason = why_not_files(planned.order.reads)
     read: Source = "files" if reason is None else "index ranges"
-    check = _Check(order=planned.order, spec=planned.spec, read=read, take=take, watch=watch)
+    check = _Check(planned=planned, read=read, take=take, watch=watch)
     if planned.order.num_examples:
         check.run()
     counts = count_files(planned.order.reads, watch)
@@ -90,14 +98,18 @@ def verify(
 class _Check:
     """Windows of an order, compared one after the other until one of them differs."""
 
-    order: Order
-    spec: str
+    planned: PlannedOrder
     read: Source
     take: Take
     watch: Watch | None
     windows: list[Window] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     difference: FirstDifference | None = None
+
+    @property
+    def order(self) -> Order:
+        """The order that is compared."""
+        return self.planned.order
 
     def run(self) -> None:
         total = self.order.num_examples
@@ -152,17 +164,15 @@ class _Check:
             if pass_index and settings.loop == "keras-fit":
                 return FitPass(reading, pass_index=pass_index)
             iterate_whole(reading, pass_index)
-            watch = self._progress.advance
-            return Pass(reading, size=size, stop=None if whole else stop, watch=watch)
+            stop_at = None if whole else stop
+            return Pass(reading, size=size, stop=stop_at, progress=self._progress)
 
         return self._compare(window, opened)
 
     def _from_plan(self, window: Window) -> bool:
         """Compare a stretch of an epoch with what is read by a plan that begins there."""
         order = self.order
-        plan = plan_resume(
-            order.dataset, self.spec, order.settings, consumed=window.start, mode="exact-order"
-        )
+        plan = resume_order(self.planned, consumed=window.start, mode="exact-order")
         take = taken(self.take, self.read, order.num_examples)
         if self.take != "all" and num_inputs_read(plan, window) > self._most(window.read, take):
             self.notes.append(
@@ -173,16 +183,16 @@ class _Check:
         source = self._source(window.read)
 
         def opened(size: int) -> Pass:
-            watch = self._progress.advance
+            reading = source.planned(plan)
             return WindowPass(
-                source.planned(plan), order, plan, size=size, window=window, watch=watch
+                reading, order, plan, size=size, window=window, progress=self._progress
             )
 
         return self._compare(window, opened)
 
     def _compare(self, window: Window, opened: Callable[[int], Pass]) -> bool:
-        parting = parting_of(opened, lambda: self.order.chunks(window.start, window.stop))
-        self.difference = difference(parting, self.order.codes, window)
+        mismatch = mismatch_of(opened, lambda: self.order.chunks(window.start, window.stop))
+        self.difference = difference(mismatch, self.order.codes, window)
         return True
 
     def _source(self, read: Source) -> RealFiles | IndexRanges:
@@ -190,8 +200,8 @@ class _Check:
 
     @cached_property
     def _files(self) -> RealFiles:
-        return RealFiles.of(self.order.dataset, self.order.codes, self.spec)
+        return RealFiles.of(self.planned.resolved, self.order.codes)
 
     @cached_property
     def _ranges(self) -> IndexRanges:
-        return IndexRanges(dataset=self.order.dataset, codes=self.order.codes, spec=self.spec)
+        return IndexRanges(resolved=self.planned.resolved, codes=self.order.codes)

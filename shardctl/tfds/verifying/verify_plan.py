@@ -1,4 +1,4 @@
-"""A resume plan run by TensorFlow and TFDS, held against the rest of the order."""
+"""A plan to resume, run by TensorFlow and TFDS, compared with the rest of the order."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.planning.order import order_of, resolved_spec
+from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.check import applied
-from shardctl.planning.resume.seen import spec_codes
-from shardctl.planning.simulate import plan_order
+from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     FirstDifference,
-    Parting,
     Source,
+    StreamMismatch,
     Take,
     Verification,
     Window,
-    first_parting,
-    first_uncounted,
+    first_mismatch,
+    first_mismatch_in_any_order,
     taken,
 )
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.compare import Progress, Watch, difference, parting_of
+from shardctl.tfds.verifying.compare import difference, mismatch_of
 from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import Pass, Reading
@@ -44,7 +46,7 @@ def verify_plan(
     take: Take = None,
     watch: Watch | None = None,
 ) -> Verification:
-    """Go on by a plan, with `shardctl.tfds.resume`, and compare with the rest of the order.
+    """Resume from a plan, with `shardctl.tfds.resume`, and compare with the rest of the order.
 
     A plan that is exact is compared id by id, to the end of all epochs. One that promises every
     example once is compared by which examples come, until the further epochs begin. A plan for
@@ -89,7 +91,7 @@ def verify_plan(
 
 @dataclass(kw_only=True)
 class _PlanCheck:
-    """What a plan goes on with, host by host, until one differs."""
+    """What is read by a plan, host by host, until one differs."""
 
     dataset: Dataset
     plan: ResumePlan
@@ -100,7 +102,7 @@ class _PlanCheck:
     difference: FirstDifference | None = None
 
     def run(self, host: int | None) -> None:
-        """Compare what one reader of the plan goes on with."""
+        """Compare what one reader of the plan reads."""
         plan = self.plan
         left = self._num_left(host)
         size = taken(self.take, self.read, left)
@@ -114,13 +116,13 @@ class _PlanCheck:
         def opened(batch: int) -> Pass:
             return self._opened(batch, window, host, progress)
 
-        def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Parting | None:
+        def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
             if not self._has_order:
                 # What the buffer has read beyond the cut of an endless reading may not come out.
                 whole = size == left and not self._reads_beyond
-                return first_uncounted(expected, found, all_of_them=whole)
+                return first_mismatch_in_any_order(expected, found, all_of_them=whole)
             if plan.mode != "exactly-once":
-                return first_parting(expected, found)
+                return first_mismatch(expected, found)
             return self._once_then_in_order(np.concatenate([*expected]), found, size)
 
         def expected() -> Iterable[Int64s]:
@@ -130,7 +132,7 @@ class _PlanCheck:
             stop = start + max(size, plan.remaining if plan.mode == "exactly-once" else 0)
             return self._order.chunks(start, stop)
 
-        self.difference = difference(parting_of(opened, expected, compare), self._codes, window)
+        self.difference = difference(mismatch_of(opened, expected, compare), self._codes, window)
         self.windows.append(window)
 
     @property
@@ -153,29 +155,29 @@ class _PlanCheck:
 
     def _once_then_in_order(
         self, expected: Int64s, found: Iterable[Int64s], size: int
-    ) -> Parting | None:
+    ) -> StreamMismatch | None:
         """Compare the rest of the plan's epoch by its examples, those of the next in order."""
         num_once = self.plan.remaining
         pieces = np.concatenate([np.empty(0, np.int64), *found])
-        parting = first_uncounted(
+        mismatch = first_mismatch_in_any_order(
             [expected[:num_once]], [pieces[:num_once]], all_of_them=num_once <= size
         )
-        if parting is not None:
-            return parting
-        parting = first_parting([expected[num_once:]], [pieces[num_once:]])
-        return None if parting is None else replace(parting, offset=num_once + parting.offset)
+        if mismatch is not None:
+            return mismatch
+        mismatch = first_mismatch([expected[num_once:]], [pieces[num_once:]])
+        return None if mismatch is None else replace(mismatch, offset=num_once + mismatch.offset)
 
     def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:
-        plan, watch = self.plan, progress.advance
+        plan = self.plan
         size = window.stop - window.start
         if self.read == "files":
-            files = RealFiles.of(self.dataset, self._codes, plan.spec)
-            return Pass(files.resumed(plan, host), size=batch, stop=size, watch=watch)
-        ranges = IndexRanges(dataset=self.dataset, codes=self._codes, spec=plan.spec)
+            files = RealFiles.of(self._resolved, self._codes)
+            return Pass(files.resumed(plan, host), size=batch, stop=size, progress=progress)
+        ranges = IndexRanges(resolved=self._resolved, codes=self._codes)
         if plan.hosts or plan.from_seen or plan.mode == "exactly-once":
-            return Pass(self._each_once(ranges, host), size=batch, stop=size, watch=watch)
+            return Pass(self._each_once(ranges, host), size=batch, stop=size, progress=progress)
         return WindowPass(
-            ranges.planned(plan), self._order, plan, size=batch, window=window, watch=watch
+            ranges.planned(plan), self._order, plan, size=batch, window=window, progress=progress
         )
 
     def _each_once(self, ranges: IndexRanges, host: int | None) -> Reading:
@@ -184,7 +186,7 @@ class _PlanCheck:
         reader, num_held = plan.settings.host, plan.num_pending_instructions
         if plan.hosts or plan.from_seen or reader is None or plan.settings.host_by != "examples":
             return ranges.planned(plan, reads)
-        # What the buffer held is the host's own, the rest is shared.
+        # What the buffer held is the host's own; the rest its hosts share by `ds.shard`.
         held = ranges.planned(plan, reads.select(slice(0, num_held)))
         rest = ranges.planned(plan, reads.select(slice(num_held, None)))
         shared = rest.elements.shard(reader.count, reader.index)
@@ -198,9 +200,13 @@ class _PlanCheck:
             yield np.arange(first, first + count)
 
     @cached_property
+    def _resolved(self) -> Resolved:
+        return resolved_spec(self.dataset, self.plan.spec)
+
+    @cached_property
     def _order(self) -> Order:
-        return plan_order(self.dataset, self.plan.spec, self.plan.settings).order
+        return order_of(self._resolved, self.plan.settings).order
 
     @cached_property
     def _codes(self) -> ExampleCodes:
-        return spec_codes(self.dataset, self.plan.spec)
+        return codes_of(self._resolved)

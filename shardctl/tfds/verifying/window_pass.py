@@ -1,4 +1,4 @@
-"""A stretch in the middle of an order, read from where a plan begins, also through a buffer."""
+"""A stretch in the middle of an order, read by a plan that begins there, also through a buffer."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
+from shardctl.planning.progress import Progress
 from shardctl.planning.verify import Window
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.records import kernel_shuffle
-from shardctl.tfds.verifying.reading import Pass, Reading, Watch
+from shardctl.tfds.verifying.reading import Pass, Reading
 
 
 def num_inputs_read(plan: ResumePlan, window: Window) -> int:
-    """Return how many examples are read from where a plan begins to the end of a window."""
+    """Return how many examples are read from the beginning of a plan to the end of a window."""
     size, state = window.stop - window.start, plan.shuffle
     if state is None:
         return size
-    # The buffer takes its next input when it is asked for the output after (TFDATA B7).
+    # The buffer takes its next input only when it is asked for the output after.
     last = min(state.num_elements, state.emitted + size - 1 + state.buffer_size)
     return max(last - state.num_read, 0)
 
@@ -29,9 +30,9 @@ def num_inputs_read(plan: ResumePlan, window: Window) -> int:
 class WindowPass(Pass):
     """The positions of a window in the epoch of a plan that begins with it.
 
-    Through a shuffle buffer TensorFlow's own shuffle says which inputs come out; of these the ones
-    that are read from here on are those of the reading, and those that the buffer held by then are
-    taken as predicted.
+    Through a shuffle buffer TensorFlow's own shuffle says which inputs come out. Those that are
+    read within the window come from the reading; those that the buffer held before it are taken
+    as predicted.
     """
 
     def __init__(
@@ -42,13 +43,13 @@ class WindowPass(Pass):
         *,
         size: int,
         window: Window,
-        watch: Watch | None,
+        progress: Progress | None,
     ) -> None:
         host = plan.settings.host
         if host is not None and plan.settings.host_by == "examples":
             reading = replace(reading, elements=reading.elements.shard(host.count, host.index))
         num_inputs = num_inputs_read(plan, window)
-        super().__init__(reading, size=size, stop=num_inputs, watch=watch)
+        super().__init__(reading, size=size, stop=num_inputs, progress=progress)
         self._order = order
         self._plan = plan
         self._num_outputs = window.stop - window.start

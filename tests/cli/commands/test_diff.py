@@ -40,7 +40,7 @@ def test_the_same_order_exits_with_0(shardctl: Shardctl) -> None:
 def test_a_different_order_exits_with_1_and_says_where_and_why(shardctl: Shardctl) -> None:
     outcome = shardctl("diff", "order.yaml", "--block", 3)
     assert (outcome.exit_code, outcome.stderr) == (1, "")
-    assert outcome.stdout.startswith("order.yaml and today part at position 2 of 120\n")
+    assert outcome.stdout.startswith("order.yaml and today first differ at position 2 of 120\n")
     assert "block: 2 became 3" in outcome.stdout
     assert outcome.stdout.endswith(
         "if this is meant, the same command with --update writes it to order.yaml\n"
@@ -148,10 +148,14 @@ def test_update_writes_todays_order_says_so_and_exits_with_0(shardctl: Shardctl)
 
 
 def test_update_leaves_a_file_alone_that_says_the_same(shardctl: Shardctl) -> None:
-    before = Path("order.yaml").stat()
+    def written() -> tuple[int, int, int, bytes]:
+        found = Path("order.yaml").stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size, Path("order.yaml").read_bytes()
+
+    before = written()
     outcome = shardctl("diff", "order.yaml", "--update")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert Path("order.yaml").stat() == before
+    assert written() == before
 
 
 def test_update_of_a_json_file_stays_json(shardctl: Shardctl) -> None:
@@ -249,7 +253,7 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 43}\n")
     failed = run(recipe())
     assert failed.returncode == 1
-    assert failed.stdout.startswith("::error file=order.yaml,title=order.yaml and today part")
+    assert failed.stdout.startswith("::error file=order.yaml,title=order.yaml and today first")
     assert "shuffle_seed: 42 became 43" in failed.stdout
     assert run("git status --porcelain").stdout == " M shardctl.yaml\n"
 

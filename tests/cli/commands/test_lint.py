@@ -50,7 +50,7 @@ def test_a_real_dataset_is_linted(shardctl: Shardctl, tmp_path: Path) -> None:
     assert ran.exit_code == 1
     (finding,) = json.loads(ran.stdout)["findings"]
     assert (finding["code"], finding["severity"]) == ("SC031", "error")
-    assert finding["why"] == "train: TFDS refuses to deal 2 files to 3 hosts"
+    assert finding["why"] == "train: TFDS refuses to split 2 files among 3 hosts"
 
 
 CONFIG = """\

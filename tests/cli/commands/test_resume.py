@@ -45,7 +45,7 @@ def test_the_table_says_where_it_stands_and_what_to_read(shardctl: Shardctl, toy
         "toy-train.tfrecord-00000-of-00003     2     1   3\n"
         "toy-train.tfrecord-00001-of-00003     2     3   5\n"
         "toy-train.tfrecord-00002-of-00003     0     3   3\n"
-        "exact: the order goes on id by id.\n"
+        "exact: the order continues id by id.\n"
         "read with: tfds.ReadConfig(interleave_cycle_length=2, interleave_block_length=2, "
         "experimental_interleave_sort_fn=..) that returns these instructions, "
         "shuffle_files=False\n"

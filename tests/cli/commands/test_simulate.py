@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import pty
 import re
-import selectors
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
 
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
+from tests.cases import check_cases
+from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 from tests.core.order.order_cases import read_settings
 
@@ -84,10 +83,6 @@ def test_the_document_says_what_was_in_force(shardctl: Shardctl, toy: tuple[str,
 def test_the_pipeline_pasted_under_read_gives_the_same_order(
     shardctl: Shardctl, toy: tuple[str, str]
 ) -> None:
-    @settings(
-        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
-    @given(read_settings(num_examples=14, hosts=("even", "examples")))
     def law(read: ReadSettings) -> None:
         arguments = as_options(read)
         Path("shardctl.yaml").unlink(missing_ok=True)
@@ -98,7 +93,7 @@ def test_the_pipeline_pasted_under_read_gives_the_same_order(
         again = shardctl("simulate", *toy, "-f", "yaml", "--take", -1)
         assert again.stdout == first.stdout
 
-    law()
+    check_cases(read_settings(num_examples=14, hosts=("even", "examples")), law, 40)
 
 
 def as_options(read: ReadSettings) -> list[str]:
@@ -200,41 +195,6 @@ def test_a_file_holds_what_stdout_would(shardctl: Shardctl, toy: tuple[str, str]
     assert ids.tolist() == ids_of(
         shardctl("simulate", *toy, "-f", "ids", "--take", -1, "--shuffle-seed", 1)
     )
-
-
-def run_on_a_terminal(*arguments: str, columns: int = 60, **environment: str) -> tuple[str, str]:
-    """Return what a command writes to a terminal as stdout, and as stderr."""
-    import fcntl
-    import struct
-    import termios
-
-    ends = [pty.openpty() for _ in range(2)]
-    for _, end in ends:
-        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "shardctl", *arguments],
-        stdout=ends[0][1],
-        stderr=ends[1][1],
-        env={**os.environ, "TERM": "xterm", **environment},
-    )
-    with selectors.DefaultSelector() as selector:
-        for read_end, write_end in ends:
-            os.close(write_end)
-            selector.register(read_end, selectors.EVENT_READ)
-        written = {read_end: b"" for read_end, _ in ends}
-        while selector.get_map():
-            for key, _ in selector.select():
-                try:
-                    piece = os.read(key.fd, 1 << 16)
-                except OSError:  # the other end is closed
-                    piece = b""
-                written[key.fd] += piece
-                if not piece:
-                    selector.unregister(key.fd)
-                    os.close(key.fd)
-    assert process.wait(60) == 0
-    out, error = (data.decode().replace("\r\n", "\n") for data in written.values())
-    return out, error
 
 
 def test_a_terminal_gets_colour_and_lines_that_fit() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.commands.test_simulate import run_on_a_terminal
+from tests.children import first_line, run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import build_dataset
 
@@ -59,6 +59,7 @@ def test_the_document(shardctl: Shardctl, built: Path) -> None:
     assert yaml.safe_load(again.stdout) == document
 
 
+@pytest.mark.tensorflow
 def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT)
     arguments = ("verify", "-d", "toy.yaml", "--buffer", 4, "--buffer-seed", 1)
@@ -177,17 +178,23 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(built: Path, module
     assert "pip install 'shardctl[tfds]'" in ran.stderr
 
 
-def test_an_interrupt_ends_it() -> None:
-    process = subprocess.Popen(
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("delay", [0, 3])  # while TensorFlow loads, and while it reads
+def test_an_interrupt_ends_it(delay: float) -> None:
+    with start(
         [*(sys.executable, "-m", "shardctl", "verify"), *["--epochs", "99", "--take", "-1"]],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        bufsize=0,  # nothing of stderr is read ahead of its first line
+    ) as process:
+        note = first_line(process)
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=300)
+    assert (process.returncode, out, error) == (130, b"", b"")
+    assert note.decode().strip() == (
+        "no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset"
     )
-    time.sleep(5)
-    process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=60)
-    note = b"no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset"
-    assert (process.returncode, out, error.strip()) == (130, b"", note)
 
 
 def test_a_terminal_shows_how_far_it_is(built: Path) -> None:

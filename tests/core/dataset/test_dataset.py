@@ -12,8 +12,9 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.numbers import INT64_MAX
 from shardctl.errors import ShardctlError
+from tests.cases import check_cases
 from tests.core.instructions.tfds_splits import toy_dataset
-from tests.strategies import Recorder, count_cases, datasets, error_line, shard_lengths
+from tests.strategies import datasets, error_line, shard_lengths
 
 # --------------------------------------------------------------------------- boundaries
 
@@ -37,7 +38,7 @@ def test_shards_end_where_tfds_rounds_to(
     assert split.shard_lengths == lengths
 
 
-def test_even_boundaries_are_those_of_tfds(record_property: Recorder) -> None:
+def test_even_boundaries_are_those_of_tfds() -> None:
     from tensorflow_datasets.core.utils import shard_utils
 
     def check(case: tuple[int, int]) -> None:
@@ -49,7 +50,7 @@ def test_even_boundaries_are_those_of_tfds(record_property: Recorder) -> None:
     cases = st.tuples(numbers, numbers | st.integers(1, 10**15)) | st.sampled_from(
         [(1_281_167, 1024), (50_000, 64), (100_000, 128)]  # imagenet2012
     )
-    record_property("cases", count_cases(cases, check, 500))
+    check_cases(cases, check, 500)
 
 
 @pytest.mark.parametrize(("num_examples", "num_shards"), [(1, 0), (-1, 1), (1, -1)])
@@ -63,7 +64,7 @@ def test_examples_need_a_shard(num_examples: int, num_shards: int) -> None:
 # --------------------------------------------------------------------------- places
 
 
-def test_every_id_lies_in_the_shard_that_counting_finds(record_property: Recorder) -> None:
+def test_every_id_lies_in_the_shard_that_counting_finds() -> None:
     def check(lengths: tuple[int, ...]) -> None:
         split = Split(name="train", shard_lengths=lengths)
         owners = [shard for shard, length in enumerate(lengths) for _ in range(length)]
@@ -74,7 +75,7 @@ def test_every_id_lies_in_the_shard_that_counting_finds(record_property: Recorde
         for outside in (-1, len(owners)):
             assert f"id {outside}" in str(error_line(lambda: split.shard_of(outside)))  # noqa: B023
 
-    record_property("cases", count_cases(shard_lengths(), check, 200))
+    check_cases(shard_lengths(), check, 200)
 
 
 def test_an_id_outside_its_split_is_refused_with_the_ids_there_are() -> None:
@@ -134,13 +135,11 @@ def by_names(dataset: Dataset) -> Dataset:
     )
 
 
-def test_a_fingerprint_is_the_same_for_names_by_pattern_or_one_by_one(
-    record_property: Recorder,
-) -> None:
+def test_a_fingerprint_is_the_same_for_names_by_pattern_or_one_by_one() -> None:
     def check(dataset: Dataset) -> None:
         assert by_names(dataset).fingerprint == dataset.fingerprint
 
-    record_property("cases", count_cases(datasets(), check, 200))
+    check_cases(datasets(), check, 200)
 
 
 def test_a_fingerprint_is_the_same_however_the_files_are_parted() -> None:
@@ -200,7 +199,7 @@ def test_fingerprints_of_different_layouts_differ() -> None:
     assert len({layout.fingerprint for layout in layouts}) == len(layouts)
 
 
-def test_a_change_of_any_length_changes_the_fingerprint(record_property: Recorder) -> None:
+def test_a_change_of_any_length_changes_the_fingerprint() -> None:
     def check(case: tuple[tuple[int, ...], int, int]) -> None:
         lengths, shard, more = case
         if lengths:
@@ -210,7 +209,7 @@ def test_a_change_of_any_length_changes_the_fingerprint(record_property: Recorde
             assert before.fingerprint != after.fingerprint
 
     cases = st.tuples(shard_lengths(), st.integers(0, 8), st.integers(1, 2**40))
-    record_property("cases", count_cases(cases, check, 200))
+    check_cases(cases, check, 200)
 
 
 # --------------------------------------------------------------------------- refusals

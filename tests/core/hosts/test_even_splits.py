@@ -12,6 +12,7 @@ from shardctl.core.hosts.even_splits import even_range, even_split
 from shardctl.core.instructions.file_instruction import file_instructions
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
+from tests.cases import check_cases, counted
 from tests.core.instructions.tfds_splits import (
     ids_read,
     random_layout,
@@ -22,7 +23,7 @@ from tests.core.instructions.tfds_splits import (
     tfds_splits,
     toy_dataset,
 )
-from tests.strategies import Recorder, count_cases, error_line
+from tests.strategies import error_line
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_each_part_of_a_sum_is_dealt_by_itself() -> None:
     ]
 
 
-def test_hosts_partition_what_one_reader_reads(record_property: Recorder) -> None:
+def test_hosts_partition_what_one_reader_reads() -> None:
     def check(case: tuple[int, int, int, bool]) -> None:
         start, num_examples, count, drop_remainder = case
         parts = [
@@ -69,12 +70,12 @@ def test_hosts_partition_what_one_reader_reads(record_property: Recorder) -> Non
         assert max(sizes) - min(sizes) <= (0 if drop_remainder else 1)
 
     cases = st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(1, 60), st.booleans())
-    record_property("cases", count_cases(cases, check, 500))
+    check_cases(cases, check, 500)
 
 
-def test_hosts_of_a_sum_read_together_what_one_reader_reads(record_property: Recorder) -> None:
+def test_hosts_of_a_sum_read_together_what_one_reader_reads() -> None:
     rng = random.Random(4)
-    for _ in range(300):
+    for _ in counted(range(300)):
         layout = {
             name: lengths for name, lengths in random_layout(rng).items() if sum(lengths) < 99
         }
@@ -89,15 +90,14 @@ def test_hosts_of_a_sum_read_together_what_one_reader_reads(record_property: Rec
             for example in ids_read(file_instructions(even_split(ranges, index, count)), layout)
         ]
         assert sorted(together) == sorted(alone)
-    record_property("cases", 300)
 
 
-def test_hosts_read_what_tfds_even_splits_reads(record_property: Recorder) -> None:
+def test_hosts_read_what_tfds_even_splits_reads() -> None:
     import tensorflow_datasets as tfds
 
     rng = random.Random(3)
-    num_cases = num_read = 0
-    for _ in range(1500):
+    num_cases, num_read = 1500, 0
+    for _ in counted(range(num_cases)):
         layout = random_layout(rng)
         splits, dataset = tfds_splits(layout), toy_dataset(layout)
         spec = random_spec(rng, layout)
@@ -105,7 +105,6 @@ def test_hosts_read_what_tfds_even_splits_reads(record_property: Recorder) -> No
         index = rng.randrange(count)
         theirs = tfds.even_splits(spec, n=count, drop_remainder=drop_remainder)[index]
         expected = tfds_reads(splits, theirs)
-        num_cases += 1
         if error_line(functools.partial(resolve_subsplit, spec, dataset)) is not None:
             # Both refuse, backwards slices too: even_splits asserts that a part does not end
             # before it starts.
@@ -116,8 +115,6 @@ def test_hosts_read_what_tfds_even_splits_reads(record_property: Recorder) -> No
         part = even_split(ranges, index, count, drop_remainder=drop_remainder)
         assert reads(file_instructions(part)) == expected, (layout, spec, index, count)
         num_read += bool(expected)
-    record_property("cases", num_cases)
-    record_property("read", num_read)
     assert num_read > num_cases / 5
 
 

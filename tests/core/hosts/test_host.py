@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from shardctl.core.hosts.host import Host
 from shardctl.errors import UsageError
-from tests.strategies import Recorder, count_cases, error_line
+from tests.cases import check_cases
+from tests.strategies import error_line
 
 
 @pytest.mark.parametrize(
@@ -42,16 +43,16 @@ def test_anything_else_is_refused(text: str, says: str) -> None:
     assert len(line) < 200
 
 
-def test_a_host_reads_back_from_its_text(record_property: Recorder) -> None:
+def test_a_host_reads_back_from_its_text() -> None:
     def check(case: tuple[int, int]) -> None:
         host = Host(index=min(case), count=max(case) + 1)
         assert Host.parse(str(host)) == host
 
     numbers = st.integers(0, 10**6)
-    record_property("cases", count_cases(st.tuples(numbers, numbers), check, 200))
+    check_cases(st.tuples(numbers, numbers), check, 200)
 
 
-def test_nonsense_is_a_host_or_one_line(record_property: Recorder) -> None:
+def test_nonsense_is_a_host_or_one_line() -> None:
     def check(text: str) -> None:
         if error_line(lambda: Host.parse(text)) is None:
             index, count = text.split("/")
@@ -60,7 +61,7 @@ def test_nonsense_is_a_host_or_one_line(record_property: Recorder) -> None:
     texts = (
         st.text(max_size=9) | st.text("0123456789/- ", max_size=5) | st.from_regex(r"\d{1,3}/\d")
     )
-    record_property("cases", count_cases(texts, check, 500))
+    check_cases(texts, check, 500)
 
 
 @pytest.mark.parametrize(("index", "count"), [(0, 0), (1, 1), (-1, 2)])

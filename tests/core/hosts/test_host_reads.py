@@ -20,6 +20,7 @@ from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from tests.cases import FUZZ, add_cases, check_cases, random_of_a_fuzz_run
 from tests.core.hosts.host_cases import HostCase, host_cases
 from tests.core.instructions.tfds_splits import (
     random_layout,
@@ -28,7 +29,7 @@ from tests.core.instructions.tfds_splits import (
     tfds_splits,
     toy_dataset,
 )
-from tests.strategies import NUM_FUZZ, Recorder, count_cases, error_line
+from tests.strategies import error_line
 from tests.tfds_datasets import build_dataset, read_ids
 
 STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
@@ -60,13 +61,13 @@ def _check_by_hand(case: HostCase) -> None:
         assert None in [case.num_bytes(reads) for reads in [list(chain(*hosts))]]
 
 
-def test_figures_are_those_of_examples_listed_by_hand(record_property: Recorder) -> None:
-    record_property("cases", count_cases(host_cases(), _check_by_hand, 600))
+def test_figures_are_those_of_examples_listed_by_hand() -> None:
+    check_cases(host_cases(), _check_by_hand, 600)
 
 
 @pytest.mark.fuzz
-def test_figures_are_those_of_many_more_examples_listed_by_hand(record_property: Recorder) -> None:
-    record_property("cases", count_cases(host_cases(), _check_by_hand, NUM_FUZZ, fuzz=True))
+def test_figures_are_those_of_many_more_examples_listed_by_hand() -> None:
+    check_cases(host_cases(), _check_by_hand, FUZZ, fuzz=True)
 
 
 def test_what_a_host_skips_in_a_file_is_read() -> None:
@@ -97,16 +98,16 @@ def test_bytes_beyond_a_float_are_exact() -> None:
 
 
 @pytest.mark.fuzz
-def test_many_more_shares_are_those_of_tfds(record_property: Recorder) -> None:
-    record_property("cases", _check_shares(NUM_FUZZ, random.Random()))
+def test_many_more_shares_are_those_of_tfds() -> None:
+    _check_shares(FUZZ, random_of_a_fuzz_run())
 
 
-def test_even_and_file_shares_are_those_of_tfds(record_property: Recorder) -> None:
-    record_property("cases", _check_shares(400, random.Random(5)))
+def test_even_and_file_shares_are_those_of_tfds() -> None:
+    _check_shares(400, random.Random(5))
 
 
-def _check_shares(most: int, rng: random.Random) -> int:
-    """Compare the shares of random specs with TFDS's and return how many there were."""
+def _check_shares(most: int, rng: random.Random) -> None:
+    """Compare the shares of so many random specs with TFDS's."""
     pytest.importorskip("tensorflow_datasets")
     import tensorflow_datasets as tfds
 
@@ -128,7 +129,7 @@ def _check_shares(most: int, rng: random.Random) -> int:
             assert found.num_examples.tolist() == [sum(r[2] for r in reads) for reads in hosts]
             assert found.num_read.tolist() == [sum(r[1] + r[2] for r in reads) for reads in hosts]
             assert found.num_files.tolist() == [len({r[0] for r in reads}) for reads in hosts]
-    return num_cases
+    add_cases(num_cases)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ def _context(num_hosts: int, index: int) -> Any:
     return tf.distribute.InputContext(num_input_pipelines=num_hosts, input_pipeline_id=index)
 
 
-def test_hosts_read_what_real_pipelines_hand_out(toy: Path, record_property: Recorder) -> None:
+def test_hosts_read_what_real_pipelines_hand_out(toy: Path) -> None:
     import tensorflow_datasets as tfds
 
     dataset, num_cases = read_tfds_folder(toy), 0
@@ -173,10 +174,10 @@ def test_hosts_read_what_real_pipelines_hand_out(toy: Path, record_property: Rec
                 found = _reads_of(dataset, spec, strategy, num_hosts)
                 assert found.num_examples.tolist() == counts
                 num_cases += num_hosts
-    record_property("cases", num_cases)
+    add_cases(num_cases)
 
 
-def test_tf_data_reads_what_it_skips_and_what_other_hosts_get(record_property: Recorder) -> None:
+def test_tf_data_reads_what_it_skips_and_what_other_hosts_get() -> None:
     tf = pytest.importorskip("tensorflow")
     rng = random.Random(1)
     num_cases = 0
@@ -208,7 +209,7 @@ def test_tf_data_reads_what_it_skips_and_what_other_hosts_get(record_property: R
                 assert sum(1 for _ in read) == found.num_examples[host]
                 assert len(counted) == found.num_read[host]
                 num_cases += 1
-    record_property("cases", num_cases)
+    add_cases(num_cases)
 
 
 def _counted_file(tf: Any, length: int, counted: list[int]) -> Any:

@@ -13,8 +13,9 @@ from shardctl.core.instructions.file_instruction import (
 )
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.errors import DatasetError
+from tests.cases import check_cases
 from tests.core.instructions.tfds_splits import ids_read, toy_dataset
-from tests.strategies import Recorder, count_cases, shard_lengths
+from tests.strategies import shard_lengths
 
 
 def instructions(lengths: tuple[int, ...], start: int, stop: int) -> list[tuple[int, ...]]:
@@ -48,7 +49,7 @@ def test_a_range_becomes_a_skip_and_a_take_in_each_file(
     assert instructions(lengths, start, stop) == expected
 
 
-def test_instructions_are_those_of_tfds(record_property: Recorder) -> None:
+def test_instructions_are_those_of_tfds() -> None:
     from tensorflow_datasets.core.utils import shard_utils
 
     def check(case: tuple[tuple[int, ...], int, int]) -> None:
@@ -64,12 +65,10 @@ def test_instructions_are_those_of_tfds(record_property: Recorder) -> None:
         assert [skip + take == of for _, skip, take, of, _ in ours] == [i.takes_all for i in theirs]
 
     cases = st.tuples(shard_lengths(12), st.integers(0, 60), st.integers(0, 60))
-    record_property("cases", count_cases(cases, check, 800))
+    check_cases(cases, check, 800)
 
 
-def test_ranges_are_read_one_after_the_other_each_from_its_first_id(
-    record_property: Recorder,
-) -> None:
+def test_ranges_are_read_one_after_the_other_each_from_its_first_id() -> None:
     def check(case: tuple[tuple[int, ...], list[tuple[int, int]]]) -> None:
         lengths, bounds = case
         split = toy_dataset({"train": lengths}).split("train")
@@ -85,7 +84,7 @@ def test_ranges_are_read_one_after_the_other_each_from_its_first_id(
 
     pair = st.tuples(st.integers(0, 40), st.integers(0, 40))
     cases = st.tuples(shard_lengths(), st.lists(pair, max_size=4))
-    record_property("cases", count_cases(cases, check, 300))
+    check_cases(cases, check, 300)
 
 
 @pytest.mark.parametrize(("skip", "take"), [(-1, 1), (0, -1), (0, 4), (3, 1), (4, 0)])

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.instructions.split_range import SplitRange
-from tests.strategies import Recorder, count_cases, shard_lengths
+from tests.cases import check_cases
+from tests.strategies import shard_lengths
 
 
-def test_the_shards_of_a_range_are_those_its_ids_lie_in(record_property: Recorder) -> None:
+def test_the_shards_of_a_range_are_those_its_ids_lie_in() -> None:
     def check(case: tuple[tuple[int, ...], int, int]) -> None:
         lengths, first, second = case
         start, stop = sorted(min(bound, sum(lengths)) for bound in (first, second))
@@ -21,7 +22,7 @@ def test_the_shards_of_a_range_are_those_its_ids_lie_in(record_property: Recorde
         assert list(shards) == (list(range(touched[0], touched[-1] + 1)) if touched else [])
 
     cases = st.tuples(shard_lengths(), st.integers(0, 40), st.integers(0, 40))
-    record_property("cases", count_cases(cases, check, 300))
+    check_cases(cases, check, 300)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 1), (0, 4)])

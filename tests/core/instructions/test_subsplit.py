@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from shardctl.core.instructions.subsplit import (
     resolve_subsplit,
 )
 from shardctl.errors import UsageError
+from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
 from tests.core.instructions.tfds_splits import (
     Layout,
     Read,
@@ -30,10 +30,9 @@ from tests.core.instructions.tfds_splits import (
     tfds_splits,
     toy_dataset,
 )
-from tests.strategies import Recorder, count_cases, error_line, shard_lengths
+from tests.strategies import error_line, shard_lengths
 
 NUM_CASES = 10_000
-NUM_FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "20000"))
 
 # Seven shards of 10 examples, two without any, and a short one: 63 in all.
 TOY: Layout = {"train": (10, 10, 0, 10, 10, 0, 10, 10, 3), "test": (5,)}
@@ -161,13 +160,13 @@ def test_a_sum_that_reads_examples_twice_says_how_many(spec: str, count: str) ->
         ("train[64:]", "'train[64:]': bound '64' is outside train, which has 63 examples"),
         ("train[:-64]", "bounds are -63 to 63"),
         ("train[:101%]", "'train[:101%]': '101' is outside -100 to 100"),
-        ("train[:1e1]", "'train[:1e1]' is no subsplit; forms: train, train[40:]"),
-        ("train[:1.5]", "'train[:1.5]' is no subsplit"),
-        ("test+train[", "'train[' in 'test+train[' is no subsplit"),
+        ("train[:1e1]", "'train[:1e1]' is not a subsplit; forms: train, train[40:]"),
+        ("train[:1.5]", "'train[:1.5]' is not a subsplit"),
+        ("test+train[", "'train[' in 'test+train[' is not a subsplit"),
         ("all[:5]", "'all' takes no slice"),
         ("train[10:5]", "'train[10:5]' runs backwards, from 10 to 5"),
-        ("", "'' is no subsplit"),
-        ("train[\x1b[31m:]", "'train[\\x1b[31m:]' is no subsplit"),
+        ("", "'' is not a subsplit"),
+        ("train[\x1b[31m:]", "'train[\\x1b[31m:]' is not a subsplit"),
     ],
 )
 def test_a_refusal_names_the_value_and_the_rule(spec: str, says: str) -> None:
@@ -292,11 +291,10 @@ def test_an_empty_result_is_a_warning_here_and_an_error_when_tfds_reads_it() -> 
         )
 
 
-def compare_with_tfds(seed: int, num_cases: int) -> dict[str, int]:
+def compare_with_tfds(rng: random.Random, num_cases: int) -> dict[str, int]:
     """Compare random pairs of layout and spec; return how many pairs of each kind there were."""
-    rng = random.Random(seed)
     kinds = {"read": 0, "empty": 0, "refused": 0, "backwards": 0}
-    for number in range(num_cases):
+    for number in counted(range(num_cases)):
         if number % 5 == 0:
             layout = random_layout(rng)
             splits, dataset = tfds_splits(layout), toy_dataset(layout)
@@ -311,24 +309,19 @@ def compare_with_tfds(seed: int, num_cases: int) -> dict[str, int]:
     return kinds
 
 
-def test_random_specs_over_random_layouts_read_what_tfds_reads(record_property: Recorder) -> None:
-    kinds = compare_with_tfds(0, NUM_CASES)
-    for kind, count in {"cases": NUM_CASES, **kinds}.items():
-        record_property(kind, count)
+def test_random_specs_over_random_layouts_read_what_tfds_reads() -> None:
+    kinds = compare_with_tfds(random.Random(0), NUM_CASES)
     # Of each kind enough to mean something.
     assert kinds["read"] > NUM_CASES / 4
     assert min(kinds.values()) > NUM_CASES / 50
 
 
 @pytest.mark.fuzz
-def test_many_random_specs_read_what_tfds_reads(record_property: Recorder) -> None:
-    seed = random.SystemRandom().getrandbits(32)
-    record_property("seed", seed)
-    for kind, count in {"cases": NUM_FUZZ, **compare_with_tfds(seed, NUM_FUZZ)}.items():
-        record_property(kind, count)
+def test_many_random_specs_read_what_tfds_reads() -> None:
+    compare_with_tfds(random_of_a_fuzz_run(), 10 * FUZZ)
 
 
-def test_splits_in_several_folders_read_what_tfds_reads(record_property: Recorder) -> None:
+def test_splits_in_several_folders_read_what_tfds_reads() -> None:
     from tensorflow_datasets.core import splits as splits_lib
 
     rng = random.Random(1)
@@ -368,7 +361,7 @@ def test_splits_in_several_folders_read_what_tfds_reads(record_property: Recorde
             assert our_reads(merged, spec) == expected, (layouts, spec)
             num_cases += 1
             num_read += bool(expected)
-    record_property("cases", num_cases)
+    add_cases(num_cases)
     assert num_read > num_cases / 4
 
 
@@ -390,14 +383,14 @@ slices = st.one_of(
 )
 
 
-def test_a_slice_reads_back_from_its_text(record_property: Recorder) -> None:
+def test_a_slice_reads_back_from_its_text() -> None:
     def check(part: Slice) -> None:
         assert parse_subsplit(str(part)) == (part,)
 
-    record_property("cases", count_cases(slices, check, 1000))
+    check_cases(slices, check, 1000)
 
 
-def test_a_written_spec_reads_back_from_the_text_of_its_parts(record_property: Recorder) -> None:
+def test_a_written_spec_reads_back_from_the_text_of_its_parts() -> None:
     rng = random.Random(2)
     num_cases = 0
     for _ in range(2000):
@@ -408,13 +401,13 @@ def test_a_written_spec_reads_back_from_the_text_of_its_parts(record_property: R
         num_cases += 1
         assert parse_subsplit("+".join(map(str, parts))) == parts
     assert num_cases > 1000
-    record_property("cases", num_cases)
+    add_cases(num_cases)
 
 
 BOUND = st.none() | st.integers(-12, 12)
 
 
-def test_the_reads_of_a_slice_are_that_slice_of_the_ids(record_property: Recorder) -> None:
+def test_the_reads_of_a_slice_are_that_slice_of_the_ids() -> None:
     def check(case: tuple[tuple[int, ...], int | None, int | None]) -> None:
         lengths, start, stop = case
         layout = {"train": lengths}
@@ -436,10 +429,10 @@ def test_the_reads_of_a_slice_are_that_slice_of_the_ids(record_property: Recorde
         assert first_ids == [ids_read([i], layout)[0][1] for i in instructions]
 
     cases = st.tuples(shard_lengths(), BOUND, BOUND)
-    record_property("cases", count_cases(cases, check, 600))
+    check_cases(cases, check, 600)
 
 
-def test_the_reads_of_a_shard_slice_are_the_shards_of_that_slice(record_property: Recorder) -> None:
+def test_the_reads_of_a_shard_slice_are_the_shards_of_that_slice() -> None:
     def check(case: tuple[tuple[int, ...], int | None, int | None]) -> None:
         lengths, start, stop = case
         layout = {"train": lengths}
@@ -461,4 +454,4 @@ def test_the_reads_of_a_shard_slice_are_the_shards_of_that_slice(record_property
         ]
 
     cases = st.tuples(shard_lengths(), BOUND, BOUND)
-    record_property("cases", count_cases(cases, check, 600))
+    check_cases(cases, check, 600)

@@ -9,6 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from shardctl.core.interleave.interleave import Interleave
+from tests.oracles import interleave_by_hand
+
 # TensorFlow's parallel interleave doubles the block length in 63 bits.
 BLOCK_LENGTHS = (1, 1, 2, 3, 4, 5, 7, 8, 16, 50, 2**40)
 
@@ -73,3 +76,18 @@ def tensorflow_order(
     )
     # One array instead of one call an example.
     return [int(x) for batch in dataset.batch(1 << 16).as_numpy_iterator() for x in batch]
+
+
+def interleave(case: Case) -> Interleave:
+    """Return the interleave of a case."""
+    return Interleave(case.lengths, cycle_length=case.cycle_length, block_length=case.block_length)
+
+
+def pairs_by_hand(case: Case) -> list[tuple[int, int]]:
+    """Return (shard, offset) at each position, by playing the machine."""
+    return interleave_by_hand(case.lengths, case.cycle_length, case.block_length)
+
+
+def ids_by_hand(case: Case) -> list[int]:
+    """Return the id at each position, by playing the machine."""
+    return [case.first_ids[shard] + offset for shard, offset in pairs_by_hand(case)]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -10,31 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardctl.core.interleave import read as interleave_read
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.errors import UsageError
-from tests.core.interleave.interleave_cases import Case, cases, random_case, tensorflow_order
-from tests.oracles import interleave_by_hand
-
-Recorder = Callable[[str, object], None]
-NUM_FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return pytest.importorskip("tensorflow")
-
-
-def interleave(case: Case) -> Interleave:
-    return Interleave(case.lengths, cycle_length=case.cycle_length, block_length=case.block_length)
-
-
-def pairs_by_hand(case: Case) -> list[tuple[int, int]]:
-    return interleave_by_hand(case.lengths, case.cycle_length, case.block_length)
-
-
-def ids_by_hand(case: Case) -> list[int]:
-    return [case.first_ids[shard] + offset for shard, offset in pairs_by_hand(case)]
+from tests.cases import FUZZ, counted
+from tests.core.interleave.interleave_cases import (
+    Case,
+    cases,
+    ids_by_hand,
+    interleave,
+    pairs_by_hand,
+    random_case,
+    tensorflow_order,
+)
 
 
 def test_reads_the_example_of_the_tensorflow_documentation() -> None:
@@ -45,161 +31,58 @@ def test_reads_the_example_of_the_tensorflow_documentation() -> None:
     assert "".join(str(shard + 1) for shard in shards) == expected
 
 
-@pytest.mark.parametrize(
-    ("lengths", "cycle_length", "first_round", "slot"),
-    [
-        pytest.param([], 3, [], [], id="no shards"),
-        pytest.param([5, 0, 3], 1, [0, 3, 4], [0, 0, 0], id="one slot"),
-        pytest.param([5, 0, 3], 7, [0, 0, 0], [0, 1, 2], id="more slots than shards"),
-        pytest.param([1, 1, 1, 1], 2, [0, 0, 1, 1], [0, 1, 0, 1], id="short shards"),
-        pytest.param([2, 1, 1, 1], 2, [0, 0, 1, 2], [0, 1, 1, 0], id="a full last block"),
-        pytest.param([4, 0, 0, 0], 2, [0, 0, 1, 2], [0, 1, 1, 1], id="empty shards hold a visit"),
-    ],
-)
-def test_a_shard_opens_in_the_slot_that_comes_free_first(
-    lengths: list[int], cycle_length: int, first_round: list[int], slot: list[int]
-) -> None:
-    order = Interleave(lengths, cycle_length=cycle_length, block_length=2)
-    assert order.first_round.tolist() == first_round
-    assert order.slot.tolist() == slot
-    assert (order.num_shards, order.num_examples) == (len(lengths), sum(lengths))
+@settings(max_examples=400, deadline=None)
+@given(cases())
+def test_positions_are_those_of_the_machine_played_by_hand(case: Case) -> None:
+    order = interleave(case)
+    expected = pairs_by_hand(case)
+    shards, offsets = order.locate(np.arange(order.num_examples))
+    assert list(zip(shards.tolist(), offsets.tolist(), strict=True)) == expected
+    positions = order.position([s for s, _ in expected], [o for _, o in expected])
+    assert positions.tolist() == list(range(len(expected)))
 
 
-def test_positions_are_those_of_the_machine_played_by_hand(record_property: Recorder) -> None:
-    num_cases = 0
-
-    @settings(max_examples=400, deadline=None)
-    @given(cases())
-    def law(case: Case) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        order = interleave(case)
-        expected = pairs_by_hand(case)
-        shards, offsets = order.locate(np.arange(order.num_examples))
-        assert list(zip(shards.tolist(), offsets.tolist(), strict=True)) == expected
-        positions = order.position([s for s, _ in expected], [o for _, o in expected])
-        assert positions.tolist() == list(range(len(expected)))
-
-    law()
-    record_property("cases", num_cases)
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_a_block_longer_than_every_shard_reads_shard_by_shard(case: Case) -> None:
+    order = Interleave(
+        case.lengths,
+        cycle_length=case.cycle_length,
+        block_length=max(case.lengths, default=0) + 1,
+    )
+    shards, _ = order.locate(np.arange(order.num_examples))
+    assert shards.tolist() == [s for s, length in enumerate(case.lengths) for _ in range(length)]
 
 
-# Blocks are laid out whole or as runs, in pieces: each way of reading must read the same.
-@pytest.mark.parametrize("longest_dense_block", [0, 4, 1 << 10])
-@pytest.mark.parametrize("piece", [1, 7, 1 << 18])
-def test_a_slice_read_is_that_slice_of_the_whole_order(
-    longest_dense_block: int,
-    piece: int,
-    monkeypatch: pytest.MonkeyPatch,
-    record_property: Recorder,
-) -> None:
-    monkeypatch.setattr(interleave_read, "_LONGEST_DENSE_BLOCK", longest_dense_block)
-    monkeypatch.setattr(interleave_read, "_PIECE", piece)
-    num_cases = 0
-
-    @settings(max_examples=100, deadline=None)
-    @given(cases().filter(lambda c: c.block_length < 100), st.data())
-    def law(case: Case, data: st.DataObject) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        order = interleave(case)
-        expected = ids_by_hand(case)
-        start = data.draw(st.integers(0, order.num_examples))
-        stop = data.draw(st.integers(start, order.num_examples))
-        assert order.read(0, order.num_examples, case.first_ids).tolist() == expected
-        assert order.read(start, stop, case.first_ids).tolist() == expected[start:stop]
-
-    law()
-    record_property("cases", num_cases)
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.integers(1, 20), st.data())
+def test_chunks_joined_are_the_slice(case: Case, chunk_size: int, data: st.DataObject) -> None:
+    order = interleave(case)
+    start = data.draw(st.integers(0, order.num_examples))
+    stop = data.draw(st.integers(start, order.num_examples))
+    chunks = [c.tolist() for c in order.chunks(start, stop, case.first_ids, chunk_size)]
+    assert [x for chunk in chunks for x in chunk] == ids_by_hand(case)[start:stop]
+    assert all(len(chunk) == chunk_size for chunk in chunks[:-1])
 
 
-def test_a_block_longer_than_every_shard_reads_shard_by_shard(record_property: Recorder) -> None:
-    num_cases = 0
-
-    @settings(max_examples=100, deadline=None)
-    @given(cases())
-    def law(case: Case) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        order = Interleave(
-            case.lengths,
-            cycle_length=case.cycle_length,
-            block_length=max(case.lengths, default=0) + 1,
-        )
-        shards, _ = order.locate(np.arange(order.num_examples))
-        assert shards.tolist() == [
-            s for s, length in enumerate(case.lengths) for _ in range(length)
-        ]
-
-    law()
-    record_property("cases", num_cases)
-
-
-def test_cycle_1_reads_the_shards_one_after_the_other(record_property: Recorder) -> None:
-    num_cases = 0
-
-    @settings(max_examples=100, deadline=None)
-    @given(cases())
-    def law(case: Case) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        order = Interleave(case.lengths, cycle_length=1, block_length=case.block_length)
-        ids = order.read(0, order.num_examples, case.first_ids)
-        assert ids.tolist() == [
-            first + offset
-            for first, length in zip(case.first_ids, case.lengths, strict=True)
-            for offset in range(length)
-        ]
-
-    law()
-    record_property("cases", num_cases)
-
-
-def test_chunks_joined_are_the_slice(record_property: Recorder) -> None:
-    num_cases = 0
-
-    @settings(max_examples=200, deadline=None)
-    @given(cases(), st.integers(1, 20), st.data())
-    def law(case: Case, chunk_size: int, data: st.DataObject) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        order = interleave(case)
-        start = data.draw(st.integers(0, order.num_examples))
-        stop = data.draw(st.integers(start, order.num_examples))
-        chunks = [c.tolist() for c in order.chunks(start, stop, case.first_ids, chunk_size)]
-        assert [x for chunk in chunks for x in chunk] == ids_by_hand(case)[start:stop]
-        assert all(len(chunk) == chunk_size for chunk in chunks[:-1])
-
-    law()
-    record_property("cases", num_cases)
-
-
-def test_examples_counted_in_63_bits_do_not_overflow(record_property: Recorder) -> None:
+@settings(max_examples=200, deadline=None)
+@given(cases().filter(lambda c: c.num_examples > 0))
+def test_examples_counted_in_63_bits_do_not_overflow(case: Case) -> None:
     # Shards and blocks `scale` times as long are visited alike: example p becomes p * scale.
-    num_cases = 0
-
-    @settings(max_examples=200, deadline=None)
-    @given(cases().filter(lambda c: c.num_examples > 0))
-    def law(case: Case) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        scale = (2**63 - 1 - 2 * len(case.lengths)) // case.num_examples
-        order = Interleave(
-            [length * scale for length in case.lengths],
-            cycle_length=case.cycle_length,
-            block_length=case.block_length * scale,
-        )
-        expected = [(shard, offset * scale) for shard, offset in pairs_by_hand(case)]
-        positions = [position * scale for position in range(case.num_examples)]
-        shards, offsets = order.locate(positions)
-        assert list(zip(shards.tolist(), offsets.tolist(), strict=True)) == expected
-        assert order.position(shards, offsets).tolist() == positions
-        for position, (_, offset) in zip(positions[:3], expected, strict=False):
-            ids = order.read(position, position + 3, [0] * len(case.lengths))
-            assert ids.tolist() == [offset, offset + 1, offset + 2]
-
-    law()
-    record_property("cases", num_cases)
+    scale = (2**63 - 1 - 2 * len(case.lengths)) // case.num_examples
+    order = Interleave(
+        [length * scale for length in case.lengths],
+        cycle_length=case.cycle_length,
+        block_length=case.block_length * scale,
+    )
+    expected = [(shard, offset * scale) for shard, offset in pairs_by_hand(case)]
+    positions = [position * scale for position in range(case.num_examples)]
+    shards, offsets = order.locate(positions)
+    assert list(zip(shards.tolist(), offsets.tolist(), strict=True)) == expected
+    assert order.position(shards, offsets).tolist() == positions
+    for position, (_, offset) in zip(positions[:3], expected, strict=False):
+        ids = order.read(position, position + 3, [0] * len(case.lengths))
+        assert ids.tolist() == [offset, offset + 1, offset + 2]
 
 
 def test_more_examples_than_63_bits_count_are_refused() -> None:
@@ -260,7 +143,7 @@ def test_an_interleave_keeps_its_own_lengths() -> None:
 
 def check_against_tensorflow(tf: Any, num_cases: int, seed: int) -> None:
     random = Random(seed)
-    for number in range(num_cases):
+    for number in counted(range(num_cases)):
         case = random_case(random)
         parallel = random.choice((None, None, 1, case.cycle_length))
         ranges = list(zip(case.first_ids, case.lengths, strict=True))
@@ -269,15 +152,13 @@ def check_against_tensorflow(tf: Any, num_cases: int, seed: int) -> None:
         assert ids.tolist() == expected, (number, case, parallel)
 
 
-def test_the_order_is_that_of_tensorflow(tf: Any, record_property: Recorder) -> None:
+def test_the_order_is_that_of_tensorflow(tf: Any) -> None:
     check_against_tensorflow(tf, 200, seed=1)
-    record_property("cases", 200)
 
 
 @pytest.mark.fuzz
-def test_the_order_is_that_of_tensorflow_in_many_cases(tf: Any, record_property: Recorder) -> None:
-    check_against_tensorflow(tf, NUM_FUZZ, seed=2)
-    record_property("cases", NUM_FUZZ)
+def test_the_order_is_that_of_tensorflow_in_many_cases(tf: Any) -> None:
+    check_against_tensorflow(tf, FUZZ, seed=2)
 
 
 def test_the_order_is_that_of_tensorflow_at_the_size_of_imagenet(tf: Any) -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -11,20 +9,15 @@ from hypothesis import strategies as st
 
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.resume import InterleaveState, continuation
-from tests.core.interleave.interleave_cases import Case, cases, random_case, tensorflow_order
+from tests.cases import FUZZ, check_cases, counted
+from tests.core.interleave.interleave_cases import (
+    Case,
+    cases,
+    interleave,
+    random_case,
+    tensorflow_order,
+)
 from tests.oracles import interleave_by_hand
-
-Recorder = Callable[[str, object], None]
-NUM_FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return pytest.importorskip("tensorflow")
-
-
-def interleave(case: Case) -> Interleave:
-    return Interleave(case.lengths, cycle_length=case.cycle_length, block_length=case.block_length)
 
 
 # Two slots, blocks of 2; the order is 00 00 11 11 00 11 22 22 11 2 (shards 0, 1, 2 of 3, 5, 3).
@@ -68,54 +61,42 @@ def test_the_continuation_lists_slots_then_unopened_shards(
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == entries
 
 
-def test_a_fresh_interleave_of_the_continuation_reads_the_rest(record_property: Recorder) -> None:
-    num_cases = 0
-
-    @settings(max_examples=300, deadline=None)
-    @given(cases(), st.data())
-    def law(case: Case, data: st.DataObject) -> None:
-        nonlocal num_cases
+def test_a_fresh_interleave_of_the_continuation_reads_the_rest() -> None:
+    def law(pair: tuple[Case, st.DataObject]) -> int:
+        case, data = pair
         cycle, block = case.cycle_length, case.block_length
         whole = interleave_by_hand(case.lengths, cycle, block)
         drawn = data.draw(st.lists(st.integers(0, len(whole)), max_size=5))
-        for consumed in {0, len(whole), *drawn}:
-            num_cases += 1
+        places = {0, len(whole), *drawn}
+        for consumed in places:
             shard, skip, take = (x.tolist() for x in interleave(case).continuation(consumed))
             rest = interleave_by_hand(take, cycle, block)
             assert [(shard[i], skip[i] + j) for i, j in rest] == whole[consumed:]
+        return len(places)
 
-    law()
-    record_property("cases", num_cases)
+    check_cases(st.tuples(cases(), st.data()), law, 300)
 
 
-def test_a_continuation_can_be_continued(record_property: Recorder) -> None:
-    num_cases = 0
-
-    @settings(max_examples=100, deadline=None)
-    @given(cases(), st.data())
-    def law(case: Case, data: st.DataObject) -> None:
-        nonlocal num_cases
-        num_cases += 1
-        cycle, block = case.cycle_length, case.block_length
-        whole = interleave_by_hand(case.lengths, cycle, block)
-        first = data.draw(st.integers(0, len(whole)))
-        second = data.draw(st.integers(first, len(whole)))
-        shard, skip, take = continuation(case.lengths, cycle, block, first)
-        entry, more, left = continuation(take, cycle, block, second - first)
-        pairs = [
-            (int(shard[entry[i]]), int(skip[entry[i]] + more[i]) + j)
-            for i, j in interleave_by_hand(left.tolist(), cycle, block)
-        ]
-        assert pairs == whole[second:]
-
-    law()
-    record_property("cases", num_cases)
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.data())
+def test_a_continuation_can_be_continued(case: Case, data: st.DataObject) -> None:
+    cycle, block = case.cycle_length, case.block_length
+    whole = interleave_by_hand(case.lengths, cycle, block)
+    first = data.draw(st.integers(0, len(whole)))
+    second = data.draw(st.integers(first, len(whole)))
+    shard, skip, take = continuation(case.lengths, cycle, block, first)
+    entry, more, left = continuation(take, cycle, block, second - first)
+    pairs = [
+        (int(shard[entry[i]]), int(skip[entry[i]] + more[i]) + j)
+        for i, j in interleave_by_hand(left.tolist(), cycle, block)
+    ]
+    assert pairs == whole[second:]
 
 
 def check_against_tensorflow(tf: Any, num_cases: int, seed: int) -> None:
     """Compare TensorFlow's whole pass with TensorFlow's pass over the continuation."""
     random = Random(seed)
-    for number in range(num_cases):
+    for number in counted(range(num_cases)):
         case = random_case(random)
         whole = tensorflow_order(tf, list(zip(case.first_ids, case.lengths, strict=True)), case)
         consumed = random.randint(0, len(whole))
@@ -124,16 +105,10 @@ def check_against_tensorflow(tf: Any, num_cases: int, seed: int) -> None:
         assert tensorflow_order(tf, ranges, case) == whole[consumed:], (number, case, consumed)
 
 
-def test_tensorflow_goes_on_exactly_from_the_continuation(
-    tf: Any, record_property: Recorder
-) -> None:
+def test_tensorflow_goes_on_exactly_from_the_continuation(tf: Any) -> None:
     check_against_tensorflow(tf, 100, seed=3)
-    record_property("cases", 100)
 
 
 @pytest.mark.fuzz
-def test_tensorflow_goes_on_exactly_from_the_continuation_in_many_cases(
-    tf: Any, record_property: Recorder
-) -> None:
-    check_against_tensorflow(tf, NUM_FUZZ // 2, seed=4)
-    record_property("cases", NUM_FUZZ // 2)
+def test_tensorflow_goes_on_exactly_from_the_continuation_in_many_cases(tf: Any) -> None:
+    check_against_tensorflow(tf, FUZZ // 2, seed=4)

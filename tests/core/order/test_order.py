@@ -15,8 +15,8 @@ from shardctl.core.order.epoch_reading import MAX_OPENED
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import Case, cases, changed, elements, tensorflow_dataset
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
 
 NUM_PASSES = 3
 
@@ -43,13 +43,13 @@ def agrees_with_tensorflow(case: Case) -> None:
     tf.random.set_seed(None)
 
 
-def test_every_pass_is_what_tensorflow_hands_out(record_property: Recorder) -> None:
-    record_property("cases", count_cases(cases(), agrees_with_tensorflow, 120))
+def test_every_pass_is_what_tensorflow_hands_out() -> None:
+    check_cases(cases(), agrees_with_tensorflow, 120)
 
 
 @pytest.mark.fuzz
-def test_every_pass_is_what_tensorflow_hands_out_fuzzed(record_property: Recorder) -> None:
-    record_property("cases", count_cases(cases(), agrees_with_tensorflow, NUM_FUZZ, fuzz=True))
+def test_every_pass_is_what_tensorflow_hands_out_fuzzed() -> None:
+    check_cases(cases(), agrees_with_tensorflow, FUZZ, fuzz=True)
 
 
 @pytest.mark.parametrize("reshuffle", [True, False])
@@ -67,7 +67,7 @@ def test_skip_and_take_of_tensorflow_are_a_slice(start: int, reshuffle: bool) ->
         assert case.order().read(start, stop).tolist() == elements(dataset)
 
 
-def test_slices_and_random_positions_agree_with_the_whole(record_property: Recorder) -> None:
+def test_slices_and_random_positions_agree_with_the_whole() -> None:
     def law(case: Case) -> None:
         order, expected = case.order(), whole(case.order())
         total = order.num_examples
@@ -78,10 +78,10 @@ def test_slices_and_random_positions_agree_with_the_whole(record_property: Recor
         assert case.order().codes_at(anywhere).tolist() == [expected[i] for i in anywhere]
         assert order.codes_at(np.arange(total)).tolist() == expected
 
-    record_property("cases", count_cases(cases(), law, 150))
+    check_cases(cases(), law, 150)
 
 
-def test_an_example_is_found_at_every_position_it_stands_at(record_property: Recorder) -> None:
+def test_an_example_is_found_at_every_position_it_stands_at() -> None:
     def law(case: Case) -> None:
         order, expected = case.order(), whole(case.order())
         codes = np.arange(sum(case.lengths))[::-1]
@@ -94,10 +94,10 @@ def test_an_example_is_found_at_every_position_it_stands_at(record_property: Rec
             if code == other
         ]
 
-    record_property("cases", count_cases(cases(), law, 150))
+    check_cases(cases(), law, 150)
 
 
-def test_each_epoch_reads_every_example_of_the_host_once(record_property: Recorder) -> None:
+def test_each_epoch_reads_every_example_of_the_host_once() -> None:
     def law(case: Case) -> None:
         if case.settings.repeat_files or case.settings.drop_remainder:
             return
@@ -114,14 +114,14 @@ def test_each_epoch_reads_every_example_of_the_host_once(record_property: Record
                 assert not Counter(read) - Counter(ids)
             assert set(order.epoch_of(np.arange(start, start + len(read))).tolist()) <= {epoch}
 
-    record_property("cases", count_cases(cases(), law, 150))
+    check_cases(cases(), law, 150)
 
 
 def _instructions(order: Order) -> list[tuple[int, int]]:
     return list(zip(order.reads.first.tolist(), order.reads.take.tolist(), strict=True))
 
 
-def test_hosts_share_the_examples_among_them(record_property: Recorder) -> None:
+def test_hosts_share_the_examples_among_them() -> None:
     def law(case: Case) -> None:
         host = case.settings.host
         if host is None or case.settings.repeat_files or case.settings.drop_remainder:
@@ -136,7 +136,7 @@ def test_hosts_share_the_examples_among_them(record_property: Recorder) -> None:
         together = Counter(whole(Case(**{**vars(case), "settings": alone}).order()))
         assert sum(shares, Counter()) == together
 
-    record_property("cases", count_cases(cases(), law, 150))
+    check_cases(cases(), law, 150)
 
 
 def test_repeated_files_of_more_epochs_begin_the_same() -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 EDGE_SEEDS = [0, 1, -1, 2**31 - 2, 2**31 - 1, 2**31, 1 - 2**31, 2 * (2**31 - 1), 7 * (2**31 - 1)]
 EDGE_SEEDS += [2**32, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30, -(10**31), 10**400]
-
-NUM_FUZZ_CASES = int(os.environ.get("SHARDCTL_FUZZ", "2000"))
 
 
 @contextmanager

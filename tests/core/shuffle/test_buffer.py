@@ -13,7 +13,8 @@ from shardctl.core.shuffle import buffer as shuffle_buffer
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
 from shardctl.core.shuffle.seeds import KernelSeeds, shuffle_kernel_seeds
 from shardctl.errors import UsageError
-from tests.core.shuffle.shuffle_oracles import NUM_FUZZ_CASES, tf_order
+from tests.cases import FUZZ, check_cases
+from tests.core.shuffle.shuffle_oracles import tf_order
 
 # range(n).shuffle(B, seed=7, reshuffle_each_iteration=False): TensorFlow 2.21.0, CPU.
 RECORDED = [
@@ -31,7 +32,6 @@ RECORDED = [
 kernels = st.builds(KernelSeeds, seed=st.integers(0, 2**32 - 1), seed2=st.integers(0, 2**32 - 1))
 lengths = st.one_of(st.integers(0, 40), st.integers(0, 3000))
 buffers = st.one_of(st.integers(1, 8), st.integers(1, 3500))
-Record = Callable[[str, object], None]
 
 
 @st.composite
@@ -70,30 +70,23 @@ def test_orders_are_those_recorded(num_elements: int, buffer_size: int, order: l
     assert shuffle_permutation(num_elements, buffer_size, seeds).tolist() == order
 
 
-def test_orders_are_tensorflows_for_any_length_and_buffer(record_property: Record) -> None:
-    num_cases = 0
-
-    @settings(max_examples=30, deadline=None)
-    @given(st.lists(st.tuples(replays(), st.floats(0, 1)), min_size=4, max_size=10))
-    def agree(batch: list[tuple[tuple[ShuffleReplay, int], float]]) -> None:
-        nonlocal num_cases
+def test_orders_are_tensorflows_for_any_length_and_buffer() -> None:
+    def agree(batch: list[tuple[tuple[ShuffleReplay, int], float]]) -> int:
         for (replay, op_seed), cut in batch:
             _agrees_with_tensorflow(replay, op_seed, cut)
-        num_cases += len(batch)
+        return len(batch)
 
-    agree()
-    record_property("cases", num_cases)
+    batches = st.lists(st.tuples(replays(), st.floats(0, 1)), min_size=4, max_size=10)
+    check_cases(batches, agree, 30)
 
 
 @pytest.mark.fuzz
-def test_orders_are_tensorflows_for_many_lengths_and_buffers(record_property: Record) -> None:
-    @settings(max_examples=NUM_FUZZ_CASES, deadline=None)
-    @given(replays(), st.floats(0, 1))
-    def agree(drawn: tuple[ShuffleReplay, int], cut: float) -> None:
-        _agrees_with_tensorflow(*drawn, cut)
-
-    agree()
-    record_property("cases", NUM_FUZZ_CASES)
+@settings(max_examples=FUZZ, deadline=None)
+@given(replays(), st.floats(0, 1))
+def test_orders_are_tensorflows_for_many_lengths_and_buffers(
+    drawn: tuple[ShuffleReplay, int], cut: float
+) -> None:
+    _agrees_with_tensorflow(*drawn, cut)
 
 
 @pytest.mark.parametrize(

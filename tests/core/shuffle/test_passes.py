@@ -15,6 +15,7 @@ from shardctl.core.shuffle.passes import (
     user_shuffle_passes,
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
+from tests.cases import add_cases
 from tests.core.shuffle.shuffle_oracles import tf_order
 
 NUM_PASSES = 3
@@ -23,7 +24,6 @@ NUM_FILES, FILE_LENGTH, FILE_SEED = 6, 2, 3
 LOOPS: list[Loop] = ["python", "keras-fit"]
 Passes = list[list[int]]
 Orders = dict[tuple[int, ...], int]
-Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +117,7 @@ def _predicted(passes: ShufflePasses, num_epochs: int) -> Passes:
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("fused", [True, False])
-def test_a_users_shuffle_under_repeat(
-    loop: Loop, fused: bool, user_orders: Orders, record_property: Record
-) -> None:
+def test_a_users_shuffle_under_repeat(loop: Loop, fused: bool, user_orders: Orders) -> None:
     import tensorflow as tf
 
     settings = _settings_without_a_race(loop, fused=fused)
@@ -133,26 +131,24 @@ def test_a_users_shuffle_under_repeat(
             num_epochs=num_epochs, loop=loop, fused=fused, partial_last_batch=True
         )
         assert found == _predicted(rule, num_epochs), (num_epochs, batch_size)
-    record_property("cases", len(settings) * NUM_PASSES)
+    add_cases(len(settings) * NUM_PASSES)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_file_shuffle_under_repeat(
-    loop: Loop, file_orders: Orders, record_property: Record
-) -> None:
+def test_a_file_shuffle_under_repeat(loop: Loop, file_orders: Orders) -> None:
     settings = _settings_without_a_race(loop, fused=False)
     for num_epochs, batch_size in settings:
         passes = RUNNERS[loop](_files().repeat(num_epochs).batch(batch_size), NUM_PASSES)
         found = [[_file_order(e, file_orders) for e in _epochs(p, num_epochs)] for p in passes]
         rule = file_shuffle_passes(num_epochs=num_epochs, loop=loop, partial_last_batch=True)
         assert found == _predicted(rule, num_epochs), (num_epochs, batch_size)
-    record_property("cases", len(settings) * NUM_PASSES)
+    add_cases(len(settings) * NUM_PASSES)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("fused", [True, False])
 def test_a_file_shuffle_under_a_users_shuffle(
-    loop: Loop, fused: bool, file_orders: Orders, user_orders: Orders, record_property: Record
+    loop: Loop, fused: bool, file_orders: Orders, user_orders: Orders
 ) -> None:
     streams = {
         tuple(file * FILE_LENGTH + i for file in files for i in range(FILE_LENGTH)): index
@@ -176,7 +172,7 @@ def test_a_file_shuffle_under_a_users_shuffle(
         )
         assert [[pair[0] for pair in p] for p in found] == _predicted(files, num_epochs)
         assert [[pair[1] for pair in p] for p in found] == _predicted(user, num_epochs)
-    record_property("cases", 3 * NUM_PASSES)
+    add_cases(3 * NUM_PASSES)
 
 
 @pytest.mark.parametrize("fused", [True, False])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +9,8 @@ from hypothesis import strategies as st
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds, shuffle_kernel_seeds
 from shardctl.errors import UnpredictableOrderError, UsageError
-from tests.core.shuffle.shuffle_oracles import EDGE_SEEDS, NUM_FUZZ_CASES, global_seed, tf_order
+from tests.cases import FUZZ, check_cases
+from tests.core.shuffle.shuffle_oracles import EDGE_SEEDS, global_seed, tf_order
 
 # range(9).shuffle(9, seed, reshuffle_each_iteration) after set_seed: TensorFlow 2.21.0, CPU.
 RECORDED = [
@@ -79,53 +78,31 @@ def test_a_shuffle_without_a_seed_takes_the_next_one_of_the_global_seed(
     assert shuffle_permutation(9, 9, kernel).tolist() == order
 
 
-def test_orders_are_tensorflows_for_any_seeds_and_iterator(
-    record_property: Callable[[str, object], None],
-) -> None:
-    num_cases = 0
-
-    @settings(max_examples=30, deadline=None)
-    @given(st.lists(cases, min_size=4, max_size=10))
-    def agree(batch: list[Case]) -> None:
-        nonlocal num_cases
+def test_orders_are_tensorflows_for_any_seeds_and_iterator() -> None:
+    def agree(batch: list[Case]) -> int:
         for case in batch:
             _agrees_with_tensorflow(case)
-        num_cases += len(batch)
+        return len(batch)
 
-    agree()
-    record_property("cases", num_cases)
+    check_cases(st.lists(cases, min_size=4, max_size=10), agree, 30)
 
 
 @pytest.mark.fuzz
-def test_orders_are_tensorflows_for_many_seeds_and_iterators(
-    record_property: Callable[[str, object], None],
-) -> None:
-    @settings(max_examples=NUM_FUZZ_CASES, deadline=None)
-    @given(cases)
-    def agree(case: Case) -> None:
-        _agrees_with_tensorflow(case)
-
-    agree()
-    record_property("cases", NUM_FUZZ_CASES)
+@settings(max_examples=FUZZ, deadline=None)
+@given(cases)
+def test_orders_are_tensorflows_for_many_seeds_and_iterators(case: Case) -> None:
+    _agrees_with_tensorflow(case)
 
 
+@settings(max_examples=40, deadline=None)
+@given(seeds, st.integers(0, 4), st.booleans())
 def test_seedless_orders_are_tensorflows_for_any_global_seed(
-    record_property: Callable[[str, object], None],
+    set_seed: int, op_index: int, reshuffle: bool
 ) -> None:
-    num_cases = 0
-
-    @settings(max_examples=40, deadline=None)
-    @given(seeds, st.integers(0, 4), st.booleans())
-    def agree(set_seed: int, op_index: int, reshuffle: bool) -> None:
-        nonlocal num_cases
-        with global_seed(set_seed):
-            orders = [tf_order(20, 20, None, reshuffle=reshuffle) for _ in range(op_index + 1)]
-        kernel = iterator_seeds(None, set_seed, reshuffle, 0, op_index=op_index)
-        assert shuffle_permutation(20, 20, kernel).tolist() == orders[-1]
-        num_cases += 1
-
-    agree()
-    record_property("cases", num_cases)
+    with global_seed(set_seed):
+        orders = [tf_order(20, 20, None, reshuffle=reshuffle) for _ in range(op_index + 1)]
+    kernel = iterator_seeds(None, set_seed, reshuffle, 0, op_index=op_index)
+    assert shuffle_permutation(20, 20, kernel).tolist() == orders[-1]
 
 
 def test_a_draw_for_random_numbers_counts_as_an_op_without_a_seed() -> None:

@@ -11,10 +11,11 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.snapshot import pinned_layout as pinned
 from shardctl.core.snapshot.pinned_layout import ShardHashes, pinned_layout, run_lengths
-from tests.strategies import Recorder, count_cases, shard_lengths
+from tests.cases import check_cases
+from tests.strategies import shard_lengths
 
 
-def test_run_lengths_say_each_length_in_turn(record_property: Recorder) -> None:
+def test_run_lengths_say_each_length_in_turn() -> None:
     def check(lengths: tuple[int, ...]) -> None:
         said: list[int] = []
         words = list(run_lengths(lengths))
@@ -26,7 +27,7 @@ def test_run_lengths_say_each_length_in_turn(record_property: Recorder) -> None:
             one.partition("x")[0] != other.partition("x")[0] for one, other in pairwise(words)
         )
 
-    record_property("cases", count_cases(shard_lengths(12, 2), check, 200))
+    check_cases(shard_lengths(12, 2), check, 200)
 
 
 def dataset_of(*lengths: tuple[int, ...]) -> Dataset:
@@ -80,13 +81,11 @@ def test_a_shard_that_changes_changes_the_digest_of_its_chunk_alone(at: int) -> 
     assert [i for i, (one, other) in enumerate(pairs) if one != other] == [at // 100]
 
 
-def test_the_digests_of_a_split_kept_as_it_is_can_be_made_for_any_chunk(
-    record_property: Recorder,
-) -> None:
+def test_the_digests_of_a_split_kept_as_it_is_can_be_made_for_any_chunk() -> None:
     def check(case: tuple[tuple[int, ...], int]) -> None:
         lengths, size = case
         (kept,) = pinned_layout(dataset_of(lengths), ["s0"])
         assert kept.hashed(size) == ShardHashes.of(dataset_of(lengths).splits[0], size)
 
     cases = st.tuples(shard_lengths(), st.integers(1, 9))
-    record_property("cases", count_cases(cases, check, 50))
+    check_cases(cases, check, 50)

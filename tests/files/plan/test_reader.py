@@ -15,14 +15,16 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
-from shardctl.files.documents import FORMAT_VERSION, head
+from shardctl.files.documents import FORMAT_VERSION
+from shardctl.files.head import head
 from shardctl.files.plan.reader import parse_plan, read_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
-from tests.planning.resume.test_resume import TOY
-from tests.strategies import Recorder, count_cases, damaged, documents, error_line
+from tests.cases import check_cases, counted
+from tests.planning.resume.resume_cases import TOY
+from tests.strategies import damaged, documents, error_line
 
 BUFFERED = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)
 WRITERS: list[Callable[[ResumePlan], Any]] = [plan_json, plan_yaml]
@@ -59,7 +61,7 @@ def test_json_and_yaml_hold_the_same(plan: ResumePlan) -> None:
 def test_a_plan_begins_as_every_document_does() -> None:
     document = json.loads(text_of(PLANS["exact"], plan_json))
     assert {key: document[key] for key in ("format_version", "kind", "dataset")} == head(
-        "resume", TOY
+        "resume", TOY.identity
     )
     assert FORMAT_VERSION == 1
     keys = ["pipeline", "consumed", "epoch", "remaining", "file_instructions", "read_config"]
@@ -91,14 +93,13 @@ def test_names_keep_their_characters(write: Any) -> None:
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_a_plan_that_is_cut_off_is_refused_wherever(write: Any, record_property: Recorder) -> None:
+def test_a_plan_that_is_cut_off_is_refused_wherever(write: Any) -> None:
     data = text_of(PLANS["hosts"], write).encode()
     # The last line break may go: nothing is lost with it.
     stops = [*range(0, len(data) - 1, 7), *range(len(data) - 40, len(data) - 1)]
-    for stop in stops:
+    for stop in counted(stops):
         with pytest.raises(DatasetError):
             parse_plan(data[:stop], source="plan")
-    record_property("cases", len(stops))
 
 
 @pytest.mark.parametrize(
@@ -152,20 +153,17 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         read_plan(tmp_path / "plan.yaml")
 
 
-def test_damaged_plans_are_plans_or_one_line(record_property: Recorder) -> None:
+def test_damaged_plans_are_plans_or_one_line() -> None:
     texts = [text_of(plan, write).encode() for plan in PLANS.values() for write in WRITERS]
     cases = st.sampled_from(texts).flatmap(damaged)
-    record_property(
-        "cases",
-        count_cases(
-            cases,
-            lambda data: _ignore(error_line(lambda: parse_plan(data, source="plan"))),
-            300,
-        ),
+    check_cases(
+        cases,
+        lambda data: _ignore(error_line(lambda: parse_plan(data, source="plan"))),
+        300,
     )
 
 
-def test_nonsense_is_one_line(record_property: Recorder) -> None:
+def test_nonsense_is_one_line() -> None:
     whole = json.loads(text_of(PLANS["hosts"], plan_json))
     values = documents((*whole, "filename", "skip", "seeds", "index"))
 
@@ -175,7 +173,7 @@ def test_nonsense_is_one_line(record_property: Recorder) -> None:
         assert error_line(lambda: parse_plan(data, source="plan")) or whole[key] == value
 
     cases = st.tuples(st.sampled_from([key for key in whole if key != "proof"]), values)
-    record_property("cases", count_cases(cases, check, 300))
+    check_cases(cases, check, 300)
 
 
 def _ignore(line: str | None) -> None:

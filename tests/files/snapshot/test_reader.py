@@ -19,8 +19,9 @@ from shardctl.errors import ShardctlError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.snapshot.writer import snapshot_document, snapshot_json, snapshot_yaml
 from shardctl.planning.snapshot import snapshot
+from tests.cases import check_cases
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
-from tests.strategies import Recorder, count_cases, damaged, documents, error_line
+from tests.strategies import damaged, documents, error_line
 
 
 def taken(**settings: Any) -> Snapshot:
@@ -39,7 +40,7 @@ def read(data: bytes | str, tmp_path: Path) -> Snapshot:
     return found
 
 
-def test_a_snapshot_is_read_back_as_it_was(tmp_path: Path, record_property: Recorder) -> None:
+def test_a_snapshot_is_read_back_as_it_was(tmp_path: Path) -> None:
     def check(pair: tuple[Pipeline, Pipeline]) -> None:
         found = pair[0].taken()
         if found is not None:
@@ -47,7 +48,7 @@ def test_a_snapshot_is_read_back_as_it_was(tmp_path: Path, record_property: Reco
             assert read("".join(snapshot_yaml(pinned)), tmp_path) == pinned
             assert read("".join(snapshot_json(pinned)), tmp_path) == pinned
 
-    record_property("cases", count_cases(pairs(), check, 100))
+    check_cases(pairs(), check, 100)
 
 
 def test_a_hashed_layout_is_read_back_as_it_was(
@@ -230,9 +231,7 @@ def test_wrong_contents_under_a_right_checksum_are_refused(
         assert words in line
 
 
-def test_damaged_and_made_up_files_are_snapshots_or_one_line(
-    tmp_path: Path, record_property: Recorder
-) -> None:
+def test_damaged_and_made_up_files_are_snapshots_or_one_line(tmp_path: Path) -> None:
     keys = tuple(snapshot_document(taken()))
 
     def check_bytes(data: bytes) -> None:
@@ -251,9 +250,8 @@ def test_damaged_and_made_up_files_are_snapshots_or_one_line(
             return
         error_line(lambda: read(text.encode("utf-8", "replace"), tmp_path))
 
-    num = count_cases(damaged(TEXT.encode()), check_bytes, 150)
-    num += count_cases(documents(keys), check_document, 150)
-    record_property("cases", num)
+    check_cases(damaged(TEXT.encode()), check_bytes, 150)
+    check_cases(documents(keys), check_document, 150)
 
 
 def test_settings_of_a_newer_shardctl_are_named() -> None:

@@ -15,6 +15,7 @@ from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.diff.diff import diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.snapshot import snapshot
+from tests.cases import FUZZ, check_cases
 from tests.planning.diff.diff_cases import (
     Example,
     Pipeline,
@@ -24,7 +25,6 @@ from tests.planning.diff.diff_cases import (
     pairs,
     through_a_file,
 )
-from tests.strategies import Recorder, count_cases
 
 
 def side(pipeline: Pipeline, *, live: bool = False) -> tuple[PinnedOrder, list[Example]] | None:
@@ -63,28 +63,22 @@ def check_exactly(pair: tuple[Pipeline, Pipeline], *, live: bool) -> None:
     assert found.neighbours.start == max(positions[0] - 3, 0)
 
 
-def test_two_files_part_where_their_orders_do(record_property: Recorder) -> None:
-    record_property(
-        "cases", count_cases(pairs(), lambda pair: check_exactly(pair, live=False), 150)
-    )
+def test_two_files_part_where_their_orders_do() -> None:
+    check_cases(pairs(), lambda pair: check_exactly(pair, live=False), 150)
 
 
-def test_a_file_and_today_part_where_their_orders_do(record_property: Recorder) -> None:
-    record_property("cases", count_cases(pairs(), lambda pair: check_exactly(pair, live=True), 80))
+def test_a_file_and_today_part_where_their_orders_do() -> None:
+    check_cases(pairs(), lambda pair: check_exactly(pair, live=True), 80)
 
 
 @pytest.mark.fuzz
-def test_two_files_part_where_their_orders_do_fuzzed(record_property: Recorder) -> None:
-    from tests.strategies import NUM_FUZZ
+def test_two_files_part_where_their_orders_do_fuzzed() -> None:
 
-    record_property(
-        "cases",
-        count_cases(pairs(), lambda pair: check_exactly(pair, live=False), NUM_FUZZ, fuzz=True),
-    )
+    check_cases(pairs(), lambda pair: check_exactly(pair, live=False), FUZZ, fuzz=True)
 
 
 def test_hashed_layouts_still_name_the_block_and_bound_what_moved(
-    monkeypatch: pytest.MonkeyPatch, record_property: Recorder
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pinned_layout, "MAX_LAYOUT_CHARS", -1)
 
@@ -102,7 +96,7 @@ def test_hashed_layouts_still_name_the_block_and_bound_what_moved(
             assert found.first.position <= positions[0] < found.first.stop
             assert found.notes
 
-    record_property("cases", count_cases(pairs(), check, 80))
+    check_cases(pairs(), check, 80)
 
 
 TRAIN = dataset_of({"train": (30, 40, 50), "test": (5, 5)})

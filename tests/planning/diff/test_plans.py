@@ -19,9 +19,10 @@ from shardctl.planning.plan import plan
 from shardctl.planning.resume.resume import resume
 from shardctl.rendering.diff.plans import plans_document
 from shardctl.rendering.plan import plan_document
+from tests.cases import check_cases
 from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of
-from tests.strategies import Recorder, count_cases, error_line
+from tests.strategies import error_line
 
 TOY = dataset_of({"train": (10, 10, 10), "test": (4,)})
 LABELS = ("a.json", "b.json")
@@ -30,12 +31,12 @@ LABELS = ("a.json", "b.json")
 def listing(*reads: tuple[str, int, int], title: str = "train") -> PlanListing:
     return PlanListing(
         kind="plan",
-        dataset={"name": "toy"},
+        dataset=TOY.identity,
         plans=(ListedPlan(title=title, reads=named_reads(*reads)),),
     )
 
 
-def test_plans_part_where_their_lists_do(record_property: Recorder) -> None:
+def test_plans_part_where_their_lists_do() -> None:
     read = st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.integers(0, 2))
     reads = st.lists(read, max_size=4)
 
@@ -51,7 +52,7 @@ def test_plans_part_where_their_lists_do(record_property: Recorder) -> None:
         assert {file.filename for file in found.files} == changed
         assert found.only_order == (bool(differing) and not changed)
 
-    record_property("cases", count_cases(st.tuples(reads, reads), check, 300))
+    check_cases(st.tuples(reads, reads), check, 300)
 
 
 def test_a_file_that_is_read_otherwise_is_said_with_its_ranges() -> None:

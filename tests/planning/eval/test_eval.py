@@ -6,21 +6,16 @@ The page is "Processing the entire Dataset" of the Flax documentation.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import HostBy
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.eval.advice import advice, problems
-from shardctl.planning.eval.cures import cures
-from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Hang, Remainder, evaluate
-from tests.core.hosts.host_cases import HostCase
-from tests.strategies import Recorder, count_cases, shard_lengths
+from shardctl.planning.eval.eval import REMAINDERS, Hang, evaluate
+from tests.cases import add_cases, check_cases
+from tests.planning.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
 
 MNIST = Dataset(
     name="mnist",
@@ -29,10 +24,6 @@ MNIST = Dataset(
         Split(name="test", shard_lengths=(10_000,)),
     ),
 )
-
-
-def toy(*lengths: int) -> Dataset:
-    return Dataset(name="toy", splits=(Split(name="test", shard_lengths=lengths),))
 
 
 # The figures of the page
@@ -88,70 +79,6 @@ def test_4097_examples_at_the_pages_128_a_device_do_not_hang() -> None:
 # tf.data, and hosts in lockstep
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvalCase:
-    lengths: tuple[int, ...]
-    num_hosts: int
-    num_devices: int
-    batch: int
-    host_by: HostBy
-    remainder: Remainder = "ragged"
-
-    def evaluation(self, **changed: Any) -> Evaluation:
-        values = {**vars(self), **changed}
-        settings = ReadSettings(host_by=values["host_by"])
-        return evaluate(
-            toy(*self.lengths),
-            batch=values["batch"],
-            num_hosts=values["num_hosts"],
-            num_devices=values["num_devices"],
-            remainder=values["remainder"],
-            settings=settings,
-        )
-
-    def shares(self, num_hosts: int | None = None) -> list[list[int]]:
-        """Return the examples of each host, written out."""
-        num_hosts = self.num_hosts if num_hosts is None else num_hosts
-        slices = ((0, 0, sum(self.lengths)),)
-        case = HostCase(
-            dataset=toy(*self.lengths), slices=slices, num_hosts=num_hosts, strategy=self.host_by
-        )
-        shares = [[e[2] for instruction in host for e in instruction] for host in case.reads()]
-        if self.host_by == "examples":
-            return [shares[0][i::num_hosts] for i in range(num_hosts)]
-        return shares
-
-
-eval_cases = st.builds(
-    EvalCase,
-    lengths=shard_lengths(max_shards=6, max_length=40),
-    num_hosts=st.integers(1, 7),
-    num_devices=st.integers(1, 4),
-    batch=st.integers(1, 8),
-    host_by=st.sampled_from(["even", "even", "files", "examples"]),
-    remainder=st.sampled_from(REMAINDERS),
-)
-
-
-def batches_by_hand(share: list[int], size: int) -> list[int]:
-    """Return the sizes of the batches of a host."""
-    return [len(share[start : start + size]) for start in range(0, len(share), size)]
-
-
-def hang_by_hand(steps: list[int]) -> Hang | None:
-    """Let all hosts step at once until one cannot while another can."""
-    for step in range(max(steps) + 1):
-        going = [host for host, count in enumerate(steps) if count > step]
-        if going and len(going) < len(steps):
-            return Hang(
-                step=step,
-                waiting=len(going),
-                first_waiting=going[0],
-                finished=len(steps) - len(going),
-            )
-    return None
-
-
 def check_by_hand(case: EvalCase) -> None:
     found, shares = case.evaluation(), case.shares()
     size = case.num_devices * case.batch
@@ -187,11 +114,11 @@ def check_by_hand(case: EvalCase) -> None:
     assert advice(found) or hangs[case.remainder] is None
 
 
-def test_figures_are_those_of_hosts_played_in_lockstep(record_property: Recorder) -> None:
-    record_property("cases", count_cases(eval_cases, check_by_hand, 800))
+def test_figures_are_those_of_hosts_played_in_lockstep() -> None:
+    check_cases(eval_cases, check_by_hand, 800)
 
 
-def test_shapes_and_losses_are_those_of_tf_data(record_property: Recorder) -> None:
+def test_shapes_and_losses_are_those_of_tf_data() -> None:
     tf = pytest.importorskip("tensorflow")
     num_cases = 0
     for lengths, num_hosts, num_devices, batch in [
@@ -212,112 +139,7 @@ def test_shapes_and_losses_are_those_of_tf_data(record_property: Recorder) -> No
         assert found.distinct_shapes("ragged") == len(shapes)
         assert found.dropped_by_host_batch == sum(lengths) - host_kept
         assert found.dropped_by_device_batch == sum(lengths) - device_kept
-    record_property("cases", num_cases)
-
-
-# Cures
-
-
-def is_cured(case: EvalCase, num_hosts: int, batch: int) -> bool:
-    shares = case.shares(num_hosts)
-    size = case.num_devices * batch
-    batches = [batches_by_hand(share, size) for share in shares]
-    if case.remainder == "ragged":
-        return hang_by_hand(list(map(len, batches))) is None
-    full = [[n for n in sizes if n == size] for sizes in batches]
-    now = [batches_by_hand(share, case.num_devices * case.batch) for share in case.shares()]
-    whole = [sum(n == case.num_devices * case.batch for n in sizes) for sizes in now]
-    keeps_step = hang_by_hand(list(map(len, full))) is None and all(full)
-    if hang_by_hand(whole) is not None:
-        return keeps_step
-    return keeps_step and batches == full
-
-
-def is_readable(case: EvalCase, num_hosts: int) -> bool:
-    num_files = sum(length > 0 for length in case.lengths)
-    if case.host_by == "files":
-        return num_hosts == 1 or num_hosts <= num_files
-    return case.host_by == "examples" or num_hosts <= sum(case.lengths)
-
-
-def check_cures(case: EvalCase) -> None:
-    evaluation = case.evaluation()
-    found = {cure.change: cure for cure in cures(evaluation)}
-    assert bool(found) == bool(problems(evaluation))
-    if not found:
-        return
-    padding = found["padding"]
-    assert padding.num_slots - padding.padding == sum(case.lengths)
-    sizes = [
-        size
-        for size in range(1, sum(case.lengths) + 2)
-        if size != case.batch and is_cured(case, case.num_hosts, size)
-    ]
-    limit = -(-max(map(len, case.shares())) // case.num_devices)
-    sizes = [size for size in sizes if size <= limit]
-    assert ("batch" in found) == bool(sizes)
-    if sizes:
-        nearest = min(abs(size - case.batch) for size in sizes)
-        assert abs(found["batch"].value - case.batch) == nearest
-        assert found["batch"].value in sizes
-        cured = case.evaluation(batch=found["batch"].value)
-        assert cured.hang(case.remainder) is None
-        assert cured.num_lost == found["batch"].dropped
-        assert cured.num_steps(case.remainder).tolist() == [found["batch"].num_steps] * (
-            case.num_hosts
-        )
-    counts = [
-        count
-        for count in range(1, 2 * case.num_hosts + 1)
-        if count != case.num_hosts
-        and is_readable(case, count)
-        and is_cured(case, count, case.batch)
-    ]
-    if counts:
-        nearest = min(abs(count - case.num_hosts) for count in counts)
-        assert abs(found["hosts"].value - case.num_hosts) == nearest
-        assert found["hosts"].value in counts
-
-
-def test_cures_are_the_nearest_that_hosts_in_lockstep_survive(record_property: Recorder) -> None:
-    record_property("cases", count_cases(eval_cases, check_cures, 400))
-
-
-@pytest.mark.parametrize(
-    ("remainder", "expected"),
-    [
-        ("ragged", [("batch", 65, 1, 63), ("hosts", 9, 1, 511), ("padding", 7, 2, 4095)]),
-        # One example is lost; no batch divides both 513 and 512, no number of hosts to 16 4,097.
-        ("drop", [("padding", 7, 2, 4095)]),
-        ("pad", []),
-    ],
-)
-def test_cures_of_4097_examples_and_their_cost(
-    remainder: Remainder, expected: list[tuple[str, int, int, int]]
-) -> None:
-    evaluation = evaluate(toy(4097), batch=64, num_devices=8, num_hosts=8, remainder=remainder)
-    found = [(c.change, c.value, c.num_steps, c.padding) for c in cures(evaluation)]
-    assert found == expected
-
-
-def test_advice_names_host_step_and_cure() -> None:
-    said = advice(evaluate(toy(4097), batch=64, num_devices=8, num_hosts=8))
-    assert said[:2] == (
-        "hangs at step 1, counted from 0: "
-        "host 0 waits there for 7 hosts that are done after 1 step",
-        "cure: --batch 65 instead of 64 (1 step a host, 1.5% of the places empty)",
-    )
-
-
-def test_advice_says_when_all_is_well() -> None:
-    assert advice(evaluate(toy(64), batch=4, num_devices=2, num_hosts=2)) == (
-        "every batch is full and every host makes the same number of steps",
-    )
-
-
-def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
-    said = advice(evaluate(toy(13), batch=4, num_devices=2))
-    assert "a last batch of 5 does not divide among 2 devices" in said[0]
+    add_cases(num_cases)
 
 
 # What is asked

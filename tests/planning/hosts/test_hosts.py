@@ -19,8 +19,8 @@ from shardctl.errors import UsageError
 from shardctl.planning.hosts.advice import advice, problems, reason
 from shardctl.planning.hosts.hosts import Comparison, hosts
 from shardctl.planning.hosts.strategy import Strategy
+from tests.cases import add_cases, check_cases
 from tests.core.hosts.host_cases import HostCase, host_cases
-from tests.strategies import Recorder, count_cases
 
 IMAGENET = Dataset(
     name="imagenet2012",
@@ -90,7 +90,7 @@ def check_figures(batched: Batched) -> None:
     assert found.is_uneven == (len(set(batches)) > 1)
 
 
-def test_figures_are_those_of_a_brute_force_count(record_property: Recorder) -> None:
+def test_figures_are_those_of_a_brute_force_count() -> None:
     cases = st.builds(
         Batched,
         case=host_cases(),
@@ -98,10 +98,10 @@ def test_figures_are_those_of_a_brute_force_count(record_property: Recorder) -> 
         epochs=st.integers(1, 3),
         drop=st.booleans(),
     )
-    record_property("cases", count_cases(cases, check_figures, 500))
+    check_cases(cases, check_figures, 500)
 
 
-def test_batches_are_as_many_as_those_of_tf_data(record_property: Recorder) -> None:
+def test_batches_are_as_many_as_those_of_tf_data() -> None:
     tf = pytest.importorskip("tensorflow")
     num_cases = 0
     for epochs, batch, drop in [(1, 7, False), (1, 7, True), (3, 7, False), (2, 16, True)]:
@@ -116,7 +116,7 @@ def test_batches_are_as_many_as_those_of_tf_data(record_property: Recorder) -> N
             read = tf.data.Dataset.range(num_examples).repeat(epochs)
             assert sum(1 for _ in read.batch(batch, drop_remainder=drop)) == found
             num_cases += 1
-    record_property("cases", num_cases)
+    add_cases(num_cases)
 
 
 def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:
@@ -258,13 +258,11 @@ def _comparison_of(case: HostCase, batch: int | None) -> Comparison:
     return hosts(case.dataset, spec, case.num_hosts, settings).comparisons[0]
 
 
-def test_check_finds_idle_hosts_unequal_batches_and_amplification(
-    record_property: Recorder,
-) -> None:
+def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
     cases = st.tuples(
         host_cases(), st.none() | st.integers(1, 20), st.sampled_from([1.0, 1.1, 2.0, 100.0])
     )
-    record_property("cases", count_cases(cases, lambda case: check_problems(*case), 500))
+    check_cases(cases, lambda case: check_problems(*case), 500)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from typing import Any
 
@@ -12,29 +14,23 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.documents import to_json
+from shardctl.planning.lint import rules
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, chosen_rules, explained, lint
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
 from shardctl.rendering.text.screen import PLAIN
-from tests.planning.lint.rules.cases import CASES, Case, case, dataset
-from tests.strategies import NUM_FUZZ, Recorder, count_cases, datasets
+from tests.cases import FUZZ, check_cases
+from tests.planning.lint.rules.rule_cases import Case, case, codes_of, dataset
+from tests.strategies import datasets
 
 CODES = [rule.code for rule in LINT_RULES]
 
 
-@pytest.mark.parametrize(
-    ("code", "fires", "quiet"), CASES, ids=[f"{row[0]}-{i}" for i, row in enumerate(CASES)]
-)
-def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
-    code: str, fires: Case, quiet: Case
-) -> None:
-    assert code in fires.codes()
-    assert code not in quiet.codes()
-
-
-def test_every_rule_has_a_case() -> None:
-    assert {code for code, _, _ in CASES} == set(CODES)
+def test_every_rule_of_the_modules_is_looked_for() -> None:
+    names = (module.name for module in pkgutil.iter_modules(rules.__path__))
+    modules = [importlib.import_module(f"{rules.__name__}.{name}") for name in names]
+    assert {code for module in modules for code in codes_of(module)} == set(CODES)
 
 
 def test_codes_are_stable_numbers_in_groups_of_ten() -> None:
@@ -208,7 +204,7 @@ def report_or_error(case: tuple[Any, ...]) -> str | None:
             assert "None" not in text
         assert set(finding.specs) <= {read.spec for read in report.context.reads}
     origins = rendering.SettingOrigins(lines={})
-    assert "".join(rendering.lint_text(report, origins, PLAIN))
+    assert "".join(rendering.lint_table(report, origins, PLAIN))
     assert "".join(to_json(rendering.lint_document(report, origins)))
     annotations = list(rendering.lint_annotations(report, origins))
     assert len(annotations) == len(report.findings)
@@ -230,10 +226,10 @@ def never_fails(case: tuple[Any, ...]) -> None:
     assert refusal is None or any(words in refusal for words in REFUSALS), refusal
 
 
-def test_whatever_the_settings_are_there_is_a_report(record_property: Recorder) -> None:
-    record_property("cases", count_cases(anything(), never_fails, 300))
+def test_whatever_the_settings_are_there_is_a_report() -> None:
+    check_cases(anything(), never_fails, 300)
 
 
 @pytest.mark.fuzz
-def test_whatever_the_settings_are_there_is_a_report_fuzzed(record_property: Recorder) -> None:
-    record_property("cases", count_cases(anything(), never_fails, NUM_FUZZ, fuzz=True))
+def test_whatever_the_settings_are_there_is_a_report_fuzzed() -> None:
+    check_cases(anything(), never_fails, FUZZ, fuzz=True)

@@ -44,7 +44,7 @@ def test_a_list_may_be_one_value_and_names_have_either_dash(
     ("document", "message"),
     [
         ({"ignored": []}, f"no setting 'ignored'; there are: {KEYS}"),
-        ({"as-data-source": True, "as_data_source": True}, "setting 'as_data_source' stands there"),
+        ({"as-data-source": True, "as_data_source": True}, "setting 'as_data_source' is there"),
         ({"hosts": 0}, "hosts '0': a whole number, at least 1, is needed"),
         ({"hosts": True}, "hosts 'True': a whole number"),
         ({"take": "7"}, "take '7': a whole number"),

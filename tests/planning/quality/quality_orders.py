@@ -10,9 +10,11 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
+from shardctl.planning.quality.quality import Quality, quality
 from shardctl.planning.quality.sample import OrderSample, sample_of
 from shardctl.planning.quality.score import Metric, Score, score_of
 
@@ -81,3 +83,12 @@ def counted(ranks: Sequence[int], shards: Sequence[int], window: int) -> dict[st
         "rank_correlation": 1 - 6 * squares / (n * (n * n - 1)),
         "shards_in_batch": sum(len(set(batch)) for batch in of_shards) / len(of_shards),
     }
+
+
+def quality_alone(dataset: Dataset, settings: ReadSettings, spec: str = "train") -> Quality:
+    """Return the quality without what other settings would make of it."""
+    return quality(dataset, spec, settings, what_if=False)
+
+
+def order_of_spec(dataset: Dataset, settings: ReadSettings, spec: str = "train") -> Order:
+    return Order(dataset, resolve_subsplit(spec, dataset).ranges, settings)

@@ -1,4 +1,4 @@
-"""Stretches drawn from the law of a shuffle buffer: against all outcomes, and against replays."""
+"""Stretches drawn from a shuffle buffer's distribution: against all outcomes, and replays."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_a_sample_agrees_with_the_whole_within_its_error(settings: ReadSettings)
     for one, other in zip(_metrics(whole), _metrics(part), strict=True):
         assert one.sampling_error is None
         assert other.sampling_error is not None
-        # Five standard errors; that of the law of a buffer for its seed is the spread of the whole.
+        # Five standard errors; drawing the buffer, not replaying it, adds the spread of the whole.
         room = 5 * (other.sampling_error + one.spread) + 0.002 * abs(one.value)
         assert other.value == pytest.approx(one.value, abs=room), one.name
         assert other.expected == pytest.approx(one.expected, rel=0.01, abs=1e-4)

@@ -10,7 +10,8 @@ from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.planning.quality.storage_order import StorageOrder
-from tests.strategies import Recorder, count_cases, shard_lengths
+from tests.cases import check_cases
+from tests.strategies import shard_lengths
 
 
 @st.composite
@@ -21,7 +22,7 @@ def _cases(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
     return lengths, ranges
 
 
-def test_a_rank_is_the_place_among_the_examples_that_are_read(record_property: Recorder) -> None:
+def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
     def check(case: tuple[tuple[int, ...], list[tuple[int, int]]]) -> None:
         lengths, bounds = case
         split = Split(name="train", shard_lengths=lengths)
@@ -44,4 +45,4 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read(record_property: R
             assert ranks.tolist() == list(range(len(ids)))
             assert shards.tolist() == [read.index(shard_of[i]) for i in ids]
 
-    record_property("cases", count_cases(_cases(), check, 150))
+    check_cases(_cases(), check, 150)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.resume.resume_plan import PlannedDataset, SplitSize
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.plan.reader import parse_plan
@@ -14,9 +14,9 @@ from shardctl.files.plan.writer import plan_json
 from shardctl.planning.resume.check import applied, what_changed
 from shardctl.planning.resume.resume import resume
 from tests.core.instructions.reads_cases import named_reads
-from tests.planning.resume.test_resume import TOY, dataset
+from tests.planning.resume.resume_cases import TOY, dataset
 
-THEN = PlannedDataset(
+THEN = DatasetIdentity(
     name="toy",
     config=None,
     version="1.0.0",

@@ -13,12 +13,13 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.simulate import plan_order
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import read_settings
-from tests.planning.resume.test_resume import TOY, dataset
-from tests.strategies import NUM_FUZZ, Recorder, count_cases, shard_lengths
+from tests.planning.resume.resume_cases import TOY, dataset
+from tests.strategies import shard_lengths
 
 
 def test_what_is_left_is_dealt_evenly_in_the_order_of_the_files() -> None:
@@ -153,10 +154,10 @@ def check(case: Case) -> None:
     assert plan.remaining == sum(sizes)
 
 
-def test_no_example_is_lost_or_repeated(record_property: Recorder) -> None:
-    record_property("cases", count_cases(cases(), check, 250))
+def test_no_example_is_lost_or_repeated() -> None:
+    check_cases(cases(), check, 250)
 
 
 @pytest.mark.fuzz
-def test_no_example_is_lost_or_repeated_fuzzed(record_property: Recorder) -> None:
-    record_property("cases", count_cases(cases(), check, NUM_FUZZ * 2, fuzz=True))
+def test_no_example_is_lost_or_repeated_fuzzed() -> None:
+    check_cases(cases(), check, FUZZ * 2, fuzz=True)

@@ -14,15 +14,15 @@ from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.proof import Proof, prove
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
-from tests.planning.resume.test_resume import TOY, dataset
-from tests.planning.resume.test_resume import Case as ResumeCase
-from tests.planning.resume.test_resume import cases as resume_cases
-from tests.strategies import Recorder, count_cases
+from tests.cases import check_cases
+from tests.planning.resume.resume_cases import TOY, dataset
+from tests.planning.resume.resume_cases import Case as ResumeCase
+from tests.planning.resume.resume_cases import cases as resume_cases
 
 
-def test_every_plan_can_be_proved(record_property: Recorder) -> None:
+def test_every_plan_can_be_proved() -> None:
     def check(case: ResumeCase) -> None:
-        from shardctl.planning.simulate import plan_order
+        from shardctl.planning.order import plan_order
 
         try:
             order = plan_order(case.dataset, case.spec, case.settings).order
@@ -35,7 +35,7 @@ def test_every_plan_can_be_proved(record_property: Recorder) -> None:
         assert (proof.lost, proof.repeated, proof.compared) == (0, 0, plan.remaining)
         assert not plan.exact or proof.moved == 0
 
-    record_property("cases", count_cases(resume_cases(), check, 200))
+    check_cases(resume_cases(), check, 200)
 
 
 def changed(plan: ResumePlan, **columns: Any) -> ResumePlan:

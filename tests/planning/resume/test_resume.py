@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.resume.after_read import ShardCall
 from shardctl.core.resume.resume_plan import ResumePlan
@@ -16,37 +14,14 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.resume import resume
-from shardctl.planning.simulate import plan_order
-from tests.core.order.order_cases import read_settings
+from tests.cases import FUZZ, check_cases
 from tests.oracles import interleave_by_hand
-from tests.strategies import NUM_FUZZ, Recorder, count_cases, shard_lengths
+from tests.planning.resume.resume_cases import TOY, Case, cases, entries
 
 Example = tuple[str, int]
-
-
-def dataset(**splits: tuple[int, ...]) -> Dataset:
-    """A dataset with these shard lengths."""
-    return Dataset(
-        name="toy",
-        splits=tuple(
-            Split(
-                name=name,
-                shard_lengths=lengths,
-                files=(ShardFiles(pattern=f"toy-{name}-\0", num_shards=len(lengths)),),
-            )
-            for name, lengths in splits.items()
-        ),
-    )
-
-
-TOY = dataset(train=(3, 5, 3), test=(4,))
-
-
-def entries(plan: ResumePlan) -> list[tuple[int, int, int]]:
-    """Return (shard, skip, take) of the instructions."""
-    return [(int(i.filename[-5:]), i.skip, i.take) for i in plan.file_instructions]
 
 
 # Two slots, blocks of 2; the order is 00 00 11 11 00 11 22 22 11 2 (shards 0, 1, 2 of 3, 5, 3).
@@ -190,7 +165,7 @@ def test_what_a_buffer_holds_is_read_first() -> None:
     order = plan_order(TOY, "train", settings).order
     handed_out = order.read(0, 4).tolist()
     plan = resume(TOY, "train", settings, consumed=4)
-    # After 4 of a buffer of 3, inputs 0 to 5 are read: TFDATA B7, N - 1 + B.
+    # After N outputs of a buffer of B, N - 1 + B inputs are read: after 4 of 3, inputs 0 to 5.
     assert plan.pending == tuple(i for i in range(6) if i not in handed_out)
     held = Counter(
         offset
@@ -209,31 +184,6 @@ def test_in_exact_order_the_instructions_feed_the_buffer() -> None:
     assert (plan.num_pending_instructions, plan.exact) == (0, True)
     assert plan.shuffle is not None
     assert (plan.shuffle.emitted, plan.shuffle.num_read, plan.shuffle.num_elements) == (4, 6, 11)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A pipeline, and where it stops (the n-th of the places there are)."""
-
-    dataset: Dataset
-    spec: str
-    settings: ReadSettings
-    stop: int
-    mode: Any
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    lengths = shard_lengths(max_shards=8, max_length=20)
-    toy = dataset(train=draw(lengths.filter(any)), test=draw(lengths))
-    specs = ("train", "train", "train[10%:70%]", "train+test", "train+train", "test+train[:3]")
-    return Case(
-        dataset=toy,
-        spec=draw(st.sampled_from(specs)),
-        settings=draw(read_settings(hosts=("even", "files", "examples"))),
-        stop=draw(st.integers(0, 10**6)),
-        mode=draw(st.sampled_from(["exactly-once", "exact-order"])),
-    )
 
 
 def read_by_hand(toy: Dataset, reads: list[Any], plan: ResumePlan) -> list[Example]:
@@ -333,10 +283,10 @@ def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
     return found
 
 
-def test_plans_go_on_as_the_uninterrupted_pipeline_does(record_property: Recorder) -> None:
-    record_property("cases", count_cases(cases(), check, 400))
+def test_plans_go_on_as_the_uninterrupted_pipeline_does() -> None:
+    check_cases(cases(), check, 400)
 
 
 @pytest.mark.fuzz
-def test_plans_fuzzed(record_property: Recorder) -> None:
-    record_property("cases", count_cases(cases(), check, NUM_FUZZ * 5, fuzz=True))
+def test_plans_fuzzed() -> None:
+    check_cases(cases(), check, FUZZ * 5, fuzz=True)

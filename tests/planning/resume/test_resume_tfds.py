@@ -8,84 +8,32 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
-from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
-from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed, elements
-from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+from tests.core.order.toy_pipelines import (
     Case,
     Toy,
     Toys,
-    cases,
-    predicted,
-    read_by_tfds,
-    shuffled_paths,
-    toys,
+    as_line,
 )
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
-
-NUM_STOPS = 5
-
-
-@st.composite
-def stops(draw: st.DrawFn, buffered: bool) -> tuple[Case, list[int]]:
-    """A pipeline with or without a shuffle buffer, and numbers that choose where it stops."""
-    case = draw(cases().filter(lambda case: (case.settings.buffer is not None) or not buffered))
-    if not buffered:
-        no_buffer = {"buffer": None, "buffer_seed": None, "buffer_reshuffle": None}
-        case = replace(case, settings=changed(case.settings, **no_buffer))
-    if case.toy == "several":  # whose files a list has to tell apart
-        case = replace(case, file_order=None)
-    return case, draw(st.lists(st.integers(0, 10**6), min_size=NUM_STOPS, max_size=NUM_STOPS))
-
-
-def stopping_points(order: Order, numbers: Sequence[int]) -> list[int]:
-    """Return places to stop: the ends of the order, of epochs, shards and blocks, and between."""
-    total, block = order.num_examples, order.settings.block
-    ids = order.codes.places(order.read(0, total))
-    lengths = [split.shard_lengths for split in order.dataset.splits]
-    ends = [
-        position + 1
-        for position, (split, shard, index) in enumerate(zip(*map(list, ids), strict=True))
-        if index + 1 == lengths[split][shard]
-    ]
-    kinds = [
-        [0, 1, total - 1, total],
-        [epoch * order.epoch_size for epoch in range(order.settings.epochs + 1)],
-        ends,
-        list(range(0, total + 1, block)),
-        list(range(total + 1)),
-        [edge + block // 2 for edge in range(0, total, block)],
-    ]
-    chosen: set[int] = set()
-    for number in numbers:
-        kind = [place for place in kinds[number % len(kinds)] if 0 <= place <= total] or [0]
-        place = kind[number // len(kinds) % len(kind)]
-        while place in chosen and len(chosen) <= total:
-            place = (place + 1) % (total + 1)
-        chosen.add(place)
-    return sorted(chosen)
-
-
-def from_a_file(plan: ResumePlan, dataset: Dataset, number: int) -> ResumePlan:
-    """Return a plan as it comes back from its file."""
-    text = "".join((plan_json, plan_yaml)[number % 2](plan))
-    return applied(parse_plan(text.encode(), source="plan"), dataset)
+from tests.planning.resume.stopped_pipelines import (
+    from_a_file,
+    in_files,
+    stopped,
+    stopping_points,
+    stops,
+)
 
 
 def tfds_reads(toy: Toy, plan: ResumePlan, reads: Reads, *, shard: bool) -> list[str]:
     """Return "tfds_id id" of what an ordinary pipeline reads by instructions of a plan."""
-    import tensorflow as tf
     import tensorflow_datasets as tfds
     from tensorflow_datasets.core.utils import shard_utils
 
@@ -116,34 +64,10 @@ def tfds_reads(toy: Toy, plan: ResumePlan, reads: Reads, *, shard: bool) -> list
     host = plan.settings.host
     if shard and host is not None and plan.settings.host_by == "examples":
         dataset = dataset.shard(host.count, host.index)
-    lines = dataset.map(
-        lambda example: tf.strings.join(
-            [example["tfds_id"], tf.strings.as_string(example["id"])], separator=" "
-        )
-    )
-    return elements(lines, bytes.decode)
+    return elements(dataset.map(as_line), bytes.decode)
 
 
-def in_files(lines: Sequence[str]) -> list[str]:
-    """Return ids without folders: TFDS names those in which the files at hand differ."""
-    return [line.rpartition("/")[2] for line in lines]
-
-
-def stopped(toy: Toy, case: Case, pass_index: int) -> tuple[Order, list[str]] | None:
-    """Return the order of a pass and what TFDS reads in it, None where it refuses."""
-    settings = case.settings
-    if case.file_order is not None:
-        settings = changed(settings, file_order=tuple(shuffled_paths(toy, case.file_order)))
-    order = predicted(toy, case, changed(settings, pass_index=pass_index))
-    if order is None:
-        return None
-    dataset = read_by_tfds(toy, case, settings, order.epoch_size)
-    for _ in range(pass_index):
-        elements(dataset, bytes.decode)
-    return order, in_files(elements(dataset, bytes.decode))
-
-
-def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     """Go on at places of a pipeline without a buffer, to the end of all its epochs."""
     toy = toys[case.toy]
     found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
@@ -169,7 +93,7 @@ def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa:
     return len(places)
 
 
-def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     """Go on at places of a pipeline with a buffer: all that is left of the epoch, each once."""
     toy = toys[case.toy]
     case = replace(case, settings=changed(case.settings, batch=None, drop_remainder=False))
@@ -193,55 +117,39 @@ def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  
 
 
 def test_the_resumed_pipeline_reads_the_rest_of_the_uninterrupted_one(
-    toys: Toys,  # noqa: F811
-    record_property: Recorder,
+    toys: Toys,
 ) -> None:
-    num_stops = 0
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        return check_exact(toys, *drawn)
 
-    def check(drawn: tuple[Case, list[int]]) -> None:
-        nonlocal num_stops
-        num_stops += check_exact(toys, *drawn)
-
-    count_cases(stops(buffered=False), check, 40)
-    assert num_stops >= 100
-    record_property("cases", num_stops)
+    assert check_cases(stops(buffered=False), check, 40) >= 100
 
 
 def test_with_a_buffer_what_is_left_is_read_exactly_once(
-    toys: Toys,  # noqa: F811
-    record_property: Recorder,
+    toys: Toys,
 ) -> None:
-    num_stops = 0
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        return check_exactly_once(toys, *drawn)
 
-    def check(drawn: tuple[Case, list[int]]) -> None:
-        nonlocal num_stops
-        num_stops += check_exactly_once(toys, *drawn)
-
-    count_cases(stops(buffered=True), check, 15)
-    record_property("cases", num_stops)
+    check_cases(stops(buffered=True), check, 15)
 
 
 @pytest.mark.fuzz
-def test_resumed_pipelines_fuzzed(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    num_stops = 0
+def test_resumed_pipelines_fuzzed(toys: Toys) -> None:
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        return check_exact(toys, *drawn)
 
-    def check(drawn: tuple[Case, list[int]]) -> None:
-        nonlocal num_stops
-        num_stops += check_exact(toys, *drawn)
+    def check_buffered(drawn: tuple[Case, list[int]]) -> int:
+        return check_exactly_once(toys, *drawn)
 
-    def check_buffered(drawn: tuple[Case, list[int]]) -> None:
-        nonlocal num_stops
-        num_stops += check_exactly_once(toys, *drawn)
-
-    count_cases(stops(buffered=False), check, NUM_FUZZ // 4, fuzz=True)
-    count_cases(stops(buffered=True), check_buffered, NUM_FUZZ // 8, fuzz=True)
-    record_property("cases", num_stops)
+    check_cases(stops(buffered=False), check, FUZZ // 4, fuzz=True)
+    check_cases(stops(buffered=True), check_buffered, FUZZ // 8, fuzz=True)
 
 
 @pytest.mark.parametrize("host_by", ["even", "files", "examples"])
 @pytest.mark.parametrize("buffer", [None, 5])
 def test_other_hosts_read_what_none_of_the_old_ones_had(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     host_by: Any,
     buffer: int | None,
 ) -> None:

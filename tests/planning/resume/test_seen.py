@@ -11,10 +11,11 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.seen import resume_unseen, spec_codes
-from shardctl.planning.simulate import plan_order
-from tests.planning.resume.test_resume import TOY, dataset, entries
-from tests.strategies import Recorder, count_cases, shard_lengths
+from tests.cases import check_cases
+from tests.planning.resume.resume_cases import TOY, dataset, entries
+from tests.strategies import shard_lengths
 
 
 @pytest.mark.parametrize(
@@ -110,5 +111,5 @@ def check(case: Case) -> None:
     assert all(i.take > 0 for i in plan.file_instructions)
 
 
-def test_every_unseen_example_is_read_exactly_once(record_property: Recorder) -> None:
-    record_property("cases", count_cases(cases(), check, 250))
+def test_every_unseen_example_is_read_exactly_once() -> None:
+    check_cases(cases(), check, 250)

@@ -8,24 +8,21 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.diff.diff import Diff, Moved, diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
-from shardctl.planning.diff.plans import diff_plans
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import (
-    annotation,
     diff_annotation,
     diff_document,
-    diff_text,
+    diff_table,
     moved_line,
 )
-from shardctl.rendering.diff.plans import plans_annotation, plans_document, plans_text
+from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.screen import PLAIN, Screen
-from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of
+from tests.rendering.github_runner import as_github_reads
 
 TOY = dataset_of({"train": (4, 4, 4)})
 
@@ -42,9 +39,9 @@ def parted() -> Diff:
 
 def test_the_text_reads_like_a_failed_test() -> None:
     # 0 1 4 5 2 3 6 7 8.. against 0 1 2 3 4 5 6 7 8..: positions 2 to 5 differ.
-    text = "".join(diff_text(parted(), PLAIN, advice="if this is meant: do it"))
+    text = "".join(diff_table(parted(), PLAIN, can_update=True))
     assert text.splitlines() == [
-        "order.yaml and today part at position 2 of 12",
+        "order.yaml and today first differ at position 2 of 12",
         "",
         "   position  expected  actual",
         "          0         0       0",
@@ -58,12 +55,12 @@ def test_the_text_reads_like_a_failed_test() -> None:
         "because:",
         "  block: 2 became 4",
         "",
-        "if this is meant: do it",
+        "if this is meant, the same command with --update writes it to order.yaml",
     ]
 
 
 def test_equal_orders_take_a_line_and_what_changed_without_effect_another() -> None:
-    text = "".join(diff_text(diff(pinned(), pinned(batch=3)), PLAIN))
+    text = "".join(diff_table(diff(pinned(), pinned(batch=3)), PLAIN))
     assert text == (
         "order.yaml and order.yaml: the same, the order of 12 examples\n"
         "  without effect on the order: batch: none became 3\n"
@@ -76,7 +73,7 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
         dataset_of({"train": tuple([7] * 60)}), "train", ReadSettings(shuffle_seed=10**60)
     ).snapshot
     found = diff(pinned(), PinnedOrder(snapshot=other, label="x" * 50))
-    text = "".join(diff_text(found, Screen(width=width)))
+    text = "".join(diff_table(found, Screen(width=width)))
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -113,38 +110,22 @@ def test_the_document_of_equal_orders_has_no_difference_and_no_cause() -> None:
     assert [change["name"] for change in document["without_effect"]] == ["batch"]
 
 
-def unescaped(line: str) -> tuple[str, str, str]:
-    """Return file, title and message as a runner of GitHub reads them.
-
-    Source: actions/runner, ActionCommand.cs, whose unescaping replaces %25 last.
-    """
-    head, _, message = line.removesuffix("\n").partition("::error ")[2].partition("::")
-    values = dict(pair.split("=", 1) for pair in head.split(","))
-
-    def data(text: str) -> str:
-        return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
-
-    def plain(text: str) -> str:
-        return data(text.replace("%3A", ":").replace("%2C", ","))
-
-    return plain(values["file"]), plain(values["title"]), data(message)
-
-
 def test_an_annotation_is_one_line_that_a_runner_reads_back() -> None:
     for texts in [("a,b:c%.yaml", "50%, no: 1", "x\r\ny: 3%, z"), ("f", "%0A", "%25::")]:
-        line = annotation(*texts)
+        line = annotation("error", texts[2], title=texts[1], file=texts[0])
         assert line.count("\n") == 1
-        assert unescaped(line) == texts
+        file, title, message = texts
+        assert as_github_reads(line) == ("error", {"file": file, "title": title}, message)
 
 
 def test_orders_that_part_are_annotated_at_the_file() -> None:
-    (line,) = diff_annotation(parted(), "orders/train.yaml")
-    file, title, message = unescaped(line)
-    assert file == "orders/train.yaml"
-    assert title == "order.yaml and today part at position 2 of 12"
+    (line,) = diff_annotation(parted())
+    level, properties, message = as_github_reads(line)
+    assert (level, properties["file"]) == ("error", "order.yaml")
+    assert properties["title"] == "order.yaml and today first differ at position 2 of 12"
     assert "block: 2 became 4" in message
     assert "4 of 12 positions" in message
-    assert list(diff_annotation(diff(pinned(), pinned()), "x")) == []
+    assert list(diff_annotation(diff(pinned(), pinned()))) == []
 
 
 @pytest.mark.parametrize(
@@ -158,43 +139,3 @@ def test_orders_that_part_are_annotated_at_the_file() -> None:
 )
 def test_shares_are_never_rounded_to_none_or_all(moved: Moved, words: str) -> None:
     assert words in moved_line(moved)
-
-
-def plans(*reads: tuple[str, int, int]) -> PlanListing:
-    listed = ListedPlan(title="train", reads=named_reads(*reads))
-    return PlanListing(kind="plan", dataset={"name": "toy"}, plans=(listed,))
-
-
-def test_plans_that_part_say_which_files_and_ranges() -> None:
-    found = diff_plans(
-        plans(("a", 0, 5), ("b", 0, 9)), plans(("a", 2, 3), ("b", 0, 9)), labels=("x", "y")
-    )
-    text = "".join(plans_text(found, PLAIN))
-    assert text.splitlines() == [
-        "x and y do not read the same",
-        "file instruction 0 of train:",
-        "  expected a of train, skip 0, take 5",
-        "  actual   a of train, skip 2, take 3",
-        "",
-        "1 file read otherwise:",
-        "file  expected  actual",
-        "a     0 to 4    2 to 4",
-    ]
-    document = plans_document(found)
-    assert document["first_difference"]["position"] == 0
-    assert document["files"][0]["actual"] == [[2, 5]]
-    (line,) = plans_annotation(found, "x")
-    assert unescaped(line)[1] == "x and y do not read the same"
-
-
-def test_plans_in_another_order_are_said_to_be_so() -> None:
-    found = diff_plans(
-        plans(("a", 0, 5), ("b", 0, 9)), plans(("b", 0, 9), ("a", 0, 5)), labels=("x", "y")
-    )
-    assert "in another order" in "".join(plans_text(found, PLAIN))
-
-
-def test_equal_plans_take_a_line() -> None:
-    found = diff_plans(plans(), plans(), labels=("x", "y"))
-    assert "".join(plans_text(found, PLAIN)) == "x and y read the same\n"
-    assert list(plans_annotation(found, "x")) == []

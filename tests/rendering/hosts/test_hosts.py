@@ -5,34 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
 
 import pytest
 import yaml
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv, to_json, to_yaml
-from shardctl.planning.hosts.hosts import HostsPlan, hosts
+from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.rendering.hosts import hosts as rendering
-from shardctl.rendering.hosts import sweep as hosts_sweep
 from shardctl.rendering.text.screen import PLAIN, Screen
-
-TOY = Dataset(
-    name="toy",
-    splits=(Split(name="train", shard_lengths=(4, 4, 4), shard_bytes=(400, 400, 400)),),
-)
-IMAGENET = Dataset(
-    name="imagenet2012",
-    version="5.1.0",
-    splits=(
-        Split.even(name="train", num_examples=1_281_167, num_shards=1024, num_bytes=146999114192),
-    ),
-)
-
-
-def plan(num_hosts: int | list[int], dataset: Dataset = TOY, **settings: Any) -> HostsPlan:
-    return hosts(dataset, "train", num_hosts, ReadSettings(**settings))
+from tests.rendering.hosts.host_plans import IMAGENET, plan
 
 
 def text(shown: HostsPlan, screen: Screen = PLAIN, *, every_row: bool = False) -> str:
@@ -87,9 +69,6 @@ def test_tables_fit_a_screen(width: int, num_hosts: int) -> None:
     assert max(map(len, lines)) <= width
     if width == 80 or num_hosts < 2000:  # else each measure is a record of its own
         assert sum(line.startswith("examples/host ") for line in lines) == 1
-    sweep = plan([1, 8, 60, 2000], IMAGENET, batch=256)
-    swept = "".join(hosts_sweep.sweep_table(sweep, screen)).splitlines()
-    assert max(map(len, swept)) <= width
 
 
 def test_unknown_bytes_are_unknown_not_none() -> None:
@@ -139,21 +118,3 @@ def test_json_yaml_and_csv_say_the_same() -> None:
         for host in strategy["hosts"]
     ]
     assert rows == expected
-
-
-def test_a_sweep_is_an_entry_for_each_number_of_hosts() -> None:
-    sweep = plan([3, 1, 4], batch=2)
-    document = hosts_sweep.sweep_document(sweep)
-    assert [entry["num_hosts"] for entry in document["sweep"]] == [3, 1, 4]
-    assert [entry["recommended"] for entry in document["sweep"]] == ["even", "even", "even"]
-    assert document["sweep"][2]["strategies"][1]["idle_hosts"] == 1
-    assert "hosts" not in document["sweep"][0]["strategies"][0]
-    rows = list(hosts_sweep.sweep_rows(sweep))
-    assert len(rows) == 9
-    assert all(len(row) == len(hosts_sweep.CSV_HEADER) for row in rows)
-    lines = "".join(hosts_sweep.sweep_table(sweep, PLAIN)).splitlines()
-    assert [line.split()[:2] for line in lines[2:5]] == [
-        ["3", "even"],
-        ["1", "even"],
-        ["4", "even"],
-    ]

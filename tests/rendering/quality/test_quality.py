@@ -1,4 +1,4 @@
-"""The quality of an order as people read it."""
+"""The quality of an order, as people and programs read it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.quality.quality import quality
-from shardctl.rendering.quality.document import CSV_HEADER, quality_document, quality_rows
-from shardctl.rendering.quality.quality import quality_table
+from shardctl.rendering.quality.quality import (
+    CSV_HEADER,
+    quality_document,
+    quality_rows,
+    quality_table,
+)
 from shardctl.rendering.text.screen import PLAIN, Screen
 from tests.planning.quality.quality_orders import even_dataset
 
@@ -38,7 +42,7 @@ def test_nothing_is_wider_than_the_screen(width: int) -> None:
         (ReadSettings(pass_index=3), "from pass 3 to pass 4: the same order"),
         (ReadSettings(epochs=2), "from epoch 0 to epoch 1: the same order"),
         (ReadSettings(shuffle_seed=1), "from pass 0 to pass 1: another order, correlation "),
-        (ReadSettings(shuffle_seed=1, repeat_files=True), "next pass: its order hangs on timing"),
+        (ReadSettings(shuffle_seed=1, repeat_files=True), "next pass: its order depends on timing"),
     ],
 )
 def test_the_next_epoch_is_a_line(settings: ReadSettings, words: str) -> None:
@@ -78,3 +82,31 @@ def test_documents_and_rows_hold_every_metric() -> None:
     assert all(len(row) == len(CSV_HEADER) for row in rows)
     assert len(rows) == 1 + len(plan.metrics)
     assert document["across_hosts"]["num_hosts"] == 2
+
+
+def test_rows_and_document_say_the_same_of_each_metric() -> None:
+    plan = quality(even_dataset(4000, 20), "train", _FULL, num_classes=10)
+    score, *metrics = [dict(zip(CSV_HEADER, row, strict=True)) for row in quality_rows(plan)]
+    document = quality_document(plan)
+    assert document["metrics"] == metrics
+    assert (score["value"], score["expected"]) == (document["score"], document["expected"])
+    assert document["weakest"] in [metric["name"] for metric in metrics]
+
+
+def test_a_part_has_the_value_of_each_metric_near_by() -> None:
+    plan = quality(even_dataset(4000, 20), "train", _FULL, what_if=False)
+    document = quality_document(plan)
+    assert [(part["start"], part["stop"]) for part in document["by_position"]] == [
+        (part.start, part.stop) for part in plan.by_position
+    ]
+    near = [metric["name"] for metric in document["metrics"] if metric["counts"] == "near"]
+    assert near
+    assert all(name in part for part in document["by_position"] for name in near)
+
+
+def test_what_was_not_asked_or_does_not_apply_is_null() -> None:
+    document = quality_document(quality(even_dataset(400, 4), "train", what_if=False))
+    for name in ("num_classes", "across_hosts", "buffer_for_target", "sampled", "sampling_error"):
+        assert document[name] is None
+    assert document["what_if"] == []
+    assert document["assumed"] == {}

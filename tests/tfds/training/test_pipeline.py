@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 import shardctl.tfds
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed, elements
-from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+from tests.core.order.toy_pipelines import (
     Case,
     Toys,
+    as_line,
     cases,
     predicted,
     read_by_tfds,
     shuffled_paths,
-    toys,
 )
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
 
 
-def as_line(example: Any) -> Any:
-    """Return "tfds_id id" of an example."""
-    import tensorflow as tf
-
-    return tf.strings.join([example["tfds_id"], tf.strings.as_string(example["id"])], separator=" ")
-
-
-def checker(toys: Toys) -> Callable[[Case], None]:  # noqa: F811
+def checker(toys: Toys) -> Callable[[Case], None]:
     def check(case: Case) -> None:
         import tensorflow as tf
 
@@ -51,31 +43,18 @@ def checker(toys: Toys) -> Callable[[Case], None]:  # noqa: F811
     return check
 
 
-def test_it_is_the_pipeline_written_by_hand(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    record_property("cases", count_cases(cases(), checker(toys), 25))
+def test_it_is_the_pipeline_written_by_hand(toys: Toys) -> None:
+    check_cases(cases(), checker(toys), 25)
 
 
 @pytest.mark.fuzz
 def test_it_is_the_pipeline_written_by_hand_fuzzed(
-    toys: Toys,  # noqa: F811
-    record_property: Recorder,
+    toys: Toys,
 ) -> None:
-    record_property("cases", count_cases(cases(), checker(toys), NUM_FUZZ // 4, fuzz=True))
+    check_cases(cases(), checker(toys), FUZZ // 4, fuzz=True)
 
 
-def test_the_layout_of_a_builder_is_that_of_its_metadata(toys: Toys) -> None:  # noqa: F811
-    for name, toy in toys.items():
-        found = shardctl.tfds.dataset_of(toy.builder)
-        assert found.ordered == toy.dataset.ordered
-        assert found.title == toy.dataset.title
-        assert found.file_format == toy.dataset.file_format
-        names = {split.name: split for split in found.splits}
-        for split in toy.dataset.splits:
-            one = names[split.name]
-            assert (one.files, one.shard_lengths) == (split.files, split.shard_lengths), name
-
-
-def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> None:  # noqa: F811
+def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> None:
     import tensorflow as tf
 
     builder, shuffled = toys["plain"].builder, ReadSettings(shuffle_seed=1)
@@ -90,6 +69,6 @@ def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> N
     shardctl.tfds.pipeline(builder, "train", shuffled)
 
 
-def test_an_order_that_nothing_fixes_is_refused(toys: Toys) -> None:  # noqa: F811
+def test_an_order_that_nothing_fixes_is_refused(toys: Toys) -> None:
     with pytest.raises(UnpredictableOrderError, match="without a seed"):
         shardctl.tfds.pipeline(toys["plain"].builder, "train", ReadSettings(shuffle_files=True))

@@ -182,3 +182,16 @@ def test_every_public_name_says_what_it_does() -> None:
     for name in shardctl.tfds.__all__:
         assert getattr(shardctl.tfds, name).__doc__, name
     assert sorted(shardctl.tfds.__all__) == shardctl.tfds.__all__
+
+
+def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    before = Path(__file__).parents[2] / "files" / "written_before"
+    splits = {"train": [4, 0, 7, 6], "test": [3, 2]}
+    builder = tfds.builder_from_directory(build_dataset(tmp_path, splits=splits))
+    position = shardctl.tfds.Position(builder, "train", SETTINGS)
+    position.restore(before / "buffered.position.json")
+    assert position.consumed == 12
+    with pytest.raises(DatasetError, match=r"it is 'toy:1\.0\.0' now"):
+        position.restore(before / "ordered.position.json")

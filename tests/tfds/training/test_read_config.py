@@ -17,18 +17,22 @@ from shardctl.files.plan.writer import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed
-from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+from tests.core.order.toy_pipelines import (
     SPLITS,
     Case,
     Toy,
     Toys,
-    toys,
+    as_line,
 )
-from tests.planning.resume.test_resume_tfds import from_a_file, stopped, stopping_points, stops
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
-from tests.tfds.training.test_pipeline import as_line
-from tests.tfds.training.test_resume import lines_of
+from tests.planning.resume.stopped_pipelines import (
+    from_a_file,
+    lines_of,
+    stopped,
+    stopping_points,
+    stops,
+)
 from tests.tfds_datasets import build_dataset, read_ids
 
 
@@ -42,7 +46,7 @@ def lines_read(toy: Toy, plan: ResumePlan, builder: Any = None, **which: Any) ->
     return lines_of(dataset)
 
 
-def check(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+def check(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     toy = toys[case.toy]
     found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
     if found is None:
@@ -65,27 +69,16 @@ def check(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
     return len(places)
 
 
-def counted(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:  # noqa: F811
-    num_stops = 0
-
-    def one(drawn: tuple[Case, list[int]]) -> None:
-        nonlocal num_stops
-        num_stops += check(toys, *drawn)
-
-    count_cases(stops(buffered=False), one, num_cases, fuzz=fuzz)
-    return num_stops
-
-
-def test_an_ordinary_pipeline_reads_the_rest(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    record_property("cases", counted(toys, 14))
+def test_an_ordinary_pipeline_reads_the_rest(toys: Toys) -> None:
+    check_cases(stops(buffered=False), lambda drawn: check(toys, *drawn), 14)
 
 
 @pytest.mark.fuzz
-def test_ordinary_pipelines_fuzzed(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    record_property("cases", counted(toys, NUM_FUZZ // 8, fuzz=True))
+def test_ordinary_pipelines_fuzzed(toys: Toys) -> None:
+    check_cases(stops(buffered=False), lambda drawn: check(toys, *drawn), FUZZ // 8, fuzz=True)
 
 
-def test_plans_for_hosts_and_of_a_log_read_every_example_once(toys: Toys) -> None:  # noqa: F811
+def test_plans_for_hosts_and_of_a_log_read_every_example_once(toys: Toys) -> None:
     toy = toys["plain"]
     dealt = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=3, consumed=[20])
     unseen = resume_unseen(toy.dataset, "train", seen=range(20))
@@ -99,7 +92,7 @@ def test_plans_for_hosts_and_of_a_log_read_every_example_once(toys: Toys) -> Non
         shardctl.tfds.read_config(dealt)
 
 
-def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:  # noqa: F811
+def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:
     toy = toys["plain"]
     assert lines_read(toy, resume(toy.dataset, "train", consumed=75), toy.builder) == []
 
@@ -133,7 +126,7 @@ def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_the_plan_fixes_are_refused(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     options: dict[str, Any],
     message: str,
 ) -> None:
@@ -142,7 +135,7 @@ def test_options_that_the_plan_fixes_are_refused(
         shardctl.tfds.read_config(plan, toys["plain"].builder, **options)
 
 
-def test_an_unordered_decoding_is_refused(toys: Toys) -> None:  # noqa: F811
+def test_an_unordered_decoding_is_refused(toys: Toys) -> None:
     import tensorflow as tf
 
     options = tf.data.Options()
@@ -152,7 +145,7 @@ def test_an_unordered_decoding_is_refused(toys: Toys) -> None:  # noqa: F811
 
 
 def test_shuffled_files_another_split_and_another_dataset_are_refused(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     tmp_path: Path,
 ) -> None:
     import tensorflow_datasets as tfds
@@ -172,14 +165,14 @@ def test_shuffled_files_another_split_and_another_dataset_are_refused(
         other.as_dataset(split="train", read_config=shardctl.tfds.read_config(plan))
 
 
-def test_files_of_one_name_in_several_folders_need_the_builder(toys: Toys) -> None:  # noqa: F811
+def test_files_of_one_name_in_several_folders_need_the_builder(toys: Toys) -> None:
     plan = resume(toys["several"].dataset, "test", consumed=1)
     config = shardctl.tfds.read_config(plan)
     with pytest.raises(UsageError, match=r"read_config\(plan, builder\)"):
         toys["several"].builder.as_dataset(split="test", read_config=config)
 
 
-def test_a_buffer_of_a_host_of_ds_shard_is_read_apart(toys: Toys) -> None:  # noqa: F811
+def test_a_buffer_of_a_host_of_ds_shard_is_read_apart(toys: Toys) -> None:
     settings = ReadSettings(
         buffer=5, buffer_seed=1, host=Host(index=1, count=2), host_by="examples"
     )
@@ -190,7 +183,7 @@ def test_a_buffer_of_a_host_of_ds_shard_is_read_apart(toys: Toys) -> None:  # no
     assert len(lines_read(toys["plain"], later, toys["plain"].builder, epoch=1)) == 37
 
 
-def test_a_plan_in_exact_order_through_a_buffer_is_for_resume(toys: Toys) -> None:  # noqa: F811
+def test_a_plan_in_exact_order_through_a_buffer_is_for_resume(toys: Toys) -> None:
     toy, settings = toys["plain"], ReadSettings(buffer=5, buffer_seed=1)
     plan = resume(toy.dataset, "train", settings, consumed=3, mode="exact-order")
     with pytest.raises(UsageError, match="held 4 examples that its instructions leave out"):

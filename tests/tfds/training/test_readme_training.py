@@ -16,7 +16,7 @@ import pytest
 
 import shardctl.tfds
 from shardctl.core.settings.read_settings import ReadSettings
-from tests.strategies import NUM_FUZZ, Recorder
+from tests.cases import FUZZ, add_cases
 from tests.tfds_datasets import build_dataset
 
 README = Path(__file__).parents[3] / "README.md"
@@ -131,20 +131,20 @@ def check(script: Path, folder: Path, run: Path, kills: list[int]) -> None:
 
 
 def test_the_script_killed_at_random_steps_trains_on_every_batch_in_order(
-    script: Path, folder: Path, tmp_path: Path, record_property: Recorder
+    script: Path, folder: Path, tmp_path: Path
 ) -> None:
     kills = [random.Random(4).randint(12, 30) for _ in range(3)]
     check(script, folder, tmp_path / "run", kills)
-    record_property("cases", len(kills))
+    add_cases(len(kills))
 
 
 @pytest.mark.fuzz
 def test_the_script_killed_at_random_steps_fuzzed(
-    script: Path, folder: Path, tmp_path: Path, record_property: Recorder
+    script: Path, folder: Path, tmp_path: Path
 ) -> None:
     num_kills = 0
-    for number in range(max(1, NUM_FUZZ // 200)):
+    for number in range(max(1, FUZZ // 200)):
         kills = [random.randint(1, 40) for _ in range(random.randint(1, 4))]
         check(script, folder, tmp_path / f"run{number}", kills)
         num_kills += len(kills)
-    record_property("cases", num_kills)
+    add_cases(num_kills)

@@ -19,29 +19,24 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed, elements
-from tests.core.order.test_order_tfds import (  # noqa: F401  # pytest finds the fixture by its name
+from tests.core.order.toy_pipelines import (
     SPLITS,
     Case,
     Toys,
-    toys,
+    as_line,
 )
-from tests.planning.resume.test_resume_tfds import (
+from tests.planning.resume.stopped_pipelines import (
     from_a_file,
-    in_files,
+    lines_of,
     stopped,
     stopping_points,
     stops,
 )
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
-from tests.tfds.training.test_pipeline import as_line
 from tests.tfds_datasets import build_dataset
 
 NUM_STOPS = 2  # building a dataset takes longer than reading one of a hundred examples
-
-
-def lines_of(dataset: Any) -> list[str]:
-    return in_files(elements(dataset, bytes.decode))
 
 
 def places_to_stop(order: Order, numbers: Sequence[int]) -> list[int]:
@@ -53,7 +48,7 @@ def places_to_stop(order: Order, numbers: Sequence[int]) -> list[int]:
     return places
 
 
-def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     """Go on at places of a pipeline, by one dataset for all epochs or by one for each."""
     toy = toys[case.toy]
     found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
@@ -80,7 +75,7 @@ def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa:
     return len(places)
 
 
-def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  # noqa: F811
+def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     """Go on in another order: all that is left of the epoch once, the further ones as they were."""
     toy = toys[case.toy]
     case = replace(
@@ -100,40 +95,34 @@ def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:  
     return len(places)
 
 
-def counted(
+def check_stops(
     check: Callable[[Case, list[int]], int], buffered: bool, num_cases: int, *, fuzz: bool = False
-) -> int:
-    num_stops = 0
-
-    def one(drawn: tuple[Case, list[int]]) -> None:
-        nonlocal num_stops
+) -> None:
+    def one(drawn: tuple[Case, list[int]]) -> int:
         case, numbers = drawn
-        num_stops += check(case, numbers[:NUM_STOPS])
+        return check(case, numbers[:NUM_STOPS])
 
-    count_cases(stops(buffered=buffered), one, num_cases, fuzz=fuzz)
-    return num_stops
+    check_cases(stops(buffered=buffered), one, num_cases, fuzz=fuzz)
 
 
 @pytest.mark.parametrize(("buffered", "num_cases"), [(False, 8), (True, 12)])
 def test_it_goes_on_as_the_uninterrupted_pipeline(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     buffered: bool,
     num_cases: int,
-    record_property: Recorder,
 ) -> None:
-    record_property("cases", counted(partial(check_exact, toys), buffered, num_cases))
+    check_stops(partial(check_exact, toys), buffered, num_cases)
 
 
-def test_exactly_once_reads_all_that_is_left(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    record_property("cases", counted(partial(check_exactly_once, toys), True, 6))
+def test_exactly_once_reads_all_that_is_left(toys: Toys) -> None:
+    check_stops(partial(check_exactly_once, toys), True, 6)
 
 
 @pytest.mark.fuzz
-def test_datasets_that_go_on_fuzzed(toys: Toys, record_property: Recorder) -> None:  # noqa: F811
-    num_stops = counted(partial(check_exact, toys), False, NUM_FUZZ // 8, fuzz=True)
-    num_stops += counted(partial(check_exact, toys), True, NUM_FUZZ // 4, fuzz=True)
-    num_stops += counted(partial(check_exactly_once, toys), True, NUM_FUZZ // 8, fuzz=True)
-    record_property("cases", num_stops)
+def test_datasets_that_go_on_fuzzed(toys: Toys) -> None:
+    check_stops(partial(check_exact, toys), False, FUZZ // 8, fuzz=True)
+    check_stops(partial(check_exact, toys), True, FUZZ // 4, fuzz=True)
+    check_stops(partial(check_exactly_once, toys), True, FUZZ // 8, fuzz=True)
 
 
 SETTINGS = ReadSettings(
@@ -143,7 +132,7 @@ SETTINGS = ReadSettings(
 
 @pytest.mark.parametrize(("host_by", "consumed"), [("even", [40, 31, 33]), ("files", [24, 9, 60])])
 def test_other_hosts_read_what_is_left_and_then_whole_epochs(
-    toys: Toys,  # noqa: F811
+    toys: Toys,
     host_by: Any,
     consumed: list[int],
 ) -> None:
@@ -171,7 +160,7 @@ def test_other_hosts_read_what_is_left_and_then_whole_epochs(
     assert set(Counter(read).values()) == {3}
 
 
-def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> None:  # noqa: F811
+def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> None:
     toy = toys["plain"]
     seen = [*range(0, 75, 2), 3, 3]
     plan = resume_unseen(toy.dataset, "train", SETTINGS, seen=seen, to_hosts=2)
@@ -182,7 +171,7 @@ def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> N
     assert sorted(found) == [i for i in range(75) if i % 2 and i != 3]
 
 
-def test_a_host_is_chosen_where_there_are_several_and_only_there(toys: Toys) -> None:  # noqa: F811
+def test_a_host_is_chosen_where_there_are_several_and_only_there(toys: Toys) -> None:
     toy = toys["plain"]
     one = resume(toy.dataset, "train", consumed=3)
     two = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=2, consumed=[3])
@@ -193,7 +182,7 @@ def test_a_host_is_chosen_where_there_are_several_and_only_there(toys: Toys) -> 
             shardctl.tfds.resume(toy.builder, two, host=host)
 
 
-def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:  # noqa: F811
+def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:
     toy = toys["plain"]
     whole = list(shardctl.tfds.pipeline(toy.builder, "train", SETTINGS).as_numpy_iterator())
     rest = shardctl.tfds.exact_order(toy.builder, "train", SETTINGS, consumed=4 * 25)
@@ -203,7 +192,7 @@ def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:  # 
     assert int(rest.cardinality()) == len(whole) - 25
 
 
-def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path) -> None:  # noqa: F811
+def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path) -> None:
     import tensorflow_datasets as tfds
 
     plan = resume(toys["plain"].dataset, "train", consumed=3)

@@ -178,7 +178,7 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     "Parquet files that TFDS writes too short",
     story=Story(
         happens="TFDS 4.9.10 writes Parquet in batches of 100 and, before each batch but the "
-        "first, passes over examples that are never written. A file meant for 214 examples holds "
+        "first, skips examples that are never written. A file meant for 214 examples holds "
         "114, while dataset_info.json says 214: as_dataset fails when it has read what is there, "
         "and ids and positions point at examples that do not exist.",
         source="TFDS core/file_adapters.py, _batched: itertools.islice(iterator, i, i + n) on an "
@@ -209,7 +209,7 @@ def short_parquet(context: LintContext) -> Iterator[Violation]:
 def num_rows_written(length: int) -> int:
     """Return how many of a shard's examples TFDS 4.9.10 writes to its Parquet file.
 
-    Batch k passes over 100 k examples and takes up to 100.
+    Batch k skips 100 k examples and takes up to 100.
 
     >>> num_rows_written(100), num_rows_written(214)
     (100, 114)

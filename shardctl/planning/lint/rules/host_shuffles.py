@@ -14,12 +14,12 @@ from shardctl.planning.lint.rule import Story, Violation, rule
     "notice",
     "hosts that open their files in one permutation",
     story=Story(
-        happens="The permutation of a host's list of files hangs on the seed and on the length of "
-        "the list alone. Hosts with equally many files and one seed shuffle in lockstep: at any "
-        "time all read the file at the same place of their lists. Where files differ by place, "
-        "by date or by source, a global batch then holds one kind.",
-        source="TFDS core/reader.py, _read_files: the shuffle comes after the files are dealt, "
-        "with a buffer at least as large as the list; 0/1,894 passes differed.",
+        happens="The permutation of a host's list of files depends on the seed and on the length "
+        "of the list alone. Hosts with equally many files and one seed shuffle in lockstep: at "
+        "any time all read the file at the same place of their lists. Where files differ by "
+        "place, by date or by source, a global batch then holds one kind.",
+        source="TFDS core/reader.py, _read_files: the shuffle comes after the files are split "
+        "among the hosts, with a buffer at least as large as the list; 0/1,894 passes differed.",
         fix="Give each host its own seed, as in shuffle_seed = seed + host. (Never with ds.shard, "
         "where all hosts have to share one order.)",
         example="shardctl lint --hosts 8 --host-by files --shuffle-seed 1 -d imagenet2012",
@@ -30,7 +30,7 @@ def same_permutation(context: LintContext) -> Iterator[Violation]:
     if context.num_hosts == 1 or context.reads_by_examples:
         return
     for read in context.trained:
-        if context.dealt(read).same_permutation and context.files_of_host(read) > 1:
+        if context.shares(read).same_permutation and context.files_of_host(read) > 1:
             yield Violation(
                 why=f"{read.spec}: all {context.num_hosts:,} hosts open their files in the same "
                 "permutation of places",
@@ -51,7 +51,8 @@ def same_permutation(context: LintContext) -> Iterator[Violation]:
         "are shuffled without a seed, or timing has a say, each host has its own order: some "
         "examples are read by several hosts and others by none, and nothing fails.",
         source="tensorflow/core/kernels/data/shard_dataset_op.cc counts places, not examples.",
-        fix="Give every host the same --shuffle-seed; or deal before the shuffle: --host-by even.",
+        fix="Give every host the same --shuffle-seed; or split the examples before the shuffle: "
+        "--host-by even.",
         example="shardctl lint --hosts 4 --host-by examples --shuffle-files -d imagenet2012",
     ),
 )
@@ -95,8 +96,8 @@ def idle_hosts(context: LintContext) -> Iterator[Violation]:
     for read in (*context.trained, *context.evaluated):
         if read.num_files < num_hosts and context.reads_by_files:
             continue  # SC031 says so
-        if num_hosts > 1 and context.dealt(read).idle_hosts:
-            idle = context.dealt(read).idle_hosts
+        if num_hosts > 1 and context.shares(read).idle_hosts:
+            idle = context.shares(read).idle_hosts
             who = "1 host gets" if idle == 1 else f"{idle:,} hosts get"
             yield Violation(
                 why=f"{read.spec}: {who} none of its {read.num_examples:,} examples",

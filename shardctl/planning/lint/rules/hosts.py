@@ -18,9 +18,10 @@ MUCH_TO_READ = 1024**3  # bytes that are read for nothing in an epoch
     "warning",
     "fewer shards than hosts",
     story=Story(
-        happens="With fewer files than hosts an InputContext, which deals whole files, raises a "
-        "ValueError. Even splits give every host examples, but several hosts then read one file, "
-        "each from its start up to where its own part ends: the data is read several times over.",
+        happens="With fewer files than hosts an InputContext, which shares out whole files, "
+        "raises a ValueError. Even splits give every host examples, but several hosts then read "
+        "one file, each from its start up to where its own part ends: the data is read several "
+        "times over.",
         source="TFDS core/reader.py, validate_input_context; a file is skipped by reading it "
         "(tf.data skip). `shardctl hosts --hosts N` has the figures.",
         fix="Prepare the dataset in more shards: a multiple of the number of hosts.",
@@ -30,20 +31,20 @@ MUCH_TO_READ = 1024**3  # bytes that are read for nothing in an epoch
 def few_shards(context: LintContext) -> Iterator[Violation]:
     """Find fewer file instructions than hosts."""
     num_hosts = context.num_hosts
-    for read in _dealt_in_files(context):
+    for read in _reads_split_among_hosts(context):
         if read.num_files >= num_hosts:
             continue
         files = _files(read.num_files)
         if context.reads_by_files:
             yield Violation(
-                why=f"{read.spec}: TFDS refuses to deal {files} to {num_hosts:,} hosts",
+                why=f"{read.spec}: TFDS refuses to split {files} among {num_hosts:,} hosts",
                 fix=f"--host-by even, or {num_hosts:,} shards or a multiple of that",
                 specs=(read.spec,),
                 settings=("host_by", "hosts", "host"),
                 severity="error",
             )
             continue
-        times = context.dealt(read).read_amplification or 1
+        times = context.shares(read).read_amplification or 1
         yield Violation(
             why=f"{read.spec}: {num_hosts:,} hosts share {files} and read the data "
             f"{times:,.1f} times in all",
@@ -59,7 +60,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
     "warning",
     "a number of shards that the hosts do not divide",
     story=Story(
-        happens="Dealt by files, some hosts get a file more than others, and end later: up to one "
+        happens="Split by files, some hosts get a file more than others, and end later: up to one "
         "shard of examples. Under even splits (a notice) the hosts stay even, but a file whose "
         "examples belong to two hosts is opened by both, and its beginning read twice.\n\n"
         "What counts is the number of files that the spec touches: train[:10%] of 1,024 shards "
@@ -74,15 +75,15 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
 def odd_shards(context: LintContext) -> Iterator[Violation]:
     """Find a number of file instructions that leaves a remainder among the hosts."""
     num_hosts = context.num_hosts
-    for read in _dealt_in_files(context):
+    for read in _reads_split_among_hosts(context):
         count, rest = read.num_files, read.num_files % num_hosts
         if count < num_hosts or not rest:
             continue
         if context.reads_by_files:
-            load = context.dealt(read).num_examples
+            load = context.shares(read).num_examples
             what = f"hosts read {load.min:,} to {load.max:,} examples"
         else:
-            times = context.dealt(read).read_amplification or 1
+            times = context.shares(read).read_amplification or 1
             what = f"some are read by two hosts, {times:,.2f} times the data in all"
         yield Violation(
             why=f"{read.spec}: {_files(count)} do not divide among {num_hosts:,} hosts, and {what}",
@@ -93,7 +94,7 @@ def odd_shards(context: LintContext) -> Iterator[Violation]:
         )
 
 
-def _dealt_in_files(context: LintContext) -> tuple[Read, ...]:
+def _reads_split_among_hosts(context: LintContext) -> tuple[Read, ...]:
     if context.num_hosts == 1 or context.reads_by_examples:
         return ()
     return (*context.trained, *context.evaluated)
@@ -127,8 +128,8 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
         return
     num_hosts = context.num_hosts
     for read in (*context.trained, *context.evaluated):
-        dealt = context.dealt(read)
-        total = 0 if dealt.num_bytes is None else dealt.num_bytes.total
+        shares = context.shares(read)
+        total = 0 if shares.num_bytes is None else shares.num_bytes.total
         if num_hosts < MANY_HOSTS and total - total // num_hosts < MUCH_TO_READ:
             continue
         yield Violation(
@@ -164,9 +165,9 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     if context.num_hosts == 1 or settings.repeat_files:
         return
     for read in (*context.trained, *context.evaluated):
-        dealt = context.dealt(read)
-        examples, batches = dealt.num_examples, dealt.num_batches
-        if dealt.refusal is not None or not dealt.is_uneven:
+        shares = context.shares(read)
+        examples, batches = shares.num_examples, shares.num_batches
+        if shares.refusal is not None or not shares.is_uneven:
             continue
         if usage.take is not None and usage.take <= examples.min:
             continue

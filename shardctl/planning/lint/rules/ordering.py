@@ -17,7 +17,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
     story=Story(
         happens="With options.deterministic = False the maps of a pipeline hand out examples as "
         "they are ready. Timing then decides the order, also with every seed set: seeds fix the "
-        "files and the draws of a buffer, and what stands where they point differs in each run.\n\n"
+        "files and the draws of a buffer, but what is there to be drawn differs in each run.\n\n"
         "The interleave itself stays in order, because TFDS says so for it; what scrambles is "
         "TFDS's parallel decoding, and every parallel map behind it.",
         source="TFDS core/reader.py passes deterministic to the interleave and not to the map that "

@@ -38,7 +38,7 @@ def take_for_slice(context: LintContext) -> Iterator[Violation]:
         return
     for read in (*context.trained, *context.evaluated):
         several = context.num_hosts > 1
-        if take >= (context.dealt(read).num_examples.max if several else read.num_examples):
+        if take >= (context.shares(read).num_examples.max if several else read.num_examples):
             continue
         num_same = _num_in_slice(context, read, take)
         if num_same == take:
@@ -48,7 +48,7 @@ def take_for_slice(context: LintContext) -> Iterator[Violation]:
             known = f": it has {num_same:,} of the slice's {take:,} examples"
         yield Violation(
             why=f"{read.spec}: take({take}) keeps the first of the order, not of the spec{known}",
-            fix="a slice of the spec, which is then dealt to the hosts"
+            fix="a slice of the spec, which is then split among the hosts"
             if several
             else _slice(read, take),
             specs=(read.spec,),
@@ -124,7 +124,7 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
     if not settings.drop_remainder or settings.batch is None:
         return
     for read in context.evaluated:
-        columns = context.dealt(read).columns
+        columns = context.shares(read).columns
         lost = 0 if columns is None else int((columns.num_examples % settings.batch).sum())
         if lost:
             hosts = f" on {context.num_hosts:,} hosts" if context.num_hosts > 1 else ""

@@ -98,7 +98,7 @@ def _file_passes(settings: ReadSettings, *, partial: bool) -> ShufflePasses:
     "later passes whose order timing decides",
     story=Story(
         happens="A later pass over the same dataset takes the seeds that follow those of the pass "
-        "before. How many that one took can hang on threads that read ahead: after a pass over "
+        "before. How many that one took can depend on threads that read ahead: after a pass over "
         "files that repeat for ever, which is always cut somewhere, and after a Keras epoch over "
         "ds.repeat(k) whose last batch is full. With every seed fixed the next pass then has "
         "several outcomes.",

@@ -119,7 +119,7 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
 
 
 def _shards_asked_for(context: LintContext, read: Read) -> int:
-    # An InputContext deals the files later, so that it does not count here.
+    # An InputContext splits the files among hosts later, so that it does not count here.
     return read.num_files if context.reads_by_files else context.files_of_host(read)
 
 
@@ -171,7 +171,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
         "not mix more; what mixes is more shards, or a shuffle buffer. Nor does it harm: the "
         "order is that of a cycle as long as the list of files.",
         source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc: slots without a "
-        "file are passed over.",
+        "file are skipped.",
         fix="A shorter --cycle, more shards, or --buffer N.",
         example="shardctl lint --cycle 64 -d mnist",
     ),

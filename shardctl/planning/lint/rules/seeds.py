@@ -22,7 +22,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
         source="tensorflow/python/framework/random_seed.py, get_seed; "
         "tensorflow/python/data/util/random_seed.py.",
         fix="Build the dataset before tf.random.set_seed, which then does not count (leave out "
-        "--global-seed); or hold the global seed fixed as carefully as the shuffle seed, and "
+        "--global-seed); or keep the global seed fixed as carefully as the shuffle seed, and "
         "--ignore this finding.",
         example="shardctl lint --shuffle-seed 1 --global-seed 42 -d imagenet2012",
     ),
@@ -39,8 +39,8 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     options = [option for option, seed in seeded.items() if seed is not None]
     if options:
         yield Violation(
-            why=f"the order hangs on --global-seed as well as on {' and '.join(options)}: another "
-            "tf.random.set_seed gives another order",
+            why=f"the order depends on --global-seed as well as on {' and '.join(options)}: "
+            "another tf.random.set_seed gives another order",
             fix="build the dataset before tf.random.set_seed, or fix that seed too",
             settings=("global_seed",),
         )
@@ -118,7 +118,7 @@ def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]
     ),
 )
 def drawn_seed(context: LintContext) -> Iterator[Violation]:
-    """Find a shuffle whose seed hangs on what was built before it."""
+    """Find a shuffle whose seed depends on what was built before it."""
     settings = context.settings
     if settings.global_seed is None:
         return

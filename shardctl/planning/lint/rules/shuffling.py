@@ -36,7 +36,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
     settings = context.settings
     if not context.several_epochs or settings.deterministic is False:
         return
-    # The random numbers of a buffer go on over files that repeat, which are one endless epoch.
+    # The random numbers of a buffer continue over files that repeat, which are one endless epoch.
     fixed = settings.buffer_reshuffle is False and not settings.repeat_files
     if context.buffers and not fixed:
         return
@@ -203,8 +203,8 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     story=Story(
         happens="Without a shuffle seed and without tf.random.set_seed TensorFlow takes seeds from "
         "the machine, and every run has another order. Such a run cannot be repeated, its order "
-        "cannot be predicted, and it cannot go on where it stopped: a restart reads some examples "
-        "twice and others not at all in that epoch.",
+        "cannot be predicted, and it cannot resume where it stopped: a restart reads some "
+        "examples twice and others not at all in that epoch.",
         source="tensorflow/python/framework/random_seed.py, get_seed: two zeros, which tell the "
         "kernel to seed itself.",
         fix="Give --shuffle-seed N for files and --buffer-seed N for the buffer.",

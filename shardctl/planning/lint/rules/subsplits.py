@@ -17,7 +17,7 @@ from shardctl.planning.lint.id_sets import (
 )
 from shardctl.planning.lint.rule import Story, Violation, rule
 
-_SMALL_GAP = 100  # a gap of at most a hundredth of a split is a slip, a larger one a choice
+_SMALL_GAP = 100  # a gap of at most 1/100 of a split is an oversight, a larger one intended
 _MOST_PLUSES = 2  # a longer spec helps nobody
 _SPECS = ("specs", "eval")
 
@@ -141,7 +141,7 @@ def repeated_part(context: LintContext) -> Iterator[Violation]:
     "warning",
     "a spec that selects something else than it looks like",
     story=Story(
-        happens="TFDS reads some bounds otherwise than Python would. [:0shard] is the whole split, "
+        happens="TFDS reads some bounds unlike Python would. [:0shard] is the whole split, "
         "not nothing; [3:50%] is 3 to 50 percent; a shard bound past the end is clamped in "
         'silence. And a spec without any example is refused when it is read ("corresponds to no '
         'data!").',

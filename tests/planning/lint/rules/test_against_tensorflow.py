@@ -14,18 +14,10 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import lint
+from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import Case, changed, elements, seeds, tensorflow_dataset
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
 
 MODULUS = 2**31 - 1
-
-
-@pytest.fixture(autouse=True)
-def tf() -> Iterator[Any]:
-    import tensorflow as tf
-
-    yield tf
-    tf.random.set_seed(None)
 
 
 def pipeline(lengths: tuple[int, ...], **settings: Any) -> Case:
@@ -64,9 +56,7 @@ def shuffled(draw: st.DrawFn, num_files: st.SearchStrategy[int], epochs: int = 4
     return pipeline(lengths, **settings)
 
 
-def test_epochs_are_one_order_just_where_the_rule_says_so(
-    tf: Any, record_property: Recorder
-) -> None:
+def test_epochs_are_one_order_just_where_the_rule_says_so(tf: Any) -> None:
     def check(case: Case) -> None:
         order, size = read(tf, case), sum(case.lengths)
         epochs = [order[i : i + size] for i in range(0, len(order), size)]
@@ -74,7 +64,7 @@ def test_epochs_are_one_order_just_where_the_rule_says_so(
         assert bool(found(case, "SC001")) == all(epoch == epochs[0] for epoch in epochs), case
 
     # Two files would come in one order by chance, and as few examples as three as well.
-    record_property("cases", count_cases(shuffled(st.sampled_from([1, 6, 9])), check, 60))
+    check_cases(shuffled(st.sampled_from([1, 6, 9])), check, 60)
 
 
 def test_shuffling_one_file_or_by_a_buffer_of_one_changes_nothing(tf: Any) -> None:
@@ -121,9 +111,7 @@ def test_a_shuffle_without_a_seed_has_another_order_each_time(tf: Any) -> None:
     assert elements(dataset.shuffle(60)) != elements(dataset.shuffle(60))
 
 
-def test_the_global_seed_changes_an_order_that_has_a_seed(
-    tf: Any, record_property: Recorder
-) -> None:
+def test_the_global_seed_changes_an_order_that_has_a_seed(tf: Any) -> None:
     def check(pair: tuple[int, int]) -> None:
         seed, other = pair
         for own in ({"shuffle_seed": seed}, {"buffer": 99, "buffer_seed": seed}):
@@ -137,10 +125,10 @@ def test_the_global_seed_changes_an_order_that_has_a_seed(
 
     # 87654321 is the global seed where there is none.
     others = seeds.filter(lambda other: other % MODULUS != 87654321)
-    record_property("cases", count_cases(st.tuples(seeds, others), check, 12))
+    check_cases(st.tuples(seeds, others), check, 12)
 
 
-def test_seeds_are_one_just_where_the_rule_says_so(tf: Any, record_property: Recorder) -> None:
+def test_seeds_are_one_just_where_the_rule_says_so(tf: Any) -> None:
     def check(case: tuple[int, int, int | None]) -> None:
         seed, other, global_seed = case
         orders = [
@@ -153,7 +141,7 @@ def test_seeds_are_one_just_where_the_rule_says_so(tf: Any, record_property: Rec
     apart = st.integers(-3, 3).map(lambda k: k * MODULUS) | st.integers(-2, 2)
     pairs = st.tuples(seeds, apart, st.none() | seeds)
     cases = pairs.map(lambda case: (case[0], case[0] + case[1], case[2]))
-    record_property("cases", count_cases(cases, check, 40))
+    check_cases(cases, check, 40)
 
 
 def test_a_drawn_seed_hangs_on_what_was_built_before(tf: Any) -> None:
@@ -352,20 +340,16 @@ def takes_as_tensorflow(tf: Any, case: tuple[Case, int]) -> None:
     assert all(f"it has {num_same} of the slice's {take} examples" in why for why in whys)
 
 
-def test_take_is_the_slice_just_where_the_rule_says_nothing(
-    tf: Any, record_property: Recorder
-) -> None:
+def test_take_is_the_slice_just_where_the_rule_says_nothing(tf: Any) -> None:
     def check(case: tuple[Case, int]) -> None:
         takes_as_tensorflow(tf, case)
 
-    record_property("cases", count_cases(takes(), check, 80))
+    check_cases(takes(), check, 80)
 
 
 @pytest.mark.fuzz
-def test_take_is_the_slice_just_where_the_rule_says_nothing_fuzzed(
-    tf: Any, record_property: Recorder
-) -> None:
+def test_take_is_the_slice_just_where_the_rule_says_nothing_fuzzed(tf: Any) -> None:
     def check(case: tuple[Case, int]) -> None:
         takes_as_tensorflow(tf, case)
 
-    record_property("cases", count_cases(takes(), check, NUM_FUZZ, fuzz=True))
+    check_cases(takes(), check, FUZZ, fuzz=True)

@@ -17,8 +17,8 @@ from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import lint
 from shardctl.planning.lint.rules.formats import num_rows_written
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from tests.cases import FUZZ, check_cases
 from tests.core.instructions.tfds_splits import Layout, tfds_reads, tfds_splits
-from tests.strategies import NUM_FUZZ, Recorder, count_cases
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset, read_ids
 
 LENGTHS = [3, 5, 17, 16, 1, 33]
@@ -95,9 +95,7 @@ def test_files_that_repeat_break_the_assertion_after_an_epoch(folders: dict[str,
 flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])
 
 
-def test_the_cache_is_where_tfds_puts_it(
-    folders: dict[str, Path], record_property: Recorder
-) -> None:
+def test_the_cache_is_where_tfds_puts_it(folders: dict[str, Path]) -> None:
     folder = folders["tfrecord"]
     toy = builder(folder)
 
@@ -117,12 +115,10 @@ def test_the_cache_is_where_tfds_puts_it(
 
     specs = st.sampled_from(["train", "one", "train[:1shard]", "train[:2]", "train[2:5]"])
     cases = st.tuples(specs, st.booleans(), flags, st.booleans())
-    record_property("cases", count_cases(cases, check, 60))
+    check_cases(cases, check, 60)
 
 
-def test_an_interleave_races_just_where_the_rule_says_so(
-    folders: dict[str, Path], record_property: Recorder
-) -> None:
+def test_an_interleave_races_just_where_the_rule_says_so(folders: dict[str, Path]) -> None:
     toy = builder(folders["tfrecord"])
 
     def check(case: tuple[bool, int | None, bool | None]) -> None:
@@ -142,7 +138,7 @@ def test_an_interleave_races_just_where_the_rule_says_so(
         assert interleave_is_deterministic(dataset) == (not races), case
 
     cases = st.tuples(st.booleans(), st.sampled_from([None, 1]), flags)
-    record_property("cases", count_cases(cases, check, 12))
+    check_cases(cases, check, 12)
 
 
 def interleave_is_deterministic(dataset: Any) -> bool:
@@ -214,9 +210,7 @@ shard_specs = st.integers(1, 6).map(lambda stop: f"train[:{stop}shard]")
 percent_specs = st.integers(1, 99).map(lambda stop: f"train[{stop}%:]")
 
 
-def test_parts_of_parquet_shards_are_read_whole(
-    folders: dict[str, Path], record_property: Recorder
-) -> None:
+def test_parts_of_parquet_shards_are_read_whole(folders: dict[str, Path]) -> None:
     toys = {form: builder(folders[form]) for form in ("parquet", "array_record")}
 
     def check(spec: str) -> None:
@@ -232,7 +226,7 @@ def test_parts_of_parquet_shards_are_read_whole(
 
     specs = slice_specs | shard_specs | percent_specs
     sums = st.lists(specs, min_size=1, max_size=2).map("+".join)
-    record_property("cases", count_cases(sums, check, 40))
+    check_cases(sums, check, 40)
 
 
 def test_halves_of_a_parquet_split_share_examples(folders: dict[str, Path]) -> None:
@@ -368,21 +362,21 @@ def agrees_about_specs(splits: Any, trained: list[str], evaluated: list[str]) ->
     assert gaps == (expected if len(ordered) > 1 else 0)
 
 
-def test_specs_share_and_leave_what_tfds_reads(record_property: Recorder) -> None:
+def test_specs_share_and_leave_what_tfds_reads() -> None:
     splits = tfds_splits(TOY)
 
     def check(case: tuple[list[str], list[str]]) -> None:
         agrees_about_specs(splits, *case)
 
-    record_property("cases", count_cases(st.tuples(spec_lists, spec_lists), check, 150))
+    check_cases(st.tuples(spec_lists, spec_lists), check, 150)
 
 
 @pytest.mark.fuzz
-def test_specs_share_and_leave_what_tfds_reads_fuzzed(record_property: Recorder) -> None:
+def test_specs_share_and_leave_what_tfds_reads_fuzzed() -> None:
     splits = tfds_splits(TOY)
 
     def check(case: tuple[list[str], list[str]]) -> None:
         agrees_about_specs(splits, *case)
 
     cases = st.tuples(spec_lists, spec_lists)
-    record_property("cases", count_cases(cases, check, NUM_FUZZ, fuzz=True))
+    check_cases(cases, check, FUZZ, fuzz=True)

@@ -1,0 +1,161 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""The formats of a command, each with what writes it: declared once, by the command.
+
+What `--format` takes, its help, what a shell offers and the writing all come from that declaration.
+A renderer is named and not imported, since a help page or a completion has no answer to render.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.output import Chunk, screen, write
+from shardctl.core.text import choices, quoted
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.rendering.text.screen import Screen
+
+# Makes an answer text or bytes, for a screen and with what only people are shown.
+Renderer = Callable[[tuple[Any, ...], "Screen", Mapping[str, Any]], Iterable[Chunk]]
+
+_FOR_PROGRAMS = ("json", "yaml", "csv")
+_ENDINGS = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How and where the answer is written; what `format` may be is declared by each command."""
+
+    format: Annotated[str | None, typer.Option("--format", "-f", metavar="FORMAT")] = None
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to a file, whole or not at all."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formats:
+    """Formats with their renderers, the default first.
+
+    With `by_ending` the ending of the output file chooses where no format is asked for.
+    """
+
+    renderers: Mapping[str, Renderer]
+    by_ending: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What `--format` takes, the default first."""
+        return tuple(self.renderers)
+
+    @property
+    def option(self) -> Any:
+        """The option `--format` of the command: its default in words, its values for shells."""
+        default, *others = self.names
+        if default == "table":
+            *programs, last = [name for name in _FOR_PROGRAMS if name in others]
+            text = f"How to write the answer; programs read {', '.join(programs)} or {last}."
+        else:
+            text = f"{default}, or {', '.join(others)} for programs."
+        option = typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help=f"{text}  [default: {default}]",
+            autocompletion=self._offered,
+        )
+        return Annotated[str | None, option]
+
+    def _offered(self, incomplete: str) -> list[str]:
+        return [name for name in self.names if name.startswith(incomplete)]
+
+    def chosen(self, out: OutputOptions) -> str:
+        """Return the format to write.
+
+        Raises:
+            UsageError: the command has no such format.
+        """
+        if out.format is not None:
+            if out.format not in self.renderers:
+                raise UsageError(
+                    f"no format {quoted(out.format)} here; choose from {choices(self.names)}"
+                )
+            return out.format
+        if self.by_ending and out.output is not None:
+            return _ENDINGS.get(Path(out.output).suffix.lower(), self.names[0])
+        return self.names[0]
+
+    def render(self, out: OutputOptions, *answer: Any, **for_people: Any) -> Iterable[Chunk]:
+        """Return the answer in the format asked for, as text or bytes; no other is rendered.
+
+        The values of the answer go to every renderer, those with a name to tables alone.
+        """
+        render = self.renderers[self.chosen(out)]
+        return render(answer, screen(out.output), for_people)
+
+    def write(self, out: OutputOptions, *answer: Any, **for_people: Any) -> None:
+        """Write the answer where it is to go, see `render`."""
+        write(self.render(out, *answer, **for_people), out.output)
+
+
+def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
+    """Return the formats that answers have: a table for people, the others for programs.
+
+    The module names their functions after the verb.
+
+    >>> list(verb_formats("rendering.plan", "plan"))
+    ['table', 'json', 'yaml', 'csv']
+    """
+    return {
+        "table": as_table(f"{module}:{verb}_table"),
+        "json": as_json(f"{module}:{verb}_document"),
+        "yaml": as_yaml(f"{module}:{verb}_document"),
+        "csv": as_csv(f"{module}:{verb}_rows"),
+    }
+
+
+def as_table(name: str) -> Renderer:
+    """Return what renders for people: the function takes a screen behind the answer's values."""
+    return lambda answer, screen, for_people: _function(name)(*answer, screen, **for_people)
+
+
+def as_text(name: str) -> Renderer:
+    """Return what writes the text or bytes of a function as they are."""
+    return lambda answer, screen, for_people: _function(name)(*answer)
+
+
+def as_json(name: str) -> Renderer:
+    """Return what writes the document of a function as JSON."""
+    return lambda answer, screen, for_people: _document("to_json", _function(name)(*answer))
+
+
+def as_yaml(name: str) -> Renderer:
+    """Return what writes the document of a function as YAML."""
+    return lambda answer, screen, for_people: _document("to_yaml", _function(name)(*answer))
+
+
+def as_csv(name: str, header: str = "CSV_HEADER") -> Renderer:
+    """Return what writes the rows of a function as CSV, under a header of the same module."""
+
+    def render(answer: tuple[Any, ...], *_: object) -> Any:
+        module = name.partition(":")[0]
+        rows = _function(name)(*answer)
+        return _document("to_csv", _function(f"{module}:{header}"), rows)
+
+    return render
+
+
+def _function(name: str) -> Any:
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(f"shardctl.{module}"), function)
+
+
+def _document(write: str, *parts: Any) -> Any:
+    return _function(f"files.documents:{write}")(*parts)

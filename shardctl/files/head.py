@@ -1,0 +1,89 @@
+"""The head that every document of ours begins with: its kind, and which dataset it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
+from shardctl.files import fields
+from shardctl.files.documents import FORMAT_VERSION, Document
+
+
+def head(kind: str, dataset: DatasetHead, *, format_version: int = FORMAT_VERSION) -> Document:
+    """Return the fields every document begins with."""
+    return {
+        "format_version": format_version,
+        "kind": kind,
+        "dataset": {
+            "name": dataset.name,
+            "config": dataset.config,
+            "version": dataset.version,
+            "file_format": dataset.file_format,
+            "data_dir": dataset.data_dir,
+            "fingerprint": dataset.fingerprint,
+        },
+    }
+
+
+def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -> Document:
+    """Return the fields that a plan or a position begins with: the whole identity of its dataset.
+
+    A file that is applied to a dataset later can so say what changed.
+    """
+    return {
+        **head(kind, dataset, format_version=format_version),
+        "ordered": dataset.ordered,
+        "splits": [
+            {"name": s.name, "num_examples": s.num_examples, "num_shards": s.num_shards}
+            for s in dataset.splits
+        ],
+    }
+
+
+def read_head(document: Mapping[str, object]) -> DatasetHead:
+    """Return what the head of a document says of its dataset.
+
+    Raises:
+        DatasetError: a field is missing or ill-formed.
+    """
+    dataset = fields.mapping(document.get("dataset"), "dataset")
+    data_dir = dataset.get("data_dir")
+    return DatasetHead(
+        name=fields.name(dataset.get("name"), "the dataset's name"),
+        config=_optional(dataset.get("config"), "config"),
+        version=_optional(dataset.get("version"), "version"),
+        file_format=fields.name(dataset.get("file_format"), "file_format"),
+        data_dir=None if data_dir is None else fields.text(data_dir, "data_dir"),
+        fingerprint=fields.name(dataset.get("fingerprint"), "fingerprint"),
+    )
+
+
+def read_identity(document: Mapping[str, object]) -> DatasetIdentity:
+    """Return the whole identity of a dataset, from what `identity_head` makes of it.
+
+    Raises:
+        DatasetError: a field is missing or ill-formed.
+    """
+    return DatasetIdentity(
+        **vars(read_head(document)),
+        ordered=fields.flag(document.get("ordered"), "ordered"),
+        splits=read_split_sizes(document.get("splits")),
+    )
+
+
+def read_split_sizes(value: object) -> tuple[SplitSize, ...]:
+    """Return the sizes of splits from the list of them, or raise."""
+    return tuple(map(_split_size, fields.items(value, "splits")))
+
+
+def _optional(value: object, what: str) -> str | None:
+    return None if value is None else fields.name(value, what)
+
+
+def _split_size(value: object) -> SplitSize:
+    split = fields.mapping(value, "a split")
+    return SplitSize(
+        name=fields.text(split.get("name"), "the name of a split"),
+        num_examples=fields.count(split.get("num_examples"), "num_examples of a split"),
+        num_shards=fields.count(split.get("num_shards"), "num_shards of a split"),
+    )

@@ -1,0 +1,93 @@
+"""Which order does a spec have? The one way from a spec to an order, for every question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
+
+if TYPE_CHECKING:
+    from shardctl.core.snapshot.cells import SplitIds
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlannedOrder:
+    """The order of a spec, what the spec selects, and what surprises about the two."""
+
+    resolved: Resolved
+    order: Order
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The spec as it was given."""
+        return self.resolved.spec
+
+    @property
+    def ranges(self) -> tuple[SplitRange, ...]:
+        """The ranges of examples that the spec selects."""
+        return self.resolved.ranges
+
+    @cached_property
+    def splits(self) -> SplitIds:
+        """The splits that the order reads."""
+        from shardctl.core.snapshot.cells import SplitIds  # hashlib: 5 ms
+
+        return SplitIds.of(self.order.dataset, (piece.split.name for piece in self.ranges))
+
+    def with_settings(self, settings: ReadSettings) -> PlannedOrder:
+        """Return the order of the same spec under other settings."""
+        return order_of(self.resolved, settings)
+
+
+def plan_order(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
+    """Return the order in which a pipeline reads a spec; None is `train`, else the only split.
+
+    Raises:
+        UsageError: a bad spec, or settings that contradict each other or the dataset.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+    """
+    return order_of(resolved_spec(dataset, spec), settings)
+
+
+def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:
+    """Return what a spec selects; None is `train`, else the only split."""
+    return resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+
+
+def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
+    """Return the order of a spec that is resolved; a command resolves each once."""
+    order = Order(resolved.dataset, resolved.ranges, settings)
+    warnings = [*resolved.warnings, *_assumptions(settings)]
+    if resolved.num_examples and not order.num_examples:
+        warnings.append(_why_nothing(order))
+    return PlannedOrder(resolved=resolved, order=order, warnings=tuple(warnings))
+
+
+def _assumptions(settings: ReadSettings) -> Iterator[str]:
+    drawn = []
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        drawn.append("--shuffle-files")
+    if settings.buffer is not None and settings.buffer_seed is None:
+        drawn.append("--buffer")
+    if drawn:
+        seeds = "its seed" if len(drawn) == 1 else "their seeds"
+        yield (
+            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
+            "--global-seed: this is the order if nothing else that draws a seed is built between "
+            "tf.random.set_seed and the dataset; a seed of its own fixes it"
+        )
+
+
+def _why_nothing(order: Order) -> str:
+    settings = order.settings
+    if order.epoch_size:
+        return f"--drop-remainder leaves nothing: {order.epoch_size} examples fill no batch"
+    return f"host {settings.host} by {settings.host_by} reads no examples"

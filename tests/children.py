@@ -1,0 +1,82 @@
+"""Programs that tests start and send signals to."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ENDING = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
+def start(arguments: Sequence[str | Path], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a program that signals end, even if this process ignores them (`nohup`, `trap ""`).
+
+    A program inherits what its parent ignores, and Python turns SIGINT into KeyboardInterrupt only
+    if it is not ignored at start. What the parent handles is reset to the default in the child.
+    """
+    before = {number: signal.signal(number, _handle) for number in ENDING}
+    try:
+        return subprocess.Popen(arguments, **options)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def first_line(process: subprocess.Popen[bytes], *, seconds: float = 300) -> bytes:
+    """Wait for the first line on stderr; kill a program that says none in time."""
+    assert process.stderr is not None
+    limit = threading.Timer(seconds, process.kill)
+    limit.start()
+    try:
+        return process.stderr.readline()
+    finally:
+        limit.cancel()
+
+
+def run_on_a_terminal(*arguments: str, columns: int = 60, **environment: str) -> tuple[str, str]:
+    """Return what a command writes to a terminal as stdout, and as stderr."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ends = [pty.openpty() for _ in range(2)]
+    for _, end in ends:
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shardctl", *arguments],
+        stdout=ends[0][1],
+        stderr=ends[1][1],
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    with selectors.DefaultSelector() as selector:
+        for read_end, write_end in ends:
+            os.close(write_end)
+            selector.register(read_end, selectors.EVENT_READ)
+        written = {read_end: b"" for read_end, _ in ends}
+        while selector.get_map():
+            for key, _ in selector.select():
+                try:
+                    piece = os.read(key.fd, 1 << 16)
+                except OSError:  # the other end is closed
+                    piece = b""
+                written[key.fd] += piece
+                if not piece:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    assert process.wait(60) == 0
+    out, error = (data.decode().replace("\r\n", "\n") for data in written.values())
+    return out, error
+
+
+def _handle(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

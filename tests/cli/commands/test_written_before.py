@@ -1,0 +1,92 @@
+"""Files that an earlier shardctl wrote: compared as before, and written anew to the byte.
+
+The folders hold layouts, snapshots and plans of them, and in diffs.json commands with what they
+answered. All of it was written by shardctl before its rooms were divided, and is never written
+anew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Shardctl
+
+FILES = Path(__file__).parents[2] / "files"
+SNAPSHOTS, PLANS = FILES / "snapshot" / "written_before", FILES / "written_before"
+TOY = "-d toy.yaml --shuffle-seed 42 --buffer 20 --buffer-seed 1 --epochs 2 --batch 8"
+SPLITS = (
+    "train[10%:]+test+extra[1shard] -d toy.yaml --cycle 3 --block 2 --reverse --host 1/2 "
+    "--host-by files"
+)
+LONG = "train[:5%]+test -d long.yaml --cycle 64 --shuffle-seed 7"
+COMMANDS = {
+    "toy.pinned.yaml": TOY,
+    "toy.pinned.json": f"{TOY} -f json",
+    "grown.pinned.yaml": TOY.replace("toy", "grown"),
+    "splits.pinned.yaml": SPLITS,
+    "splits.pinned.json": f"{SPLITS} -f json",
+    "long.pinned.yaml": LONG,  # too many shards to be kept: hashed
+    "long.pinned.json": f"{LONG} -f json",
+    "listed.pinned.yaml": "-d listed.yaml --file-order listed_order.txt --block 1",  # hashed
+    "toy_order.pinned.yaml": (
+        "-d toy.yaml --file-order toy_order.txt --epochs 3 --global-seed 5 --buffer -2"
+    ),
+    "ordered.pinned.yaml": "train[:8000] -d ordered.yaml --host 0/3 --batch 100 --drop-remainder",
+    "named.pinned.yaml": "train+test -d named.yaml",
+    "imagenet2012.pinned.yaml": (
+        "-d imagenet2012 --shuffle-seed 42 --host 3/8 --loop keras-fit --epochs 2"
+    ),
+}
+
+
+COMPARED = [
+    (folder, entry)
+    for folder in (SNAPSHOTS, PLANS)
+    for entry in json.loads((folder / "diffs.json").read_text("utf-8"))
+]
+
+
+def without_prose(answer: Any) -> Any:
+    """Return an answer without its sentences, which may be put in better words."""
+    if isinstance(answer, list):
+        return [without_prose(item) for item in answer]
+    if isinstance(answer, dict):
+        kept = {key: value for key, value in answer.items() if key != "text"}
+        kept |= {"notes": len(answer["notes"])} if "notes" in answer else {}
+        return {key: without_prose(value) for key, value in kept.items()}
+    return answer
+
+
+def copy_files(folder: Path, to: Path) -> None:
+    for path in folder.iterdir():
+        shutil.copy(path, to)
+    names = (f"listed-train.tfrecord-{index:05d}-of-00400\n" for index in reversed(range(400)))
+    (to / "listed_order.txt").write_text("".join(names))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_same_bytes_are_written_today(name: str, shardctl: Shardctl) -> None:
+    copy_files(SNAPSHOTS, Path.cwd())
+    ran = shardctl("snapshot", *COMMANDS[name].split())
+    assert ran.exit_code == 0
+    assert ran.stdout == (SNAPSHOTS / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("folder", "entry"), COMPARED, ids=[entry["command"] for _, entry in COMPARED]
+)
+def test_they_are_compared_as_before(
+    folder: Path, entry: dict[str, Any], shardctl: Shardctl
+) -> None:
+    copy_files(folder, Path.cwd())
+    ran = shardctl(*entry["command"].split())
+    assert ran.exit_code == entry["exit"]
+    if "answer" in entry:
+        assert without_prose(json.loads(ran.stdout)) == without_prose(entry["answer"])
+    else:
+        assert (ran.stdout, ran.stderr[:7]) == ("", "error: ")

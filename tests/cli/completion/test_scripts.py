@@ -1,0 +1,86 @@
+"""The scripts that make shells ask, and what bash makes of the answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shardctl.cli.completion.scripts import SHELLS, completion_script
+from tests.cli.conftest import Shardctl
+
+_REPOSITORY = Path(__file__).parents[3]
+
+
+_FILES = {"bash": "shardctl.bash", "zsh": "_shardctl", "fish": "shardctl.fish"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_scripts_in_completions_are_those_the_program_writes(
+    shell: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_SHARDCTL_COMPLETE", f"source_{shell}")
+    ran = shardctl()
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout == completion_script(shell)
+    assert ran.stdout == (_REPOSITORY / "completions" / _FILES[shell]).read_text(encoding="utf-8")
+
+
+def test_zsh_reads_no_pattern_in_a_spec() -> None:
+    assert "alias shardctl='noglob shardctl'" in completion_script("zsh").splitlines()
+
+
+_BASH_QUESTION = r"""
+source "$1"
+shift
+COMP_LINE=$1 COMP_POINT=${#1}
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_shardctl_completion "$SHARDCTL"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "reply"),
+    [
+        ("shardctl la", ["shardctl", "la"], "layout"),
+        # Bash has broken the words at ':' and '=', and puts the answer in place of the last piece.
+        ("shardctl plan -d mnist:", ["shardctl", "plan", "-d", "mnist", ":"], "3.0.1"),
+        ("shardctl plan -d mnist:3", ["shardctl", "plan", "-d", "mnist", ":", "3"], "3.0.1"),
+        ("shardctl plan -d 'mnist:3", ["shardctl", "plan", "-d", "'mnist:3"], "mnist:3.0.1"),
+        (
+            "shardctl plan -d mnist train[40:]+te",
+            ["shardctl", "plan", "-d", "mnist", "train[40", ":", "]+te"],
+            "]+test",
+        ),
+        ("shardctl plan --format=j", ["shardctl", "plan", "--format", "=", "j"], "json"),
+        ("", ["shardctl", "plan", "-d", "fash"], "fashion_mnist"),
+    ],
+)
+def test_bash_puts_the_answer_where_its_word_begins(
+    line: str, words: list[str], reply: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "shardctl"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
+    program.chmod(0o755)
+    script = _REPOSITORY / "completions" / "shardctl.bash"
+    ran = subprocess.run(
+        ["bash", "--norc", "-c", _BASH_QUESTION, "bash", script, line, *words],
+        env={**os.environ, "SHARDCTL": str(program), "PYTHONPATH": str(_REPOSITORY)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (ran.stdout, ran.stderr) == (f"{reply}\n", "")
+
+
+def test_scripts_name_no_function_that_another_program_could_have() -> None:
+    for shell in SHELLS:
+        defined = re.findall(r"^(?:function )?([\w.-]+)(?:\(\) \{| *$)", completion_script(shell))
+        assert all("shardctl" in name for name in defined)

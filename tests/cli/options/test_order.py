@@ -1,0 +1,60 @@
+"""The settings in force: options over those of the project, over what else is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shardctl.cli.options.order import OrderOptions
+from shardctl.errors import UsageError
+from shardctl.readers.project_file import Project, find_project
+
+
+def project(tmp_path: Path, read: str) -> Project:
+    (tmp_path / "shardctl.yaml").write_text(f"read: {read}\n")
+    return find_project(tmp_path)
+
+
+def test_options_go_over_the_project_and_that_over_the_fallback(tmp_path: Path) -> None:
+    stated = project(tmp_path, "{cycle: 4, block: 2}")
+    settings = OrderOptions(cycle=8).settings(stated, {"block": 7, "batch": 3})
+    assert (settings.cycle, settings.block, settings.batch) == (8, 2, 3)
+    settings = OrderOptions().settings(Project(), {"block": 7})
+    assert (settings.cycle, settings.block) == (None, 7)
+
+
+def test_what_is_given_keeps_false_and_zero() -> None:
+    options = OrderOptions(reshuffle=False, shuffle_seed=0, pass_index=0)
+    assert options.given() == {"reshuffle": False, "shuffle_seed": 0, "pass_index": 0}
+    assert OrderOptions().given() == {}
+
+
+def test_an_option_replaces_what_would_contradict_it(tmp_path: Path) -> None:
+    stated = project(tmp_path, "{reverse: true}")
+    (tmp_path / "order.txt").write_text("# by hand\nb\n\na\n")
+    settings = OrderOptions(file_order=str(tmp_path / "order.txt")).settings(stated)
+    assert (settings.reverse, settings.file_order) == (False, ("b", "a"))
+
+
+def test_a_list_of_files_in_a_project_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "order.txt").write_text("b\na\n")
+    stated = project(tmp_path, "{file_order: order.txt}")
+    assert OrderOptions().settings(stated).file_order == ("b", "a")
+
+
+def test_an_empty_list_of_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "order.txt").write_text("# nothing\n")
+    with pytest.raises(UsageError, match="names no files"):
+        OrderOptions(file_order=str(tmp_path / "order.txt")).settings(Project())
+
+
+def test_options_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(UsageError, match="--no-shuffle-files and --shuffle-seed contradict"):
+        OrderOptions(shuffle_files=False, shuffle_seed=1).settings(Project())
+
+
+def test_a_fault_of_the_file_is_said_about_the_file(tmp_path: Path) -> None:
+    stated = project(tmp_path, "{cycle: 0}")
+    with pytest.raises(UsageError, match=f"^{tmp_path}/shardctl.yaml, read: "):
+        OrderOptions(block=2).settings(stated)

@@ -1,0 +1,54 @@
+"""The options of `resume` say how far a pipeline got in one way, and which hosts continue."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.cli.options.resume import ResumeOptions
+from shardctl.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ResumeOptions(consumed=(0,)),
+        ResumeOptions(consumed=(5, 6), hosts=2, to_hosts=3),
+        ResumeOptions(steps=0),
+        ResumeOptions(seen="log", to_hosts=3),
+        ResumeOptions(consumed=(5,), mode="exact-order"),
+        ResumeOptions(seen="log", mode="exactly-once"),
+    ],
+)
+def test_one_way_of_saying_how_far_it_got(options: ResumeOptions) -> None:
+    options.check()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ResumeOptions(),
+        ResumeOptions(mode="exactly-once"),
+        ResumeOptions(consumed=(0,), steps=0),
+        ResumeOptions(steps=1, seen="log"),
+        ResumeOptions(consumed=(1,), steps=1, seen="log"),
+    ],
+)
+def test_none_or_several_are_refused(options: ResumeOptions) -> None:
+    with pytest.raises(UsageError, match="say how far the pipeline got, in one way: --consumed N"):
+        options.check()
+
+
+@pytest.mark.parametrize("options", [{"seen": "log"}, {"consumed": (1,), "hosts": 2}])
+def test_an_order_continues_on_the_same_hosts_alone(options: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="--mode exact-order: other hosts have another order"):
+        ResumeOptions(**options, mode="exact-order").check()  # type: ignore[arg-type]
+
+
+def test_a_mode_is_one_of_two() -> None:
+    with pytest.raises(UsageError, match="--mode 'exact': choose from exactly-once, exact-order"):
+        ResumeOptions(steps=1, mode="exact").check()
+
+
+def test_what_is_given_keeps_zeros() -> None:
+    assert ResumeOptions(steps=0, seen="").given() == {"steps": 0, "seen": ""}
+    assert ResumeOptions().given() == {}

@@ -1,0 +1,37 @@
+"""The application has the commands it is asked for, each with its own help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import typer
+
+from shardctl.cli.app import application
+from shardctl.cli.main import COMMANDS
+
+
+def commands_of(*names: str) -> dict[str, Any]:
+    group: Any = typer.main.get_command(application(names))
+    commands: dict[str, Any] = group.commands
+    return commands
+
+
+def test_it_has_the_commands_asked_for_in_that_order() -> None:
+    assert list(commands_of("plan", "list")) == ["plan", "list"]
+    assert list(commands_of(*COMMANDS)) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_shows_the_first_sentence_of_each(name: str) -> None:
+    command = commands_of(name)[name]
+    summary = command.short_help
+    assert summary.endswith(".")
+    assert "\n" not in summary
+    assert " ".join(command.help.split()).startswith(summary)
+
+
+def test_the_place_for_formats_is_filled_from_the_declaration() -> None:
+    page = commands_of("diff")["diff"].help
+    assert "Formats: table, json, yaml, github." in page
+    assert "{formats}" not in page

@@ -1,0 +1,153 @@
+"""A format is declared once: the check, the help, the shell and the writing follow from that."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from shardctl.cli.formats import Formats, OutputOptions, Renderer, as_csv, verb_formats
+from shardctl.cli.main import COMMANDS
+from shardctl.errors import UsageError
+from tests.cli.conftest import Shardctl
+
+
+def recorded(name: str, rendered: list[str]) -> Renderer:
+    def render(*_: object) -> list[str]:
+        rendered.append(name)
+        return [f"{name}\n"]
+
+    return render
+
+
+def formats(*names: str, by_ending: bool = False, rendered: list[str] | None = None) -> Formats:
+    seen: list[str] = [] if rendered is None else rendered
+    return Formats(renderers={name: recorded(name, seen) for name in names}, by_ending=by_ending)
+
+
+def test_the_first_format_is_the_default() -> None:
+    assert formats("yaml", "json").chosen(OutputOptions()) == "yaml"
+    assert formats("yaml", "json").chosen(OutputOptions(format="json")) == "json"
+
+
+def test_a_format_that_a_command_lacks_is_refused_with_the_choices() -> None:
+    with pytest.raises(UsageError, match=r"^no format 'xml' here; choose from table, json$"):
+        formats("table", "json").chosen(OutputOptions(format="xml"))
+
+
+@pytest.mark.parametrize(
+    ("output", "asked", "chosen"),
+    [
+        ("a.json", None, "json"),
+        ("a.YML", None, "yaml"),
+        ("a.yaml", None, "yaml"),
+        ("a.csv", None, "csv"),
+        ("a.txt", None, "table"),
+        ("json", None, "table"),
+        (None, None, "table"),
+        ("a.json", "table", "table"),
+        ("a.json", "yaml", "yaml"),
+    ],
+)
+def test_the_ending_of_a_file_chooses_where_a_command_says_so_and_nothing_is_asked(
+    output: str | None, asked: str | None, chosen: str
+) -> None:
+    names = ("table", "json", "yaml", "csv")
+    out = OutputOptions(format=asked, output=output)
+    assert formats(*names, by_ending=True).chosen(out) == chosen
+    assert formats(*names).chosen(out) == (asked or "table")
+
+
+def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:
+    rendered: list[str] = []
+    some = formats("table", "json", "csv", rendered=rendered)
+    some.write(OutputOptions(format="csv", output=str(tmp_path / "out")))
+    assert rendered == ["csv"]
+    assert (tmp_path / "out").read_text() == "csv\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (
+            ("table", "json", "yaml", "csv"),
+            "How to write the answer; programs read json, yaml or csv.  [default: table]",
+        ),
+        (
+            ("table", "json", "yaml", "github"),
+            "How to write the answer; programs read json or yaml.  [default: table]",
+        ),
+        (("yaml", "json"), "yaml, or json for programs.  [default: yaml]"),
+    ],
+)
+def test_the_help_of_the_option_names_what_programs_read(names: tuple[str, ...], text: str) -> None:
+    (option,) = formats(*names).option.__metadata__
+    assert option.help == text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_format_of_a_command_has_a_renderer_and_stands_in_its_help(
+    command: str, shardctl: Shardctl
+) -> None:
+    module = importlib.import_module(f"shardctl.cli.commands.{command}")
+    declared = [value for value in vars(module).values() if isinstance(value, Formats)]
+    assert declared
+    assert {some.names for some in declared} == {module.FORMATS.names}
+    page = " ".join(shardctl(command, "-h").stdout.split())
+    assert f"[default: {module.FORMATS.names[0]}]" in page
+    assert "{formats}" not in page
+    if "Formats: " in page:
+        assert f"Formats: {', '.join(module.FORMATS.names)}. " in page
+
+
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4]}, test: {shard_lengths: [5]}}\n"
+_ENOUGH = {
+    "plan": ("train",),
+    "locate": ("--id", 1),
+    "resume": ("--consumed", 2),
+    "hosts": ("--hosts", 2),
+    "eval": ("--batch", 2),
+    "lint": ("--ignore", "SC"),
+    "diff": ("order.yaml",),
+}
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "verify"])
+def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+    source = () if command == "list" else ("-d", "toy.yaml")
+    assert shardctl("snapshot", "-d", "toy.yaml", "-o", "order.yaml").exit_code == 0
+    names = importlib.import_module(f"shardctl.cli.commands.{command}").FORMATS.names
+    for name in names:
+        target = f"out.{name}"
+        ran = shardctl(command, *_ENOUGH.get(command, ()), *source, "-f", name, "-o", target)
+        assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+        if name in ("json", "yaml"):
+            text = Path(target).read_text()
+            document = json.loads(text) if name == "json" else yaml.safe_load(text)
+            assert (document["format_version"], document["kind"]) == (1, command)
+
+
+def test_a_csv_has_the_header_of_its_module(tmp_path: Path) -> None:
+    from shardctl.planning.list import DatasetList, ListedDataset
+
+    listed = DatasetList(
+        data_dirs=(),
+        in_data_dirs=(),
+        built_in=(ListedDataset(name="coco", config="2017", version="1.1.0"),),
+    )
+    some = Formats(renderers={"csv": as_csv("rendering.list:list_rows")})
+    some.write(OutputOptions(output=str(tmp_path / "out")), listed)
+    assert (tmp_path / "out").read_text() == (
+        "name,config,version,path,source\ncoco,2017,1.1.0,,catalog\n"
+    )
+
+
+def test_a_declared_format_imports_nothing_until_it_is_written() -> None:
+    some = Formats(renderers=verb_formats("rendering.nowhere", "nothing"))
+    assert some.names == ("table", "json", "yaml", "csv")
+    with pytest.raises(ModuleNotFoundError, match=r"rendering\.nowhere"):
+        some.write(OutputOptions(format="json"), object())

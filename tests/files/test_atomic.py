@@ -1,0 +1,230 @@
+"""Files are written whole or not at all, whatever stands there and whatever interrupts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from shardctl.errors import UsageError
+from shardctl.files.atomic import new_file
+from tests.children import start
+
+
+def write(chunks: Iterable[str], path: str) -> None:
+    with new_file(path) as file:
+        for chunk in chunks:
+            file.write(chunk.encode())
+
+
+def entries(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write(["x"], str(tmp_path / "out"))
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "out") == 0o640
+
+
+def test_a_file_written_again_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old, and longer than what comes")
+    path.chmod(0o604)
+    write(["new"], str(path))
+    assert (path.read_text(), mode_of(path)) == ("new", 0o604)
+
+
+def test_behind_a_link_the_file_is_replaced_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "real").write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to("folder/real")
+    write(["new"], str(link))
+    assert link.is_symlink()
+    assert entries(tmp_path / "folder") == {"real": b"new"}
+
+
+def test_a_link_to_nothing_gets_its_file(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    write(["new"], str(link))
+    assert link.is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+@pytest.mark.parametrize("old", [b"old", None])
+@pytest.mark.parametrize("error", [UsageError, KeyboardInterrupt, MemoryError, OSError])
+def test_what_breaks_off_leaves_everything_as_it_was(
+    tmp_path: Path, error: type[BaseException], old: bytes | None
+) -> None:
+    before = {} if old is None else {"out": old}
+    for name, data in before.items():
+        (tmp_path / name).write_bytes(data)
+
+    def chunks() -> Iterator[str]:
+        yield "x" * 100_000
+        raise error("enough")
+
+    with pytest.raises((error, UsageError)):
+        write(chunks(), str(tmp_path / "out"))
+    assert entries(tmp_path) == before
+
+
+def test_nothing_is_there_before_all_of_it_is(tmp_path: Path) -> None:
+    with new_file(str(tmp_path / "out")) as file:
+        file.write(b"x")
+        file.flush()
+        assert not (tmp_path / "out").exists()
+    assert entries(tmp_path) == {"out": b"x"}
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "cannot write '': it is a folder; name a file"),
+        (".", "cannot write '.': it is a folder; name a file"),
+        ("folder", "cannot write 'folder': it is a folder; name a file"),
+        ("folder/", "cannot write 'folder/': it is a folder; name a file"),
+        ("new/", "cannot write 'new/': it is a folder; name a file"),
+        ("missing/out", "cannot write 'missing/out': there is no folder missing"),
+        ("file/out", "cannot write 'file/out': Not a directory"),
+        ("loop", "cannot write 'loop': Too many levels of symbolic links"),
+        ("a\0b", "cannot write 'a\\x00b': embedded null byte"),
+        ("/dev/full", "cannot write '/dev/full': No space left on device"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_refused(
+    path: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(UsageError) as error_info:
+        write(["x"] * 3, path)
+    assert str(error_info.value) == message
+    assert entries(tmp_path) == {"file": b"old"}
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"]
+
+
+@pytest.mark.parametrize("length", [200, 255, 256, 5000])
+def test_a_name_may_be_as_long_as_the_file_system_lets_it(tmp_path: Path, length: int) -> None:
+    path = tmp_path / ("x" * length)
+    if length <= 255:
+        write(["x"], str(path))
+        assert path.read_text() == "x"
+    else:
+        with pytest.raises(UsageError, match="File name too long"):
+            write(["x"], str(path))
+        assert entries(tmp_path) == {}
+
+
+def test_a_name_need_not_be_utf_8(tmp_path: Path) -> None:
+    write(["x"], os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
+    assert os.listdir(os.fsencode(tmp_path)) == [b"\xff\xfe"]
+
+
+def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write(["a", "b"], str(pipe))
+    reader.join(timeout=10)
+    assert read == ["ab"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_dev_null_stays_what_it_is() -> None:
+    write(["x"], "/dev/null")
+    assert not Path("/dev/null").is_file()
+
+
+def test_another_thread_may_write(tmp_path: Path) -> None:
+    thread = threading.Thread(target=write, args=(["x"], str(tmp_path / "out")))
+    thread.start()
+    thread.join()
+    assert entries(tmp_path) == {"out": b"x"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_killed_program_leaves_no_file(tmp_path: Path, number: int) -> None:
+    program = (
+        "import sys, time\n"
+        "from shardctl.files.atomic import new_file\n"
+        "with new_file(sys.argv[1]) as file:\n"
+        "    file.write(b'x' * 100_000)\n"
+        "    print('writing', flush=True)\n"
+        "    time.sleep(30)\n"
+    )
+    process = start(
+        [sys.executable, "-c", program, tmp_path / "out"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"writing\n"
+    assert len(os.listdir(tmp_path)) == 1
+    process.send_signal(number)
+    assert process.wait(timeout=20) != 0
+    process.stdout.close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_signals_end_a_program_as_before_once_a_file_is_written(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    write(["x"], str(tmp_path / "out"))
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_a_signal_that_a_program_handles_itself_stays_its_own(
+    tmp_path: Path, ignored: bool
+) -> None:
+    # A training loop that saves its position on SIGTERM must not be ended by the writing of it.
+    caught: list[int] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN if ignored else handler)
+    try:
+        with new_file(str(tmp_path / "out")) as file:
+            os.kill(os.getpid(), signal.SIGTERM)
+            file.write(b"x")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert entries(tmp_path) == {"out": b"x"}
+    assert caught == ([] if ignored else [signal.SIGTERM])
+
+
+@pytest.mark.parametrize("num_bytes", [5, 100, 3])
+def test_room_that_was_taken_and_not_used_is_given_back(tmp_path: Path, num_bytes: int) -> None:
+    with new_file(str(tmp_path / "out"), num_bytes=num_bytes) as file:
+        file.write(b"array")
+    assert entries(tmp_path) == {"out": b"array"}
+
+
+def test_an_error_names_what_is_written_where_that_is_said(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match=r"^cannot write the position to '.*': it is a folder"),
+        new_file(str(tmp_path), "the position"),
+    ):
+        pass

@@ -1,0 +1,48 @@
+"""Files that can be compared: each kind is read once, by its own reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shardctl.core.dataset.identity import DatasetIdentity
+from shardctl.core.resume.plan_listing import PlanListing
+from shardctl.files import comparable_file
+from shardctl.files.comparable_file import read_comparable
+from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.resume.resume import resume
+from tests.core.instructions.tfds_splits import toy_dataset
+from tests.strategies import error_line
+
+TOY = toy_dataset({"train": (3, 4), "test": (2,)})
+
+
+@pytest.mark.parametrize("write", [plan_json, plan_yaml])
+def test_a_resume_file_is_parsed_once(
+    write: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plan"
+    path.write_text("".join(write(resume(TOY, "train", consumed=2))))  # type: ignore[operator]
+    parsed = []
+    for name in ("parse_json", "parse_yaml"):
+        parse = getattr(comparable_file, name)
+
+        def counted(data: bytes, *, source: str, parse: object = parse) -> object:
+            parsed.append(source)
+            return parse(data, source=source)  # type: ignore[operator]
+
+        monkeypatch.setattr(comparable_file, name, counted)
+        monkeypatch.setattr(f"shardctl.files.plan.reader.{name}", counted)
+    found = read_comparable(path)
+    assert isinstance(found, PlanListing)
+    assert isinstance(found.dataset, DatasetIdentity)
+    assert found.dataset == TOY.identity
+    assert len(parsed) == 1
+
+
+def test_a_plan_that_names_no_dataset_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text("format_version: 1\nkind: plan\ndataset: {name: toy}\nplans: []\n")
+    line = error_line(lambda: read_comparable(path))
+    assert line == f"{path}: file_format must be text, not nothing; put it in quotes"

@@ -1,0 +1,75 @@
+"""Position files: written and read back, those of an earlier shardctl too."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.files.position_file import PositionRecord, _digest_of, read_position, write_position
+from tests.core.instructions.tfds_splits import toy_dataset
+from tests.strategies import error_line
+
+BEFORE = Path(__file__).parent / "written_before"
+RECORD = PositionRecord(
+    dataset=toy_dataset({"train": (3, 4), "test": (2,)}).identity,
+    spec="train",
+    settings=ReadSettings(cycle=16, block=16, reshuffle=None),
+    consumed=3,
+)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in BEFORE.glob("*.position.json")))
+def test_a_file_written_before_is_read_and_written_again_to_the_byte(
+    name: str, tmp_path: Path
+) -> None:
+    write_position(tmp_path / "position", read_position(BEFORE / name))
+    assert (tmp_path / "position").read_bytes() == (BEFORE / name).read_bytes()
+
+
+def test_what_a_file_written_before_says_is_known() -> None:
+    found = read_position(BEFORE / "splits.position.json")
+    assert (found.spec, found.consumed) == ("train[2:]+test[:50%]", 3)
+    assert (found.dataset.title, found.dataset.ordered) == ("toy:1.0.0", False)
+    sizes = [(size.name, size.num_examples, size.num_shards) for size in found.dataset.splits]
+    assert sizes == [("train", 17, 4), ("test", 5, 2)]
+    host = Host(index=1, count=2)
+    settings = ReadSettings(cycle=3, block=1, host=host, host_by="files", reverse=True)
+    assert replace(found.settings, shuffle_files=None) == replace(settings, shuffle_files=None)
+
+
+def test_a_position_is_read_back_as_it_was(tmp_path: Path) -> None:
+    write_position(tmp_path / "position", RECORD)
+    found = read_position(tmp_path / "position")
+    assert (found.dataset, found.spec, found.consumed) == (RECORD.dataset, "train", 3)
+    assert [path.name for path in tmp_path.iterdir()] == ["position"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("dataset", None, "dataset must be a mapping"),
+        ("splits", {}, "splits must be a list"),
+        ("ordered", None, "ordered must be true or false"),
+        ("spec", 3, "spec must be text"),
+        ("pipeline", [], "pipeline must be a mapping"),
+        ("consumed", "3", "consumed must be a whole number"),
+        ("consumed", -1, "negative"),
+        ("consumed", True, "whole number"),
+    ],
+)
+def test_wrong_fields_under_a_right_digest_are_one_line(
+    key: str, value: object, words: str, tmp_path: Path
+) -> None:
+    document = {**RECORD.document(), key: value}
+    del document["digest"]
+    path = tmp_path / "position"
+    path.write_text(json.dumps({**document, "digest": _digest_of(document)}))
+    line = error_line(lambda: read_position(path))
+    assert line is not None
+    assert words in line
+    assert line.startswith(f"{path}: ")

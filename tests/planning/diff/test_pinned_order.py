@@ -1,0 +1,90 @@
+"""A snapshot as a side of a diff: when its order is made again, and what proves it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.snapshot import pinned_layout
+from shardctl.core.snapshot.cells import cell_digests
+from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.snapshot import TakenSnapshot, snapshot
+from tests.planning.diff.diff_cases import dataset_of
+
+TOY = dataset_of({"train": (4000, 6000), "test": (5, 5)})
+SETTINGS = ReadSettings(cycle=2, block=2)
+
+
+def taken(settings: ReadSettings = SETTINGS, spec: str = "train") -> TakenSnapshot:
+    return snapshot(TOY, spec, settings)
+
+
+def side(of: TakenSnapshot, **changed: object) -> PinnedOrder:
+    return PinnedOrder(snapshot=replace(of.snapshot, **changed), label="a.yaml")  # type: ignore[arg-type]
+
+
+def test_an_order_is_made_again_from_what_is_pinned() -> None:
+    before = taken()
+    again = side(before).rebuilt
+    assert again is not None
+    np.testing.assert_array_equal(again.order.read(0, 10_000), before.live.order.read(0, 10_000))
+
+
+def test_an_order_at_hand_is_not_made_again() -> None:
+    before = taken()
+    pinned = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
+    assert pinned.rebuilt is before.live
+
+
+def test_an_order_is_not_made_again_where_something_is_pinned_as_a_hash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = taken()
+    files = {**before.snapshot.pipeline, "file_order": "2 files, sha256:0"}
+    assert side(before, pipeline=files).rebuilt is None
+    monkeypatch.setattr(pinned_layout, "MAX_LAYOUT_CHARS", -1)
+    assert side(taken()).rebuilt is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"spin": 1}, id="a setting of a later version"),
+        pytest.param({"block": -1}, id="a value that is refused today"),
+        pytest.param({"epochs": 2}, id="another number of examples than is pinned"),
+    ],
+)
+def test_an_order_that_todays_rules_do_not_give_is_not_made_up(settings: dict[str, int]) -> None:
+    before = taken()
+    assert side(before, pipeline={**before.snapshot.pipeline, **settings}).rebuilt is None
+
+
+def test_a_list_of_files_may_name_folders_and_splits_that_are_not_pinned() -> None:
+    names = [f"gs://bucket/{split.filename(i)}" for split in TOY.splits for i in (1, 0)]
+    before = taken()
+    again = side(before, pipeline={**before.snapshot.pipeline, "file_order": names}).rebuilt
+    assert again is not None
+    # The second file first: its ids begin at 4,000.
+    assert again.order.read(0, 5).tolist() == [4000, 4001, 0, 1, 4002]
+
+
+def test_a_block_holds_when_its_cells_have_the_digest_that_is_pinned() -> None:
+    before = taken()
+    order, splits = before.live.order, before.live.splits
+    pinned = side(before)
+    for block, (start, stop) in enumerate([(0, 4096), (4096, 8192), (8192, 10_000)]):
+        codes = order.read(start, stop)
+        cells = list(cell_digests([codes], splits))
+        assert pinned.holds(cells, size=4096, block=block)
+        codes[-1] ^= 1
+        assert not pinned.holds(list(cell_digests([codes], splits)), size=4096, block=block)
+
+
+def test_nothing_is_asked_of_a_block_past_the_end_or_of_an_order_at_hand() -> None:
+    before = taken()
+    assert side(before).holds([], size=4096, block=3)
+    at_hand = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
+    assert at_hand.holds([b"anything"], size=4096, block=0)

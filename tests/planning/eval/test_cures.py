@@ -1,0 +1,93 @@
+"""Cures: the nearest change that hosts played in lockstep survive, and its cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.planning.eval.advice import problems
+from shardctl.planning.eval.cures import cures
+from shardctl.planning.eval.eval import Remainder, evaluate
+from tests.cases import check_cases
+from tests.planning.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
+
+
+def is_cured(case: EvalCase, num_hosts: int, batch: int) -> bool:
+    shares = case.shares(num_hosts)
+    size = case.num_devices * batch
+    batches = [batches_by_hand(share, size) for share in shares]
+    if case.remainder == "ragged":
+        return hang_by_hand(list(map(len, batches))) is None
+    full = [[n for n in sizes if n == size] for sizes in batches]
+    now = [batches_by_hand(share, case.num_devices * case.batch) for share in case.shares()]
+    whole = [sum(n == case.num_devices * case.batch for n in sizes) for sizes in now]
+    keeps_step = hang_by_hand(list(map(len, full))) is None and all(full)
+    if hang_by_hand(whole) is not None:
+        return keeps_step
+    return keeps_step and batches == full
+
+
+def is_readable(case: EvalCase, num_hosts: int) -> bool:
+    num_files = sum(length > 0 for length in case.lengths)
+    if case.host_by == "files":
+        return num_hosts == 1 or num_hosts <= num_files
+    return case.host_by == "examples" or num_hosts <= sum(case.lengths)
+
+
+def check_cures(case: EvalCase) -> None:
+    evaluation = case.evaluation()
+    found = {cure.change: cure for cure in cures(evaluation)}
+    assert bool(found) == bool(problems(evaluation))
+    if not found:
+        return
+    padding = found["padding"]
+    assert padding.num_slots - padding.padding == sum(case.lengths)
+    sizes = [
+        size
+        for size in range(1, sum(case.lengths) + 2)
+        if size != case.batch and is_cured(case, case.num_hosts, size)
+    ]
+    limit = -(-max(map(len, case.shares())) // case.num_devices)
+    sizes = [size for size in sizes if size <= limit]
+    assert ("batch" in found) == bool(sizes)
+    if sizes:
+        nearest = min(abs(size - case.batch) for size in sizes)
+        assert abs(found["batch"].value - case.batch) == nearest
+        assert found["batch"].value in sizes
+        cured = case.evaluation(batch=found["batch"].value)
+        assert cured.hang(case.remainder) is None
+        assert cured.num_lost == found["batch"].dropped
+        assert cured.num_steps(case.remainder).tolist() == [found["batch"].num_steps] * (
+            case.num_hosts
+        )
+    counts = [
+        count
+        for count in range(1, 2 * case.num_hosts + 1)
+        if count != case.num_hosts
+        and is_readable(case, count)
+        and is_cured(case, count, case.batch)
+    ]
+    if counts:
+        nearest = min(abs(count - case.num_hosts) for count in counts)
+        assert abs(found["hosts"].value - case.num_hosts) == nearest
+        assert found["hosts"].value in counts
+
+
+def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
+    check_cases(eval_cases, check_cures, 400)
+
+
+@pytest.mark.parametrize(
+    ("remainder", "expected"),
+    [
+        ("ragged", [("batch", 65, 1, 63), ("hosts", 9, 1, 511), ("padding", 7, 2, 4095)]),
+        # One example is lost; no batch divides both 513 and 512, no number of hosts to 16 4,097.
+        ("drop", [("padding", 7, 2, 4095)]),
+        ("pad", []),
+    ],
+)
+def test_cures_of_4097_examples_and_their_cost(
+    remainder: Remainder, expected: list[tuple[str, int, int, int]]
+) -> None:
+    evaluation = evaluate(toy(4097), batch=64, num_devices=8, num_hosts=8, remainder=remainder)
+    found = [(c.change, c.value, c.num_steps, c.padding) for c in cures(evaluation)]
+    assert found == expected

@@ -1,0 +1,56 @@
+"""SC014 to SC016: what each rule finds something in, and the nearest it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.planning.lint.rules import passes
+from tests.planning.lint.rules.rule_cases import ENDLESS, HOSTS, SEEDED, Case, Row, case, codes_of
+
+CASES: tuple[Row, ...] = (
+    ("SC014", case(loop="keras-fit", shuffle_seed=1), case(loop="python", shuffle_seed=1)),
+    (
+        "SC014",
+        case(loop="keras-fit", shuffle_seed=1),
+        case(loop="keras-fit", shuffle_seed=1, reshuffle=False),
+    ),
+    (
+        "SC014",
+        case(loop="keras-fit", shuffle_seed=1),
+        case(loop="keras-fit", shuffle_seed=1, host_by="files", **HOSTS),
+    ),
+    (
+        "SC015",
+        case(shuffle_seed=1, epochs=3, pass_index=1),
+        case(shuffle_seed=1, epochs=3, pass_index=0),
+    ),
+    (
+        "SC015",
+        case(shuffle_seed=1, epochs=3, pass_index=1),
+        case(epochs=3, pass_index=1, **SEEDED),
+    ),
+    ("SC016", case(**ENDLESS, pass_index=1), case(**ENDLESS)),
+    (
+        "SC016",
+        case(loop="keras-fit", shuffle_seed=1, epochs=2, batch=10),
+        case(loop="keras-fit", shuffle_seed=1, epochs=2, batch=7),
+    ),
+    (
+        "SC016",
+        case(loop="keras-fit", shuffle_seed=1, epochs=2, batch=7, drop_remainder=True),
+        case(loop="keras-fit", shuffle_seed=1, batch=10),
+    ),
+)
+
+
+@pytest.mark.parametrize(("code", "fires", "quiet"), CASES)
+def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
+    code: str, fires: Case, quiet: Case
+) -> None:
+    assert code in fires.codes()
+    assert code not in quiet.codes()
+    fires.check_fits_screens()
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {code for code, _, _ in CASES} == codes_of(passes)

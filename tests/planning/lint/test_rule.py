@@ -1,0 +1,41 @@
+"""What the decorator makes of a function: a rule with its code, story and check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.rule import Rule, Story, Violation, rule
+from tests.planning.lint.rules.rule_cases import case
+
+STORY = Story(happens="It bites.", source="Seen.", fix="Do not.", example="shardctl lint")
+
+
+def made(*, for_data_source: bool = False) -> Rule:
+    @rule("SC999", "biter", "notice", "what bites", story=STORY, for_data_source=for_data_source)
+    def biter(context: LintContext) -> Iterator[Violation]:
+        for read in context.reads:
+            yield Violation(why=f"{read.spec} bites", fix="leave it", specs=(read.spec,))
+
+    return biter
+
+
+def test_a_rule_is_what_stands_above_its_function() -> None:
+    found = made()
+    assert (found.code, found.name, found.severity, found.title) == (
+        "SC999",
+        "biter",
+        "notice",
+        "what bites",
+    )
+    assert found.story is STORY
+
+
+def test_a_rule_is_of_tf_data_unless_it_says_so() -> None:
+    assert not made().for_data_source
+    assert made(for_data_source=True).for_data_source
+
+
+def test_a_check_finds_what_its_function_yields() -> None:
+    context = case("train", "test").lint().context
+    assert [found.why for found in made().check(context)] == ["train bites", "test bites"]

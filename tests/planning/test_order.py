@@ -1,0 +1,110 @@
+"""The one way from a spec to an order: what it keeps, what it says, and how often it resolves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning import order as planning_order
+from shardctl.planning.order import order_of, plan_order, resolved_spec
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.seen import codes_of, resume_unseen_of
+from shardctl.planning.snapshot import snapshot
+
+TOY = Dataset(name="d", splits=(Split.even(name="train", num_examples=10, num_shards=3),))
+TWO = Dataset(
+    name="d",
+    splits=(
+        Split.even(name="train", num_examples=10, num_shards=3),
+        Split.even(name="test", num_examples=5, num_shards=2),
+        Split.even(name="extra", num_examples=2, num_shards=1),
+    ),
+)
+
+
+def test_an_order_keeps_the_ranges_that_it_was_made_of() -> None:
+    settings = ReadSettings(cycle=2, block=1)
+    planned = plan_order(TWO, "test+train[3:]", settings)
+    assert [(r.split.name, r.start, r.stop) for r in planned.ranges] == [
+        ("test", 0, 5),
+        ("train", 3, 10),
+    ]
+    assert planned.splits.names == ("train", "test")  # as the dataset has them
+    by_hand = Order(TWO, planned.ranges, settings)
+    np.testing.assert_array_equal(planned.order.read(0, 12), by_hand.read(0, 12))
+    assert resolved_spec(TWO, "test+train[3:]").dataset is TWO
+
+
+def test_other_settings_are_those_of_an_order_planned_anew() -> None:
+    first = plan_order(TWO, "test+train[:4]", ReadSettings())
+    settings = ReadSettings(cycle=2, block=1, host=Host(index=1, count=2), host_by="examples")
+    other, anew = first.with_settings(settings), plan_order(TWO, "test+train[:4]", settings)
+    assert other.resolved is first.resolved
+    assert other.warnings == anew.warnings
+    assert (
+        other.order.num_examples == anew.order.num_examples == 4
+    )  # of 9 the second has 1, 3, 5, 7
+    np.testing.assert_array_equal(other.order.read(0, 4), anew.order.read(0, 4))
+
+
+@pytest.fixture
+def resolutions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The specs that are resolved while a test runs."""
+    found: list[str] = []
+
+    def counted(spec: str, dataset: Dataset) -> Any:
+        found.append(spec)
+        return resolve_subsplit(spec, dataset)
+
+    monkeypatch.setattr(planning_order, "resolve_subsplit", counted)
+    return found
+
+
+def test_a_spec_is_resolved_once(resolutions: list[str]) -> None:
+    settings = ReadSettings(cycle=2)
+    snapshot(TWO, "train+test", settings)
+    resume_on_hosts(TWO, "train[1:]", settings, hosts=4, to_hosts=3, consumed=[1])
+    resolved = resolved_spec(TWO, "test")
+    codes = [codes_of(resolved).parse("3")]
+    assert resume_unseen_of(resolved, settings, seen=codes).remaining == 4
+    assert order_of(resolved, settings).order.num_examples == 5
+    assert resolutions == ["train+test", "train[1:]", "test"]
+
+
+def test_a_spec_is_train_or_the_only_split_where_none_is_given() -> None:
+    assert plan_order(TOY, None, ReadSettings()).spec == "train"
+    alone = Dataset(name="d", splits=(Split(name="test", shard_lengths=(1,)),))
+    assert plan_order(alone, None, ReadSettings()).spec == "test"
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "warning"),
+    [
+        ("train[:0shard]", {}, "reads a stop of 0 shards as the end"),
+        ("train+train", {}, "more than once"),
+        ("train[3:3]", {}, "selects no examples"),
+        ("train", {"host": Host(index=10, count=11)}, "host 10/11 by even reads no examples"),
+        ("train[:2]", {"batch": 3, "drop_remainder": True}, "2 examples fill no batch"),
+        ("train", {"buffer": 3, "global_seed": 1}, "--buffer takes its seed from --global-seed"),
+        (
+            "train",
+            {"buffer": 3, "global_seed": 1, "shuffle_files": True, "deterministic": True},
+            "--shuffle-files and --buffer take their seeds from --global-seed",
+        ),
+    ],
+)
+def test_what_surprises_is_said(spec: str, settings: dict[str, object], warning: str) -> None:
+    [said] = plan_order(TOY, spec, ReadSettings(**settings)).warnings  # type: ignore[arg-type]
+    assert warning in said
+
+
+def test_nothing_is_said_of_a_plain_order() -> None:
+    settings = ReadSettings(shuffle_seed=1, buffer=3, buffer_seed=4, global_seed=5)
+    assert plan_order(TOY, "train", settings).warnings == ()

@@ -1,0 +1,146 @@
+"""The developer's map, shardctl/README.md, is true: its paths exist, and no room is left out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+_REPOSITORY = Path(__file__).parents[1]
+_PACKAGE = _REPOSITORY / "shardctl"
+_MAP = (_PACKAGE / "README.md").read_text("utf-8")
+
+# Files and folders: `core/text.py`, `core/hosts/`, `pyproject.toml`.
+_PATH = re.compile(r"[\w.]+(?:/[\w.]+)*(?:/|\.(?:py|md|json|txt|toml|yaml))")
+# A user's file, and files that the map names before they are there.
+_TO_COME = {
+    "shardctl.yaml",
+    "core/hosts/modes.py",
+    "core/settings/table.py",
+    "tfds/training/host_calls.py",
+}
+_CHANGES = (
+    "A lint rule",
+    "A setting of an order",
+    "An output format",
+    "A command",
+    "A file format that shardctl writes and reads back",
+    "A host mode",
+    "A dataset in the catalog",
+    "A JSON field",
+    "A new shuffle rule of TensorFlow",
+    "A quality metric",
+    "A loader",
+    "A message",
+)
+
+
+def section(heading: str) -> str:
+    """Return the text under a heading, up to the next one."""
+    _, _, rest = _MAP.partition(f"\n## {heading}\n")
+    assert rest, f"no section {heading}"
+    return rest.partition("\n## ")[0]
+
+
+def tree() -> dict[str, str]:
+    """Return path and description of each line of the tree, rooms with a slash at their end."""
+    block = section("Rooms").split("```")[1]
+    rooms: list[str] = []
+    found = {}
+    for line in block.splitlines()[1:]:
+        depth = len(list(takewhile(str.isspace, line))) // 2
+        name, _, description = line.strip().partition(" ")
+        path = "".join(rooms[:depth]) + name
+        rooms[depth:] = [name]
+        assert path not in found
+        found[path] = description.strip()
+    return found
+
+
+def rooms() -> set[str]:
+    """Return the folders of the package that hold files, as the tree writes them."""
+    return {
+        f"{folder.relative_to(_PACKAGE).as_posix()}/"
+        for folder in _PACKAGE.rglob("*")
+        if folder.is_dir() and folder.name != "__pycache__" and any(folder.glob("*.*"))
+    }
+
+
+def quoted_paths() -> set[str]:
+    """Return what stands in back quotes and looks like a path."""
+    return {word for word in re.findall(r"`([^`\n]+)`", _MAP) if _PATH.fullmatch(word)}
+
+
+def place_of(path: str) -> Path:
+    """Return where a path of the map leads: tests and pages beside the package, else into it."""
+    beside = path.startswith("tests/") or path in {"README.md", "CHANGELOG.md", "pyproject.toml"}
+    return (_REPOSITORY if beside else _PACKAGE) / path
+
+
+def exists(path: str) -> bool:
+    """Return whether there is such a file or, for a path that ends with a slash, such a folder."""
+    place = place_of(path)
+    return place.is_dir() if path.endswith("/") else place.is_file()
+
+
+def defined_names() -> set[str]:
+    """Return the classes, functions and type aliases at the top of each module of the package."""
+    names = set()
+    for file in _PACKAGE.rglob("*.py"):
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Assign):
+                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def test_the_tree_names_every_room_and_nothing_else() -> None:
+    shown = {path for path in tree() if path.endswith("/")}
+    assert shown == rooms()
+    assert [path for path in tree() if not exists(path)] == []
+
+
+def test_every_line_of_the_tree_says_what_it_holds() -> None:
+    assert [path for path, description in tree().items() if len(description) < 10] == []
+
+
+def test_every_path_exists() -> None:
+    paths = quoted_paths()
+    assert len(paths) > 60  # the pattern finds them
+    assert sorted(path for path in paths - _TO_COME if not exists(path)) == []
+
+
+def test_a_path_that_is_not_there_is_noticed() -> None:
+    assert not exists("core/nowhere.py")
+    assert not exists("core/nowhere/")
+    assert not exists("core/text.py/")
+
+
+@pytest.mark.parametrize("change", _CHANGES)
+def test_a_change_says_which_files_and_which_tests(change: str) -> None:
+    _, found, rest = section("Twelve usual changes").partition(f"**{change}")
+    assert found, change
+    text = rest.partition("\n**")[0]
+    steps = re.findall(r"^\d\. (.*)$", text, re.MULTILINE)
+    assert steps
+    files = [path for path in re.findall(r"`([^`\n]+)`", "\n".join(steps)) if _PATH.fullmatch(path)]
+    assert files
+    assert re.search(r"^- tests: .*`tests/", text, re.MULTILINE)
+
+
+def test_there_are_twelve_changes() -> None:
+    headings = re.findall(r"^\*\*([^*]+?)\.?\*\*", section("Twelve usual changes"), re.MULTILINE)
+    assert headings == list(_CHANGES)
+
+
+def test_every_word_of_the_glossary_is_explained_once() -> None:
+    rows = re.findall(r"^\| (.+?) \| (.*?) ?\| (.+) \|$", section("Glossary"), re.MULTILINE)[1:]
+    words = [word for row in rows for word in row[0].split(", ")]
+    assert len(words) == len(set(words)) > 35
+    names = {name for row in rows for name in re.findall(r"`(\w+)`", row[1])}
+    assert len(names) > 20
+    assert sorted(names - defined_names()) == []

@@ -1,0 +1,69 @@
+"""The tests mirror the package: each module has a test module of its name, and they stand alone."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+_TESTS = Path(__file__).parent
+_PACKAGE = _TESTS.parent / "shardctl"
+
+_MOST_FILES = 14  # in a folder, __init__.py among them
+
+# Modules without logic of their own, and what would tell if they were wrong.
+_UNTESTED = {
+    "core/numbers.py": "a number",
+    "core/tfds_rules.py": "constants, each compared with TensorFlow and TFDS where it is used",
+    "errors.py": "kinds of errors without a body; the command line's tests see their exit codes",
+    "rendering/text/screen.py": "a width and a flag",
+}
+
+
+def modules() -> set[str]:
+    """Return the modules of the package, as paths."""
+    files = (file.relative_to(_PACKAGE) for file in _PACKAGE.rglob("*.py"))
+    return {file.as_posix() for file in files if file.name not in ("__init__.py", "__main__.py")}
+
+
+def test_every_module_has_a_test_module_of_its_name() -> None:
+    def tested_by(module: str) -> Path:
+        return _TESTS / Path(module).parent / f"test_{Path(module).name}"
+
+    assert len(modules()) > 150
+    untested = {module for module in modules() if not tested_by(module).exists()}
+    assert sorted(untested) == sorted(_UNTESTED)
+
+
+def test_no_room_holds_more_files_than_a_glance_takes_in() -> None:
+    sizes = Counter(file.parent.relative_to(_PACKAGE) for file in _PACKAGE.rglob("*.py"))
+    assert {str(room): size for room, size in sizes.items() if size > _MOST_FILES} == {}
+
+
+def imported(file: Path) -> set[str]:
+    """Return the modules of the tests that a file imports, or may import by `from`."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "tests"}
+
+
+def is_test_module(name: str) -> bool:
+    path = _TESTS.parent / Path(*name.split(".")).with_suffix(".py")
+    return path.name.startswith("test_") and path.is_file()
+
+
+def test_no_file_imports_a_test_module() -> None:
+    files = {file: imported(file) for file in _TESTS.rglob("*.py")}
+    assert len(files) > 100
+    assert not [(file, name) for file in files for name in files[file] if is_test_module(name)]
+
+
+def test_an_import_of_a_test_module_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "test_other.py"
+    file.write_text("from tests import test_structure\nfrom tests.cases import check_cases\n")
+    assert [name for name in imported(file) if is_test_module(name)] == ["tests.test_structure"]

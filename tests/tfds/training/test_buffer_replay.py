@@ -1,0 +1,114 @@
+"""A shuffle that continues from where its buffer stood is the rest of TensorFlow's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.core.resume.resume_plan import ShuffleState
+from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
+from shardctl.tfds.training.buffer_replay import replayed
+from tests.core.shuffle.shuffle_oracles import tf_order
+
+SEED = 7
+
+
+def stopped(num_elements: int, buffer_size: int, emitted: int) -> tuple[ShuffleState, list[int]]:
+    """Return where a shuffle stands after so many outputs, and what its buffer holds."""
+    seeds = shuffle_kernel_seeds(SEED, None)
+    replay = ShuffleReplay(num_elements=num_elements, buffer_size=buffer_size, seeds=seeds)
+    num_read = replay.num_read(emitted)
+    gone = set(tf_order(num_elements, buffer_size, SEED)[:emitted])
+    state = ShuffleState(
+        buffer_size=buffer_size,
+        seeds=seeds,
+        num_elements=num_elements,
+        num_read=num_read,
+        emitted=emitted,
+    )
+    return state, [position for position in range(num_read) if position not in gone]
+
+
+def records(tf: Any, positions: Any) -> Any:
+    return tf.data.Dataset.from_tensor_slices(
+        tf.constant([f"record {position}" for position in positions], tf.string)
+    )
+
+
+def held_records(tf: Any, positions: list[int], codes: list[int]) -> Any:
+    # In no useful order, as the files give them.
+    back = tf.data.Dataset.from_tensor_slices(np.array(codes[::-1], np.int64))
+    return tf.data.Dataset.zip((records(tf, positions[::-1]), back))
+
+
+@pytest.mark.parametrize(
+    ("num_elements", "buffer_size", "emitted"),
+    [
+        pytest.param(40, 7, 0, id="nothing was read"),
+        pytest.param(40, 7, 1, id="the buffer was just filled"),
+        pytest.param(40, 7, 20, id="in the middle"),
+        pytest.param(40, 7, 37, id="the buffer runs empty"),
+        pytest.param(40, 7, 40, id="the end"),
+        pytest.param(40, 100, 3, id="a buffer of everything"),
+        pytest.param(40, 1, 20, id="a buffer of one"),
+        pytest.param(900, 300, 450, id="several pieces"),
+    ],
+)
+def test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out(
+    tf: Any, num_elements: int, buffer_size: int, emitted: int
+) -> None:
+    state, inside = stopped(num_elements, buffer_size, emitted)
+    codes = [1000 + position for position in inside]
+    rest = records(tf, range(state.num_read, num_elements))
+    held = held_records(tf, inside, codes) if inside else None
+    found = replayed(rest, held, np.array(codes, np.int64), state, num_elements)
+    expected = [f"record {i}".encode() for i in tf_order(num_elements, buffer_size, SEED)[emitted:]]
+    for _ in range(2):  # every iteration begins anew
+        assert list(found.as_numpy_iterator()) == expected
+
+
+def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
+    state, inside = stopped(40, 7, 20)
+    held = held_records(tf, inside, inside)
+    found = replayed(records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25)
+    expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
+    assert list(found.as_numpy_iterator()) == expected
+
+
+def test_records_with_ids_stay_together(tf: Any) -> None:
+    state, inside = stopped(10, 3, 0)
+    assert inside == []
+    pairs = tf.data.Dataset.zip((records(tf, range(10)), records(tf, range(100, 110))))
+    found = replayed(pairs, None, np.empty(0, np.int64), state, 10)
+    assert list(found.as_numpy_iterator()) == [
+        (f"record {i}".encode(), f"record {100 + i}".encode()) for i in tf_order(10, 3, SEED)
+    ]
+
+
+def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:
+    state, inside = stopped(40, 7, 20)
+    # Two positions of a sum that reads one example twice: one code, which the files give once.
+    codes = [5, 5, *range(10, 10 + len(inside) - 2)]
+    texts = ["record twice", *(f"record {position}" for position in inside[2:])]
+    unique = [5, *codes[2:]]
+    held = tf.data.Dataset.from_tensor_slices((texts, np.array(unique, np.int64)))
+    rest = records(tf, range(state.num_read, 40))
+    found = list(replayed(rest, held, np.array(codes), state, 40).as_numpy_iterator())
+    expected = [
+        "record twice" if position in inside[:2] else f"record {position}"
+        for position in tf_order(40, 7, SEED)[20:]
+    ]
+    assert [record.decode() for record in found] == expected
+
+
+@pytest.mark.parametrize("missing", ["rest", "held"])
+def test_files_that_hold_fewer_examples_than_stated_are_an_error(tf: Any, missing: str) -> None:
+    state, inside = stopped(40, 7, 20)
+    rest = records(tf, range(state.num_read, 38 if missing == "rest" else 40))
+    kept = inside[1:] if missing == "held" else inside
+    found = replayed(rest, held_records(tf, kept, kept), np.array(inside), state, 40)
+    with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
+        list(found.as_numpy_iterator())

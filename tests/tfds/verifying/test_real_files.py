@@ -1,0 +1,81 @@
+"""Files as the reader of TFDS hands them out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError
+from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.tfds.verifying.real_files import exists, file_path
+from shardctl.tfds.verifying.verify import verify
+from tests.core.order.toy_pipelines import (
+    Toys,
+)
+from tests.tfds.verifying.checked_toys import (
+    tampered,
+)
+from tests.tfds_datasets import build_dataset
+
+
+def test_what_tfds_cannot_open_is_trouble(toys: Toys, tmp_path: Path) -> None:
+    folder = tampered(toys, tmp_path)
+    (folder / "features.json").write_text("{}")
+    with pytest.raises(DatasetError, match="TFDS cannot open"):
+        verify(read_tfds_folder(folder), "train")
+
+
+def test_a_file_lies_in_the_folder_of_its_part_if_there_is_one() -> None:
+    parts = (ShardFiles(data_dir="/data", pattern="d-\0", num_shards=2), ShardFiles(num_shards=1))
+    named = Split(name="train", shard_lengths=(1, 2, 3), files=parts)
+    unnamed = Split(name="test", shard_lengths=(1,))
+    dataset = Dataset(name="toy", splits=(named, unnamed))
+    assert file_path(dataset, 0, 1) == "/data/d-00001"
+    assert file_path(dataset, 0, 2) is None
+    assert file_path(dataset, 1, 0) is None
+
+
+@pytest.mark.tensorflow
+def test_a_file_is_looked_for_in_a_folder_or_behind_a_url(tmp_path: Path) -> None:
+    (tmp_path / "here").touch()
+    assert exists(str(tmp_path / "here"))
+    assert not exists(str(tmp_path / "there"))
+    # What has a scheme is asked of TensorFlow, which knows this one without a network.
+    assert exists(f"file://{tmp_path}/here")
+    assert not exists(f"file://{tmp_path}/there")
+
+
+def test_an_image_is_not_decoded_where_there_is_nothing_else(tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict({"image": tfds.features.Image(shape=(None, None, 3))})
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no image at all")
+    folder = build_dataset(
+        tmp_path,
+        splits={"train": [3, 2]},
+        features=features,
+        example=lambda number: {"image": str(broken)},
+    )
+    assert verify(read_tfds_folder(folder)).equal
+
+
+def test_the_cheapest_feature_is_decoded_and_no_other(tmp_path: Path) -> None:
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {"a_image": tfds.features.Image(shape=(None, None, 3)), "z_label": np.int64}
+    )
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no image at all")
+    folder = build_dataset(
+        tmp_path,
+        splits={"train": [3]},
+        features=features,
+        example=lambda number: {"a_image": str(broken), "z_label": number},
+    )
+    assert verify(read_tfds_folder(folder)).equal
