@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import ShardctlError
 
 

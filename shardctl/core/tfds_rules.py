@@ -1,4 +1,8 @@
-"""Which version of TensorFlow's and TFDS's rules the orders follow: the one place that says so."""
+"""The numbers and names of TensorFlow, TFDS and Keras that the rules here are made of.
+
+Each with its source, as of the versions in `ORDER_RULES`. Where a rule is a grammar or a way to
+calculate, its source stands with the function that follows it.
+"""
 
 from __future__ import annotations
 
@@ -21,3 +25,99 @@ class RuleSet:
 
 
 ORDER_RULES = RuleSet(version=1, tensorflow="2.21", tensorflow_datasets="4.9.10")
+
+
+# The reader and its interleave.
+
+# TFDS core/reader.py, _get_default_interleave_cycle_length.
+DEFAULT_CYCLE = 16
+ORDERED_CYCLE = 1  # of a dataset with disable_shuffling=True
+
+# TFDS core/utils/read_config.py, ReadConfig.interleave_block_length.
+DEFAULT_BLOCK = 16
+
+# tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc, kDefaultCyclePrefetchFactor: so
+# many files are read ahead for each one of the cycle. A cycle length of None is as long as gives
+# each file open and each read ahead a CPU.
+CYCLE_PREFETCH_FACTOR = 2
+
+# tensorflow/python/data/ops/dataset_ops.py, UNKNOWN: as a buffer size it stands for the whole input
+# (tensorflow/core/kernels/data/shuffle_dataset_op.cc).
+WHOLE_DATASET = -2
+
+# TFDS core/dataset_builder.py, _should_cache_ds: the largest dataset_size that is cached.
+AUTOCACHE_BYTES = 250 * 1024**2
+
+# TFDS core/reader.py, _make_id: between file name and index of a tfds_id.
+TFDS_ID_SEPARATOR = "__"
+
+
+# Shuffles and their seeds.
+
+# tensorflow/python/framework/random_seed.py, DEFAULT_GRAPH_SEED: the seed without a global one.
+DEFAULT_GRAPH_SEED = 87654321
+
+# tensorflow/python/framework/random_seed.py, _MAXINT32: seeds are taken modulo it
+# (_truncate_seed), it stands for a pair of zeros (data/util/random_seed.py, get_seed), and op seeds
+# are drawn from 0 up to it (tensorflow/python/eager/context.py, _internal_operation_seed).
+SEED_MODULUS = 2**31 - 1
+
+# xla/tsl/lib/random/philox_random.h, PhiloxRandom; Salmon, Moraes, Dror, Shaw: "Parallel random
+# numbers: as easy as 1, 2, 3" (SC 2011).
+PHILOX_ROUNDS = 10
+PHILOX_SAMPLES_PER_BLOCK = 4  # kResultElementCount
+PHILOX_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)  # kPhiloxM4x32A, kPhiloxM4x32B
+PHILOX_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)  # kPhiloxW32A, kPhiloxW32B
+
+# tensorflow/core/kernels/data/random_seed_ops.cc, RandomSeedGenerator: samples for each iterator.
+SEEDS_PER_ITERATOR = 2
+
+# keras/src/trainers/epoch_iterator.py, EpochIterator._enumerate_iterator: an epoch over a dataset
+# of known length makes so many iterators that nobody reads.
+KERAS_UNREAD_ITERATORS = 1
+
+
+# File names.
+
+# TFDS core/naming.py, DEFAULT_FILENAME_TEMPLATE.
+DEFAULT_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+
+# TFDS core/naming.py, _VAR_REGEX_MAPPING.
+TEMPLATE_VARIABLES = (
+    "DATASET",
+    "SPLIT",
+    "FILEFORMAT",
+    "SHARD_INDEX",
+    "NUM_SHARDS",
+    "SHARD_X_OF_Y",
+)
+
+# TFDS core/naming.py, _DEFAULT_NUM_DIGITS_FOR_SHARDS.
+MIN_SHARD_DIGITS = 5
+
+# TFDS core/constants.py, DATASET_INFO_FILENAME.
+DATASET_INFO_FILENAME = "dataset_info.json"
+
+
+# File formats.
+
+# TFDS core/file_adapters.py, FileFormat.
+FILE_FORMATS = ("tfrecord", "riegeli", "array_record", "parquet")
+
+# TFDS core/file_adapters.py, DEFAULT_FILE_FORMAT.
+DEFAULT_FILE_FORMAT = "tfrecord"
+
+# TFDS core/file_adapters.py, FileFormat.with_random_access: what as_data_source reads.
+RANDOM_ACCESS_FORMATS = ("array_record", "parquet")
+
+# TFDS core/file_adapters.py, ParquetFileAdapter._BATCH_SIZE.
+PARQUET_BATCH = 100
+
+# xla/tsl/lib/io/record_writer.h, RecordWriter: kHeaderSize, the length and its checksum before the
+# data of a record, and kFooterSize, the checksum of the data behind it.
+TFRECORD_HEADER_BYTES = 12
+TFRECORD_FOOTER_BYTES = 4
+
+# xla/tsl/lib/hash/crc32c.h: kMaskDelta of Mask; the polynomial is that of CRC32C, reflected.
+CRC32C_MASK_DELTA = 0xA282EAD8
+CRC32C_POLYNOMIAL = 0x82F63B78

@@ -10,9 +10,9 @@ from typing import Any
 
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, printable, quoted
+from shardctl.core.tfds_rules import FILE_FORMATS
 from shardctl.errors import DatasetError
 
-FILE_FORMATS = ("tfrecord", "riegeli", "array_record", "parquet")  # tfds.core.FileFormat
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
+from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
 from shardctl.readers.dataset_name import newest_version
 
@@ -67,7 +68,7 @@ def _document(name: str) -> dict[str, Any]:
 
 
 def _dataset(name: str, entry: Mapping[str, Any]) -> Dataset:
-    file_format = entry.get("file_format", "tfrecord")
+    file_format = entry.get("file_format", DEFAULT_FILE_FORMAT)
     return Dataset(
         name=name,
         config=entry.get("config"),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shardctl.core.text import choices, quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import subfolder_names
 from shardctl.files.json_text import read_json
 from shardctl.readers.dataset_name import DatasetName, newest_version, version_key
-from shardctl.readers.tfds_metadata import INFO_FILENAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ def _default_config(root: Path) -> str | None:
 
 
 def _holds_dataset(folder: Path) -> bool:
-    return os.path.isfile(folder / INFO_FILENAME)
+    return os.path.isfile(folder / DATASET_INFO_FILENAME)
 
 
 def _subfolders(folder: Path) -> list[str]:

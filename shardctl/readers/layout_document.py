@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 
 
 def layout_document(dataset: Dataset) -> dict[str, object]:

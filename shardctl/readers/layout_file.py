@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import printable, quoted
+from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.json_text import read_json
@@ -72,7 +73,7 @@ def dataset_from_layout(document: object, *, stem: str, folder: Path) -> Dataset
         raise DatasetError("ordered and disable_shuffling are one setting; give one of them")
     naming = _Naming(
         dataset=fields.name(_given(layout, "name", stem), "name"),
-        file_format=fields.file_format(_given(layout, "file_format", "tfrecord")),
+        file_format=fields.file_format(_given(layout, "file_format", DEFAULT_FILE_FORMAT)),
         data_dir=_data_dir(layout.get("data_dir"), folder),
         template=_given(layout, "filepath_template", DEFAULT_TEMPLATE),
     )

@@ -8,12 +8,17 @@ from functools import cache
 from typing import BinaryIO
 
 from shardctl.core.text import printable
+from shardctl.core.tfds_rules import (
+    CRC32C_MASK_DELTA,
+    CRC32C_POLYNOMIAL,
+    TFRECORD_FOOTER_BYTES,
+    TFRECORD_HEADER_BYTES,
+)
 from shardctl.errors import MissingDependencyError
 
 COUNTED_FORMATS = ("tfrecord", "array_record", "parquet")
 
-_FRAME = 16  # a record's length, its checksum before the data and that of the data behind it
-_HEADER = 12
+_FRAME = TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES
 _AHEAD = 1 << 16
 _MOST_KNOWN = 1 << 14
 
@@ -55,7 +60,7 @@ def count_tfrecords(file: BinaryIO) -> RecordCount:
     """Return how many records a TFRecord file holds, jumping from one length to the next.
 
     A length is checked by its masked CRC32C; the data and its checksum are skipped
-    (tensorflow/core/lib/io/record_writer.h: length, CRC of the length, data, CRC of the data).
+    (xla/tsl/lib/io/record_writer.h: length, CRC of the length, data, CRC of the data).
 
     >>> import io
     >>> count_tfrecords(io.BytesIO(b"")).num_records
@@ -70,14 +75,14 @@ def count_tfrecords(file: BinaryIO) -> RecordCount:
     known: set[bytes] = set()  # headers that were checked: lengths repeat
     while position < end:
         inside = position - buffer_start
-        if inside + _HEADER > len(buffer):
+        if inside + TFRECORD_HEADER_BYTES > len(buffer):
             file.seek(position)
             # Where records are large, little is read between the jumps.
             jump = position // num_records if num_records else 0
-            buffer = file.read(_AHEAD if jump < _AHEAD // 4 else _HEADER) or b""
+            buffer = file.read(_AHEAD if jump < _AHEAD // 4 else TFRECORD_HEADER_BYTES) or b""
             buffer_start, inside = position, 0
-        header = buffer[inside : inside + _HEADER]
-        if len(header) < _HEADER:
+        header = buffer[inside : inside + TFRECORD_HEADER_BYTES]
+        if len(header) < TFRECORD_HEADER_BYTES:
             break
         if header not in known:
             if _masked_crc32c(header[:8]) != _CRC.unpack_from(header, 8)[0]:
@@ -106,23 +111,23 @@ _CRC = struct.Struct("<I")
 
 
 def _masked_crc32c(data: bytes) -> int:
-    """Return the checksum of a length (tensorflow/core/lib/hash/crc32c.h: Mask)."""
+    """Return the checksum of a length (xla/tsl/lib/hash/crc32c.h: Mask)."""
     table = _crc_table()
     crc = 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
     crc ^= 0xFFFFFFFF
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + CRC32C_MASK_DELTA) & 0xFFFFFFFF
 
 
 @cache
 def _crc_table() -> tuple[int, ...]:
-    """Return the table of CRC32C (Castagnoli, reflected polynomial 0x82F63B78)."""
+    """Return the table of CRC32C (Castagnoli)."""
     entries = []
     for byte in range(256):
         entry = byte
         for _ in range(8):
-            entry = (entry >> 1) ^ (0x82F63B78 if entry & 1 else 0)
+            entry = (entry >> 1) ^ (CRC32C_POLYNOMIAL if entry & 1 else 0)
         entries.append(entry)
     return tuple(entries)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.text import choices, printable, quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
@@ -24,7 +25,7 @@ from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
 from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import INFO_FILENAME, read_tfds_folder, tfds_folders
+from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -70,7 +71,7 @@ def choose_dataset(
         with said_about(project.shown_path):
             folder = project.path.parent
             dataset = read_dataset(project.dataset, data_dir=data_dir, env=env, cwd=folder)
-    elif os.path.isfile(cwd / INFO_FILENAME):
+    elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
         dataset = read_dataset([fallback], data_dir=data_dir, env=env, cwd=cwd)
@@ -148,8 +149,8 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
             return dataset
     if not found and _has_record_files(path):
         raise DatasetError(
-            f"{quoted(ref, 200)} holds record files and no {INFO_FILENAME}; such folders are "
-            f"{_LATER}"
+            f"{quoted(ref, 200)} holds record files and no {DATASET_INFO_FILENAME}; such folders "
+            f"are {_LATER}"
         )
     return read_tfds_folder(path)
 
@@ -163,7 +164,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if not os.path.exists(path):
         return None
-    if path.name == INFO_FILENAME:
+    if path.name == DATASET_INFO_FILENAME:
         return read_tfds_folder(path.parent)
     if path.suffix in _LAYOUT_SUFFIXES:
         return read_layout_file(path)

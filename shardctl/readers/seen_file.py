@@ -14,6 +14,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.file_text import reason
 
@@ -118,7 +119,7 @@ class _Files:
         Raises:
             UsageError: one of them is not a tfds_id.
         """
-        parts = [line.rpartition("__") for line in lines if line]
+        parts = [line.rpartition(TFDS_ID_SEPARATOR) for line in lines if line]
         if not parts:
             return np.empty(0, np.int64)
         names, _, indices = zip(*parts, strict=True)
@@ -148,7 +149,7 @@ class _Files:
         names = list(self._numbers)
         for file in np.flatnonzero(largest > self._largest).tolist():
             number = int(largest[file])
-            code = self._codes.parse_tfds_id(f"{names[file]}__{number}")
+            code = self._codes.parse_tfds_id(f"{names[file]}{TFDS_ID_SEPARATOR}{number}")
             self._firsts[file] = code - number
         self._largest = largest
 
@@ -163,5 +164,5 @@ def _blame(lines: list[str], num_before: int, codes: ExampleCodes, shown: str) -
             codes.parse_tfds_id(text)
         except UsageError as error:
             raise DatasetError(f"{shown}, line {number}: {error}") from None
-        if not text.rpartition("__")[2].isascii():
+        if not text.rpartition(TFDS_ID_SEPARATOR)[2].isascii():
             raise DatasetError(f"{shown}, line {number}: {quoted(text)} ends in no ASCII number")

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, printable, quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import subfolder_names
 from shardctl.files.json_text import read_json
 
-INFO_FILENAME = "dataset_info.json"
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
 
@@ -27,8 +27,8 @@ def read_tfds_folder(path: Path) -> Dataset:
         DatasetError: no or several datasets are there, or the metadata is broken.
     """
     folder = find_tfds_folder(path)
-    source = printable(str(folder / INFO_FILENAME))
-    document = read_json(folder / INFO_FILENAME)
+    source = printable(str(folder / DATASET_INFO_FILENAME))
+    document = read_json(folder / DATASET_INFO_FILENAME)
     with fields.said_about(source):
         return dataset_from_info(document, data_dir=os.path.abspath(folder))
 
@@ -48,7 +48,9 @@ def find_tfds_folder(path: Path) -> Path:
     if found:
         listed = choices(os.path.relpath(folder, path) for folder in found)
         raise DatasetError(f"{quoted(path, 200)} holds {len(found)} datasets; choose one: {listed}")
-    raise DatasetError(f"{quoted(path, 200)} holds no {INFO_FILENAME}, nor does a folder below it")
+    raise DatasetError(
+        f"{quoted(path, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it"
+    )
 
 
 def tfds_folders(path: Path) -> list[Path]:
@@ -57,7 +59,7 @@ def tfds_folders(path: Path) -> list[Path]:
     Raises:
         DatasetError: `path` is not a folder that can be listed.
     """
-    if _is_file(path / INFO_FILENAME):
+    if _is_file(path / DATASET_INFO_FILENAME):
         return [path]
     found: list[Path] = []
     level, num_folders = [path], 0
@@ -66,7 +68,7 @@ def tfds_folders(path: Path) -> list[Path]:
         for folder in level:
             for child in _subfolders(folder, strict=folder is path):
                 num_folders += 1
-                if _is_file(child / INFO_FILENAME):
+                if _is_file(child / DATASET_INFO_FILENAME):
                     found.append(child)
                 else:
                     below.append(child)
@@ -106,7 +108,9 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
     name = fields.name(_field(info, "name") or "", "dataset name")
     config = _field(info, "configName", "config_name") or None
     version = _field(info, "version") or None
-    file_format = fields.file_format(_field(info, "fileFormat", "file_format") or "tfrecord")
+    file_format = fields.file_format(
+        _field(info, "fileFormat", "file_format") or DEFAULT_FILE_FORMAT
+    )
     ordered = _field(info, "disableShuffling", "disable_shuffling")
     splits = _field(info, "splits")
     if splits is None or splits == []:
@@ -124,7 +128,7 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
             _split(fields.mapping(split, "a split"), name, file_format, data_dir)
             for split in splits
         ),
-        origin=INFO_FILENAME,
+        origin=DATASET_INFO_FILENAME,
     )
 
 

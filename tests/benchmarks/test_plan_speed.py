@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.planning.plan import plan
 
 MILLION = 1_000_000

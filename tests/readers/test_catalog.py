@@ -1,4 +1,4 @@
-"""The built-in catalog as datasets: the facts the contract names, defaults as TFDS has them."""
+"""The built-in catalog as datasets: the facts its users rely on, defaults as TFDS has them."""
 
 from __future__ import annotations
 

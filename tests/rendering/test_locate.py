@@ -47,7 +47,7 @@ def test_a_narrow_screen_folds_and_loses_nothing() -> None:
         assert word in text
 
 
-def test_the_document_and_the_rows_have_the_fields_of_the_contract() -> None:
+def test_the_document_and_the_rows_have_the_documented_fields() -> None:
     found = located(4, batch=4, cycle=1)
     assert (
         *("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard"),

@@ -9,7 +9,7 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.numbers import whole_number
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.order import HOST_BY, OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
@@ -36,14 +36,7 @@ def eval(
     num_hosts: Annotated[Any, _number("--hosts", "Number of hosts [default: 1].")] = None,
     num_devices: Annotated[Any, _number("--devices", "Devices of a host [default: 1].")] = None,
     batch: Annotated[Any, _number("--batch", "Examples of a batch on one device.")] = None,
-    host_by: Annotated[
-        str | None,
-        typer.Option(
-            "--host-by",
-            metavar="even|files|examples",
-            help="tfds.even_splits, InputContext or ds.shard [default: even].",
-        ),
-    ] = None,
+    host_by: Annotated[str | None, HOST_BY] = None,
     drop_remainder: Annotated[
         bool, typer.Option("--drop-remainder", help="A host's last partial batch is dropped.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.options.numbers import whole_number
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -21,6 +22,14 @@ def _number(flag: str, text: str, minimum: int | None = None, metavar: str = "N"
     return typer.Option(
         flag, metavar=metavar, parser=whole_number(flag, minimum=minimum), help=text
     )
+
+
+_HOST_CALLS = [mode.call for mode in HOST_MODES.values()]
+HOST_BY = typer.Option(
+    "--host-by",
+    metavar="|".join(HOST_MODES),
+    help=f"{', '.join(_HOST_CALLS[:-1])} or {_HOST_CALLS[-1]} [default: {DEFAULT_HOST_MODE}].",
+)
 
 
 def _cycle(text: str) -> int | str:
@@ -100,11 +109,7 @@ class OrderOptions:
     ] = None
     host_by: Annotated[
         str | None,
-        typer.Option(
-            "--host-by",
-            metavar="even|files|examples",
-            help="tfds.even_splits, InputContext or ds.shard [default: even].",
-        ),
+        HOST_BY,
     ] = None
     batch: Annotated[Any, _number("--batch", "ds.batch(N).", 1)] = None
     drop_remainder: Annotated[

@@ -14,6 +14,7 @@ from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_t
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, quoted
+from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT
 from shardctl.errors import DatasetError, UsageError
 
 
@@ -156,7 +157,7 @@ class Dataset:
     splits: tuple[Split, ...]
     config: str | None = None
     version: str | None = None
-    file_format: str = "tfrecord"
+    file_format: str = DEFAULT_FILE_FORMAT
     data_dir: str | None = None
     ordered: bool = False
     origin: str = "metadata"

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from typing import overload
 
 from shardctl.core.text import choices, quoted
+from shardctl.core.tfds_rules import MIN_SHARD_DIGITS, TEMPLATE_VARIABLES
 from shardctl.errors import DatasetError
-
-DEFAULT_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-VARIABLES = ("DATASET", "SPLIT", "FILEFORMAT", "SHARD_INDEX", "NUM_SHARDS", "SHARD_X_OF_Y")
-MIN_DIGITS = 5  # TFDS core/naming.py, _DEFAULT_NUM_DIGITS_FOR_SHARDS
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _INDEX = "\0"  # stands for the shard index; refused in every name
@@ -26,6 +23,7 @@ class ShardFiles(Sequence[str]):
     `pattern` is the path with a NUL wherever the zero-padded shard index goes; `names` holds the
     paths themselves where they follow no pattern (record files found on disk).
 
+    >>> from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
     >>> files = ShardFiles.from_template(
     ...     DEFAULT_TEMPLATE, dataset="mnist", split="train", file_format="tfrecord", num_shards=2)
     >>> list(files)
@@ -58,7 +56,7 @@ class ShardFiles(Sequence[str]):
             DatasetError: a variable TFDS does not know, a brace without its partner, or a path
                 that leaves the dataset's folder.
         """
-        digits = max(MIN_DIGITS, len(str(num_shards)))
+        digits = max(MIN_SHARD_DIGITS, len(str(num_shards)))
         total = f"{num_shards:0{digits}d}"
         values = {
             "DATASET": dataset,
@@ -108,7 +106,7 @@ class ShardFiles(Sequence[str]):
 
     @property
     def _digits(self) -> int:
-        return max(MIN_DIGITS, len(str(self.num_shards)))
+        return max(MIN_SHARD_DIGITS, len(str(self.num_shards)))
 
 
 def _format_template(template: str, values: dict[str, str]) -> str:
@@ -124,7 +122,7 @@ def _format_template(template: str, values: dict[str, str]) -> str:
             return text[0]
         variable = match.group(1)
         if variable not in values:
-            known = choices(f"{{{name}}}" for name in VARIABLES)
+            known = choices(f"{{{name}}}" for name in TEMPLATE_VARIABLES)
             raise DatasetError(
                 f"file name template {quoted(template)}: {quoted(text)} is not a variable; "
                 f"TFDS knows {known}"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
-
-HostBy = Literal["even", "files", "examples"]
 
 _FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
 

@@ -1,4 +1,4 @@
-"""What every host reads when a spec is dealt to hosts: a column a quantity, a value a host."""
+"""What every host reads of a spec split among hosts: a column a quantity, a value a host."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.hosts.host import HostBy
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.instructions.split_range import SplitRange
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostReads:
-    """The hosts' shares under one way of dealing; each column int64[num_hosts].
+    """The hosts' shares under one host mode; each column int64[num_hosts].
 
     num_examples: examples a host hands out.
     num_read: examples it takes from disk for that. A file is read from its start, so what an
@@ -35,33 +34,63 @@ class HostReads:
     num_shared_files: int
 
 
-def host_reads(
-    reads: Reads, ranges: Sequence[SplitRange], strategy: HostBy, num_hosts: int
-) -> HostReads:
-    """Return what each host reads of the ranges, of which `reads` are the file instructions.
-
-    "even" deals each range as `tfds.even_splits` does; "files" deals the rows of `reads`, in
-    their order, as `InputContext` does (`instructions.shard(n, i)`, TFDS core/reader.py), also
-    where TFDS refuses because there are fewer rows than hosts; "examples" is `ds.shard(n, i)`.
+def reads_of_even_splits(reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
+    """Return what hosts read of the ranges, each of which `tfds.even_splits` splits among them.
 
     >>> from shardctl.core.dataset.dataset import Dataset
     >>> from shardctl.core.instructions.reads import reads_of
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
     >>> whole = [SplitRange(split=train, start=0, stop=12)]
     >>> reads = reads_of(Dataset(name="d", splits=(train,)), whole)
-    >>> even = host_reads(reads, whole, "even", 2)
+    >>> even = reads_of_even_splits(reads, whole, 2)
     >>> even.num_examples.tolist(), even.num_read.tolist(), even.num_shared_files
     ([6, 6], [6, 8], 1)
     """
-    if strategy == "files":
-        host = np.arange(len(reads), dtype=np.int64) % num_hosts
-        return _added_up(host, reads, num_hosts)
-    if strategy == "even":
-        return _added_up(*_evenly_dealt(reads, ranges, num_hosts), num_hosts)
-    one = _added_up(np.zeros(len(reads), np.int64), reads, 1)
-    dealt = (reads.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
+    return reads_of_rows(*_evenly_split(reads, ranges, num_hosts), num_hosts)
+
+
+def reads_by_files(reads: Reads, num_hosts: int) -> HostReads:
+    """Return what hosts read that are given the rows in turn, as `instructions.shard(n, i)` does.
+
+    With fewer rows than hosts, which TFDS refuses, the last hosts read nothing.
+    """
+    return reads_of_rows(reads, np.arange(len(reads), dtype=np.int64) % num_hosts, num_hosts)
+
+
+def reads_of_rows(reads: Reads, host: Int64s, num_hosts: int) -> HostReads:
+    """Return what hosts read where each row is read by `host` (int64[rows]) alone."""
+    hosts, files = host, _file_numbers(reads)
+    if _reads_a_split_twice(reads):  # then a host may have one file in two instructions
+        num_files_in_all = int(files.max()) + 1
+        distinct = np.unique(hosts * num_files_in_all + files)
+        hosts, files = distinct // num_files_in_all, distinct % num_files_in_all
     return HostReads(
-        num_examples=np.maximum(dealt, 0),
+        num_examples=_sum_by(host, reads.take, num_hosts),
+        num_read=_sum_by(host, reads.skip + reads.take, num_hosts),
+        num_bytes=_num_bytes(reads, host, num_hosts),
+        num_files=np.bincount(hosts, minlength=num_hosts),
+        num_instructions=np.bincount(host, minlength=num_hosts),
+        num_shared_files=int((np.bincount(files) > 1).sum()) if len(files) else 0,
+    )
+
+
+def num_examples_by_files(take: Int64s, num_hosts: int) -> Int64s:
+    """Return how many examples hosts get (int64[num_hosts]) that are given the rows in turn.
+
+    >>> num_examples_by_files(np.array([5, 3, 4]), 2).tolist()
+    [9, 3]
+    """
+    rounds = np.pad(take, (0, -len(take) % num_hosts)).reshape(-1, num_hosts)  # a file a host
+    num_examples: Int64s = rounds.sum(axis=0)
+    return num_examples
+
+
+def reads_of_all(reads: Reads, num_hosts: int) -> HostReads:
+    """Return what hosts read that read all rows and keep every n-th example of them."""
+    one = reads_of_rows(reads, np.zeros(len(reads), np.int64), 1)
+    kept = (reads.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
+    return HostReads(
+        num_examples=np.maximum(kept, 0),
         num_read=np.repeat(one.num_read, num_hosts),
         num_bytes=None if one.num_bytes is None else np.repeat(one.num_bytes, num_hosts),
         num_files=np.repeat(one.num_files, num_hosts),
@@ -84,11 +113,11 @@ def even_bounds(piece: SplitRange, num_hosts: int) -> Int64s:
     return piece.start + each * index + np.minimum(index, remainder)
 
 
-def _evenly_dealt(
+def _evenly_split(
     reads: Reads, ranges: Sequence[SplitRange], num_hosts: int
-) -> tuple[Int64s, Reads]:
-    """Return (host of each row, rows), cut where one host's part ends and the next begins."""
-    hosts, pieces = [np.empty(0, np.int64)], [reads.select(slice(0, 0))]
+) -> tuple[Reads, Int64s]:
+    """Return rows cut where one host's part ends and the next begins, and the host of each."""
+    pieces, hosts = [reads.select(slice(0, 0))], [np.empty(0, np.int64)]
     for part, piece in enumerate(ranges):
         rows = np.flatnonzero(reads.part == part)
         if not len(rows):
@@ -104,28 +133,9 @@ def _evenly_dealt(
         row = np.arange(len(host)) + np.repeat(begin - np.cumsum(count) + count, count)
         start = np.maximum(start[host], first[row])
         take = np.minimum(stop[host], last[row]) - start
-        hosts.append(host)
         pieces.append(reads.select(rows[row]).trimmed(start - first[row], take))
-    return np.concatenate(hosts), joined(pieces)
-
-
-def _added_up(host: Int64s, reads: Reads, num_hosts: int) -> HostReads:
-    """Return what the hosts' shares come to; `host` (int64[r]) is who reads each row."""
-    num_read = _sum_by(host, reads.skip + reads.take, num_hosts)
-    num_instructions = np.bincount(host, minlength=num_hosts)
-    hosts, files = host, _file_numbers(reads)
-    if _reads_a_split_twice(reads):  # then a host may have one file in two instructions
-        num_files_in_all = int(files.max()) + 1
-        distinct = np.unique(hosts * num_files_in_all + files)
-        hosts, files = distinct // num_files_in_all, distinct % num_files_in_all
-    return HostReads(
-        num_examples=_sum_by(host, reads.take, num_hosts),
-        num_read=num_read,
-        num_bytes=_num_bytes(host, reads, num_hosts),
-        num_files=np.bincount(hosts, minlength=num_hosts),
-        num_instructions=num_instructions,
-        num_shared_files=int((np.bincount(files) > 1).sum()) if len(files) else 0,
-    )
+        hosts.append(host)
+    return joined(pieces), np.concatenate(hosts)
 
 
 def _reads_a_split_twice(reads: Reads) -> bool:
@@ -145,7 +155,7 @@ def _sum_by(host: Int64s, values: Int64s, num_hosts: int) -> Int64s:
     return sums
 
 
-def _num_bytes(host: Int64s, reads: Reads, num_hosts: int) -> Int64s | None:
+def _num_bytes(reads: Reads, host: Int64s, num_hosts: int) -> Int64s | None:
     """Return the bytes each host reads, int64[num_hosts].
 
     A file counts by the share of its examples that is read: of its size where every file of the

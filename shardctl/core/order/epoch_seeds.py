@@ -73,6 +73,5 @@ class EpochSeeds:
     def _loop(self) -> Loop:
         # With an InputContext TFDS asserts no cardinality, and Keras makes an iterator an epoch of
         # a dataset whose length it does not know (keras/src/trainers/epoch_iterator.py).
-        if self.settings.host is not None and self.settings.host_by == "files":
-            return "python"
-        return self.settings.loop
+        knows_length = self.settings.host is None or self.settings.host_mode.knows_length
+        return self.settings.loop if knows_length else "python"

@@ -14,12 +14,13 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.order.tfds_names import TfdsNames
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError
 
 # So few examples are named one by one; for more the names of all files are made at once.
 _FEW = 1000
 
-_TFDS_ID = re.compile(r"(?P<file>.+)__(?P<index>\d{1,19})", re.DOTALL)
+_TFDS_ID = re.compile(rf"(?P<file>.+){TFDS_ID_SEPARATOR}(?P<index>\d{{1,19}})", re.DOTALL)
 _ID = re.compile(r"((?P<split>[\w-]+):)?(?P<id>\d{1,19})")
 
 
@@ -100,7 +101,8 @@ class ExampleCodes:
             names = [of_shard(self.dataset.splits[split], shard) for split, shard in places]
         else:
             names = [self._file_names[split][shard] for split, shard in places]
-        return [f"{name}__{index}" for name, index in zip(names, indices.tolist(), strict=True)]
+        pairs = zip(names, indices.tolist(), strict=True)
+        return [f"{name}{TFDS_ID_SEPARATOR}{index}" for name, index in pairs]
 
     def parse(self, text: str) -> int:
         """Return the code of an id written `id` or `split:id`.

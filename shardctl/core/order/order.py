@@ -18,8 +18,9 @@ from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_reads
 from shardctl.core.order.shuffled_codes import shuffled_codes
-from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 
 CHUNK_SIZE = 1 << 20
@@ -90,11 +91,8 @@ class Order:
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
-        examples = self.reads.num_examples
-        host = self.settings.host
-        if host is not None and self.settings.host_by == "examples":
-            return max(0, -(-(examples - host.index) // host.count))
-        return examples
+        stride, phase = self._stride_and_phase
+        return len(range(phase, self.reads.num_examples, stride))
 
     @property
     def num_examples(self) -> int:
@@ -268,10 +266,12 @@ class Order:
             positions = self.replay(epoch).outputs_of(positions)
         return which, positions
 
+    @property
+    def _stride_and_phase(self) -> tuple[int, int]:
+        return self.settings.host_mode.stride_and_phase(self.settings.host)
+
     def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
-        host, stride, phase = self.settings.host, 1, 0
-        if host is not None and self.settings.host_by == "examples":
-            stride, phase = host.count, host.index
+        stride, phase = self._stride_and_phase
         if limit is None:
             rows = self._opening(epoch)
         else:

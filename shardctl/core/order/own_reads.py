@@ -8,7 +8,6 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
@@ -18,34 +17,29 @@ from shardctl.errors import UsageError
 
 
 def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
-    """Return what TFDS's reader is given: the host's part of an even split, sorted.
+    """Return what TFDS's reader is given, sorted: the host's part of an even split, else all.
 
     Hosts of `InputContext` are given the same files, and take theirs in `own_rows`.
     """
-    host = settings.host
-    if host is not None and settings.host_by == "even":
-        ranges = even_split(ranges, host.index, host.count)
-    reads = reads_of(dataset, ranges)
+    reads = reads_of(dataset, settings.host_mode.ranges(ranges, settings.host))
     return sorted_rows(reads, reverse=settings.reverse, file_order=settings.file_order)
 
 
 def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
     """Return what the host reads of its sorted file instructions: all, or every n-th by files.
 
-    Source: TFDS core/reader.py, _read_files (`instruction_ds.shard`, before the shuffle).
-
     Raises:
         UsageError: fewer file instructions than hosts of `InputContext`, which TFDS refuses.
     """
-    host = settings.host
-    if host is None or settings.host_by != "files":
+    host, mode = settings.host, settings.host_mode
+    if host is None:
         return reads
-    if host.count > 1 and len(reads) < host.count:
+    if mode.refuses_files(len(reads), host.count):
         raise UsageError(
-            f"--host {quoted(host)} by files: {len(reads)} file instructions for {host.count} "
-            "hosts, TFDS needs one a host at least; deal examples with --host-by even"
+            f"--host {quoted(host)} by {mode.word}: {len(reads)} file instructions for "
+            f"{host.count} hosts, TFDS needs one a host at least; deal examples with --host-by even"
         )
-    return reads.select(slice(host.index, None, host.count))
+    return reads.select(mode.own_instructions(len(reads), host))
 
 
 class RowLookup:

@@ -36,7 +36,7 @@ class ShuffleState:
     """Where a shuffle buffer stands: its contents follow from this and the input.
 
     Of `num_elements` inputs of this epoch `num_read` are read and `emitted` handed out. `seeds` are
-    those of the kernel (TFDATA A5: the pair of this iterator).
+    those of the kernel, which this iterator of the shuffle took (`iterator_seeds`).
     """
 
     buffer_size: int

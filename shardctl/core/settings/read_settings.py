@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from shardctl.core.hosts.host import Host, HostBy
+from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.text import choices, quoted
+from shardctl.core.tfds_rules import (
+    CYCLE_PREFETCH_FACTOR,
+    DEFAULT_BLOCK,
+    DEFAULT_CYCLE,
+    ORDERED_CYCLE,
+    WHOLE_DATASET,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
-
-# TFDS core/reader.py, _get_default_interleave_cycle_length; core/utils/read_config.py.
-DEFAULT_CYCLE = 16
-DEFAULT_BLOCK = 16
-WHOLE_DATASET = -2  # tf.data.UNKNOWN_CARDINALITY as a buffer size: as large as the input
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ class ReadSettings:
     reverse: bool = False
     file_order: tuple[str, ...] | None = None
     host: Host | None = None
-    host_by: HostBy = "even"
+    host_by: HostBy = DEFAULT_HOST_MODE
     batch: int | None = None
     drop_remainder: bool = False
     pass_index: int = 0
@@ -99,11 +102,16 @@ class ReadSettings:
                 "is needed, or -2 for the whole dataset"
             )
         for name, word, words in (
-            ("--host-by", self.host_by, get_args(HostBy)),
+            ("--host-by", self.host_by, tuple(HOST_MODES)),
             ("--loop", self.loop, get_args(Loop)),
         ):
             if word not in words:
                 raise UsageError(f"{name} {quoted(word)}: choose from {choices(words)}")
+
+    @property
+    def host_mode(self) -> HostMode:
+        """How hosts share the examples: the mode that `host_by` names."""
+        return HOST_MODES[self.host_by]
 
     @property
     def shuffles_files(self) -> bool:
@@ -120,9 +128,9 @@ class ReadSettings:
         rounded up, when the calls are tuned automatically).
         """
         if self.cycle is None:
-            return 1 if ordered else DEFAULT_CYCLE
+            return ORDERED_CYCLE if ordered else DEFAULT_CYCLE
         if self.cycle == "auto":
-            return -(-(self.cpus or 1) // 3)
+            return -(-(self.cpus or 1) // (1 + CYCLE_PREFETCH_FACTOR))
         return self.cycle
 
     def check_predictable(self, *, ordered: bool) -> None:
@@ -180,7 +188,7 @@ class ReadSettings:
         if self.shuffles_files:
             reasons.append("--shuffle-files")
         # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
-        if self.cycle not in (None, 1):
+        if self.cycle not in (None, ORDERED_CYCLE):
             reasons.append(f"--cycle {self.cycle}")
         if reasons:
             raise UsageError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from shardctl.core.tfds_rules import KERAS_UNREAD_ITERATORS
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 Loop = Literal["python", "keras-fit"]
@@ -76,7 +77,7 @@ class ShufflePasses:
                 f"the shuffle of a later pass of keras-fit over {self.num_epochs} epochs depends "
                 "on timing: repeat with fit(epochs=...), or keep a partial last batch"
             )
-        return self.num_epochs + extra + 1
+        return self.num_epochs + extra + KERAS_UNREAD_ITERATORS
 
     def iterator_index(self, pass_index: int, epoch_index: int) -> int:
         """Return the index of the iterator that an epoch of a pass reads, 0 if all are alike.

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shardctl.core.tfds_rules import PHILOX_KEY_STEPS, PHILOX_MULTIPLIERS, PHILOX_ROUNDS
+from shardctl.core.tfds_rules import PHILOX_SAMPLES_PER_BLOCK as SAMPLES_PER_BLOCK
 from shardctl.errors import UsageError
 
-SAMPLES_PER_BLOCK = 4
-
-# Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
-_ROUNDS = 10
-_MULTIPLIER_0, _MULTIPLIER_1 = 0xD2511F53, 0xCD9E8D57
-_KEY_STEP_0, _KEY_STEP_1 = 0x9E3779B9, 0xBB67AE85
+_MULTIPLIER_0, _MULTIPLIER_1 = PHILOX_MULTIPLIERS
+_KEY_STEP_0, _KEY_STEP_1 = PHILOX_KEY_STEPS
 _WORD = 0xFFFFFFFF
 
 # Six lanes of 8 bytes a block: 16,384 blocks stay in a level 2 cache of 1 MiB.
@@ -30,7 +28,7 @@ def philox_block(seed: int, seed2: int, block: int) -> tuple[int, int, int, int]
     """
     key_0, key_1 = seed & _WORD, seed >> 32
     x0, x1, x2, x3 = block & _WORD, block >> 32, seed2 & _WORD, seed2 >> 32
-    for _ in range(_ROUNDS):
+    for _ in range(PHILOX_ROUNDS):
         low, high = x0 * _MULTIPLIER_0, x2 * _MULTIPLIER_1
         x0, x1 = (high >> 32) ^ x1 ^ key_0, high & _WORD
         x2, x3 = (low >> 32) ^ x3 ^ key_1, low & _WORD
@@ -79,7 +77,7 @@ def _fill(
     x2.fill(seed2 & _WORD)
     x3.fill(seed2 >> 32)
     key_0, key_1 = seed & _WORD, seed >> 32
-    for _ in range(_ROUNDS):
+    for _ in range(PHILOX_ROUNDS):
         np.multiply(x0, multiplier_0, out=low)
         np.multiply(x2, multiplier_1, out=high)
         np.right_shift(high, shift, out=x0)

@@ -6,12 +6,14 @@ import random
 from dataclasses import dataclass
 from operator import index
 
-from shardctl.core.shuffle.philox import SAMPLES_PER_BLOCK, philox_block
+from shardctl.core.shuffle.philox import philox_block
+from shardctl.core.tfds_rules import (
+    DEFAULT_GRAPH_SEED,
+    PHILOX_SAMPLES_PER_BLOCK,
+    SEED_MODULUS,
+    SEEDS_PER_ITERATOR,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
-
-# tensorflow/python/framework/random_seed.py: DEFAULT_GRAPH_SEED, and _truncate_seed's modulus.
-_DEFAULT_GLOBAL_SEED = 87654321
-_MODULUS = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,10 +52,10 @@ def shuffle_kernel_seeds(
     """
     if op_seed is None:
         op_seed = _drawn_op_seed(global_seed, op_index)
-    seed = _DEFAULT_GLOBAL_SEED if global_seed is None else index(global_seed) % _MODULUS
-    seed2 = index(op_seed) % _MODULUS
+    seed = DEFAULT_GRAPH_SEED if global_seed is None else index(global_seed) % SEED_MODULUS
+    seed2 = index(op_seed) % SEED_MODULUS
     # Two zeros would tell the kernel to take its seeds from the machine.
-    return KernelSeeds(seed=seed, seed2=seed2 if seed or seed2 else _MODULUS)
+    return KernelSeeds(seed=seed, seed2=seed2 if seed or seed2 else SEED_MODULUS)
 
 
 def iterator_seeds(
@@ -85,7 +87,7 @@ def iterator_seeds(
     kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
     if reshuffle is False:
         return kernel
-    block, offset = divmod(2 * iterator_index, SAMPLES_PER_BLOCK)
+    block, offset = divmod(SEEDS_PER_ITERATOR * iterator_index, PHILOX_SAMPLES_PER_BLOCK)
     samples = philox_block(kernel.seed, kernel.seed2, block)
     return KernelSeeds(seed=samples[offset], seed2=samples[offset + 1])
 
@@ -101,5 +103,5 @@ def _drawn_op_seed(global_seed: int | None, op_index: int) -> int:
     # tensorflow/python/eager/context.py draws op seeds with Python's own generator.
     generator = random.Random(index(global_seed))  # noqa: S311 - TensorFlow's choice, no secret
     for _ in range(op_index):
-        generator.randint(0, _MODULUS)
-    return generator.randint(0, _MODULUS)
+        generator.randint(0, SEED_MODULUS)
+    return generator.randint(0, SEED_MODULUS)

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.hosts.host_reads import host_reads
 from shardctl.planning.eval.eval import Evaluation
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 
@@ -146,8 +145,8 @@ def _is_cured(
 
 
 def _hosts_cure(evaluation: Evaluation) -> Cure | None:
-    now, by_files = evaluation.num_hosts, evaluation.settings.host_by == "files"
-    good = _good_by_files(evaluation) if by_files else _good_counts(evaluation)
+    now, mode = evaluation.num_hosts, evaluation.settings.host_mode
+    good = _good_by_files(evaluation) if mode.whole_files else _good_counts(evaluation)
     if not len(good):
         return None
     return _cheapest(
@@ -160,15 +159,13 @@ def _hosts_cure(evaluation: Evaluation) -> Cure | None:
 
 def _good_counts(evaluation: Evaluation) -> Int64s:
     """Return the numbers of hosts up to twice the present one, int64[n], that cure even shares."""
-    now, host_by = evaluation.num_hosts, evaluation.settings.host_by
+    now, mode = evaluation.num_hosts, evaluation.settings.host_mode
     counts = np.arange(1, min(2 * now, MAX_NUM_HOSTS) + 1, dtype=np.int64)
-    pieces = [evaluation.total]
-    if host_by == "even":
-        pieces = [piece.num_examples for piece in evaluation.resolved.ranges]
+    pieces = mode.pieces(evaluation.resolved.ranges)
     none = np.zeros_like(counts)
     least: Int64s = sum((size // counts for size in pieces), none)
     most: Int64s = sum((-(-size // counts) for size in pieces), none)
-    readable = (least > 0) | (host_by == "examples")
+    readable = (least > 0) | (not mode.refuses_idle)
     batch = np.array([evaluation.host_batch])
     good: Int64s = counts[_is_cured(evaluation, least, most, batch) & readable & (counts != now)]
     return good
@@ -192,14 +189,8 @@ def _good_by_files(evaluation: Evaluation) -> Int64s:
 
 def _examples_by_host(evaluation: Evaluation, num_hosts: int) -> Int64s:
     """Return how many examples each host would get, int64[num_hosts]."""
-    ranges, host_by = evaluation.resolved.ranges, evaluation.settings.host_by
-    if host_by != "files":
-        return host_reads(evaluation.reads, ranges, host_by, num_hosts).num_examples
-    # Host i gets files i, i + num_hosts, ..: the columns of a table with a row for each turn.
-    take = evaluation.reads.take
-    rounds = np.pad(take, (0, -len(take) % num_hosts)).reshape(-1, num_hosts)  # a file a host
-    by_host: Int64s = rounds.sum(axis=0)
-    return by_host
+    mode, ranges = evaluation.settings.host_mode, evaluation.resolved.ranges
+    return mode.num_examples(evaluation.reads, ranges, num_hosts)
 
 
 def _cure(

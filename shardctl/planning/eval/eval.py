@@ -13,7 +13,6 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host_reads import host_reads
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
@@ -205,8 +204,8 @@ def evaluate(
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    num_examples = host_reads(reads, resolved.ranges, settings.host_by, num_hosts).num_examples
-    refused = refusal(settings.host_by, num_examples, len(reads))
+    num_examples = settings.host_mode.num_examples(reads, resolved.ranges, num_hosts)
+    refused = refusal(settings.host_mode, num_examples, len(reads))
     return Evaluation(
         dataset=dataset,
         spec=resolved.spec,

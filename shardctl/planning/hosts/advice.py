@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION, Comparison
 from shardctl.planning.hosts.strategy import Load, Strategy
@@ -81,7 +81,7 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
             "examples: without --shuffle-seed each host shuffles the files its own way, so the "
             "hosts' examples overlap and others are read by nobody"
         )
-    elif any(s.same_permutation for s in comparison.strategies if s.name != "examples"):
+    elif any(s.same_permutation for s in comparison.strategies if not HOST_MODES[s.name].reads_all):
         yield (
             "hosts with equally many files and one seed open them in the same permutation of "
             "places; give each host its own seed where that matters (never under examples)"
@@ -98,7 +98,7 @@ def _dropping_cures(strategy: Strategy, settings: ReadSettings) -> bool:
 
 def problems(
     comparison: Comparison,
-    strategy: HostBy = "even",
+    strategy: HostBy = DEFAULT_HOST_MODE,
     max_amplification: float = MAX_AMPLIFICATION,
 ) -> tuple[str, ...]:
     """Return what `--check` finds wrong with a strategy, each in a line.

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host import HostBy
-from shardctl.core.hosts.host_reads import host_reads
+from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
@@ -18,8 +17,6 @@ from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.order import resolved_spec
-
-STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -39,17 +36,17 @@ class Comparison:
     num_file_instructions: int
     strategies: tuple[Strategy, ...]
 
-    def strategy(self, name: HostBy) -> Strategy:
+    def strategy(self, name: str) -> Strategy:
         """Return a strategy by name."""
-        return self.strategies[STRATEGIES.index(name)]
+        return next(strategy for strategy in self.strategies if strategy.name == name)
 
     @cached_property
     def recommended(self) -> Strategy | None:
         """The strategy that serves best, None where TFDS refuses all.
 
         First, one that leaves no host idle; then one whose hosts keep step (the same number of
-        batches, or the least imbalance); then the one that reads least; even splits before files
-        before examples where all this is the same.
+        batches, or the least imbalance); then the one that reads least; the first of `HOST_MODES`
+        where all this is the same.
         """
         able = [strategy for strategy in self.strategies if strategy.refusal is None]
         return min(able, key=_drawbacks) if able else None
@@ -70,7 +67,6 @@ def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
         uneven,
         round(strategy.imbalance or 1.0, 2) if uneven else 0.0,
         strategy.read_amplification or 0.0,
-        STRATEGIES.index(strategy.name),
     )
 
 
@@ -154,8 +150,9 @@ def _compared(
     keep_columns: bool,
 ) -> Comparison:
     strategies = []
-    for name in STRATEGIES:
-        strategy = strategy_of(name, host_reads(reads, ranges, name, num_hosts), reads, settings)
+    for mode in HOST_MODES.values():
+        columns = mode.host_reads(reads, ranges, num_hosts)
+        strategy = strategy_of(mode, columns, reads, settings)
         if not keep_columns:
             strategy = replace(strategy, columns=None, batches=None)
         strategies.append(strategy)

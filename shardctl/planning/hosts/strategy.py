@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.hosts.host import HostBy
 from shardctl.core.hosts.host_reads import HostReads
+from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
 
@@ -45,7 +45,7 @@ class Strategy:
     columns, batches: the figures of each host, None in a sweep.
     """
 
-    name: HostBy
+    name: str
     num_examples: Load
     num_bytes: Load | None
     num_files: Load
@@ -71,7 +71,9 @@ class Strategy:
         return (self.imbalance or 1.0) > _EVEN
 
 
-def strategy_of(name: HostBy, columns: HostReads, reads: Reads, settings: ReadSettings) -> Strategy:
+def strategy_of(
+    mode: HostMode, columns: HostReads, reads: Reads, settings: ReadSettings
+) -> Strategy:
     """Return what the hosts' shares of the reads come to, batches formed as the settings say."""
     num_batches = None
     if settings.batch is not None:
@@ -79,7 +81,7 @@ def strategy_of(name: HostBy, columns: HostReads, reads: Reads, settings: ReadSe
         num_batches = whole if settings.drop_remainder else whole + (rest > 0)
     num_read, total = sum(columns.num_read.tolist()), reads.num_examples
     return Strategy(
-        name=name,
+        name=mode.word,
         num_examples=_load(columns.num_examples),
         num_bytes=None if columns.num_bytes is None else _load(columns.num_bytes),
         num_files=_load(columns.num_files),
@@ -88,7 +90,7 @@ def strategy_of(name: HostBy, columns: HostReads, reads: Reads, settings: ReadSe
         shared_files=columns.num_shared_files,
         idle_hosts=int((columns.num_examples == 0).sum()),
         same_permutation=_same_permutation(columns, settings),
-        refusal=refusal(name, columns.num_examples, len(reads)),
+        refusal=refusal(mode, columns.num_examples, len(reads)),
         columns=columns,
         batches=num_batches,
     )
@@ -106,24 +108,15 @@ def _load(values: Int64s) -> Load:
     )
 
 
-def refusal(name: HostBy, num_examples: Int64s, num_file_instructions: int) -> str | None:
+def refusal(mode: HostMode, num_examples: Int64s, num_file_instructions: int) -> str | None:
     """Return why TFDS does not read this way on every host, None where it does.
 
-    Sources: TFDS core/reader.py, validate_input_context; core/splits.py and core/dataset_builder.py
-    ("corresponds to no data!").
+    Source: TFDS core/splits.py and core/dataset_builder.py ("corresponds to no data!").
     """
-    num_hosts, total = len(num_examples), int(num_examples.sum())
-    if not total:
+    if not num_examples.any():
         return "TFDS refuses to read a spec without examples"
-    if name == "files" and 1 < num_hosts > num_file_instructions:
-        return (
-            f"TFDS refuses an InputContext with fewer files than hosts: {num_file_instructions:,} "
-            f"for {num_hosts:,}"
-        )
-    idle = int((num_examples == 0).sum())
-    if name == "even" and idle:
-        return f"TFDS refuses to read a split without examples, which {idle:,} hosts would get"
-    return None
+    num_idle = int((num_examples == 0).sum())
+    return mode.refusal(len(num_examples), num_idle=num_idle, num_files=num_file_instructions)
 
 
 def _same_permutation(columns: HostReads, settings: ReadSettings) -> bool | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Read:
         return num_file_instructions(self.resolved.ranges)
 
 
-def num_file_instructions(ranges: tuple[SplitRange, ...]) -> int:
+def num_file_instructions(ranges: Sequence[SplitRange]) -> int:
     """Return how many file instructions the ranges resolve to.
 
     >>> from shardctl.core.dataset.dataset import Split
@@ -122,19 +124,15 @@ class LintContext:
         return self.settings.host or Host(index=0, count=self.num_hosts)
 
     @property
-    def reads_by_files(self) -> bool:
-        """Whether an `InputContext` splits the files among hosts."""
-        return self.num_hosts > 1 and self.settings.host_by == "files"
+    def host_mode(self) -> HostMode:
+        """How hosts share the examples, where there are several."""
+        return self.settings.host_mode
 
     @property
-    def reads_by_examples(self) -> bool:
-        """Whether `ds.shard` splits the examples among hosts."""
-        return self.num_hosts > 1 and self.settings.host_by == "examples"
-
-    @property
-    def reads_evenly(self) -> bool:
-        """Whether `tfds.even_splits` splits the examples among hosts."""
-        return self.num_hosts > 1 and self.settings.host_by == "even"
+    def knows_length(self) -> bool:
+        """Whether tf.data knows how many examples the host gets."""
+        alone = self.settings.host is None and self.num_hosts == 1
+        return alone or self.host_mode.knows_length
 
     @property
     def several_epochs(self) -> bool:
@@ -162,21 +160,21 @@ class LintContext:
             and settings.deterministic is None
         )
 
-    def ranges_of_host(self, read: Read) -> tuple[SplitRange, ...]:
+    def ranges_of_host(self, read: Read) -> Sequence[SplitRange]:
         """Return the ranges that TFDS is asked for on the host: its even part, else all."""
-        if not self.reads_evenly:
+        if self.num_hosts == 1:
             return read.resolved.ranges
-        return even_split(read.resolved.ranges, self.host.index, self.host.count)
+        return self.host_mode.ranges(read.resolved.ranges, self.host)
+
+    def files_asked_for(self, read: Read) -> int:
+        """Return how many file instructions TFDS's reader is given on the host."""
+        ranges = self.ranges_of_host(read)
+        return read.num_files if ranges is read.resolved.ranges else num_file_instructions(ranges)
 
     def files_of_host(self, read: Read) -> int:
         """Return how many file instructions the host interleaves in an epoch."""
-        if self.reads_by_files:
-            return len(range(self.host.index, read.num_files, self.host.count))
-        return (
-            num_file_instructions(self.ranges_of_host(read))
-            if self.reads_evenly
-            else (read.num_files)
-        )
+        num_files = self.files_asked_for(read)
+        return len(range(num_files)[self.host_mode.own_instructions(num_files, self.host)])
 
     def cycle_of_host(self, read: Read) -> int:
         """Return how many files the host reads at a time."""

@@ -186,7 +186,7 @@ def across_hosts(question: Question) -> AcrossHosts | None:
         correlation=sum(_correlation(places[a], places[b]) for a, b in pairs) / len(pairs),
         spread=1 / math.sqrt(num_windows * window * len(pairs)),
         coverage=_joint_coverage(together, np.concatenate(codes, axis=1)),
-        shared=0.0 if settings.host_by == "examples" else _shared(storages, together),
+        shared=0.0 if settings.host_mode.reads_all else _shared(storages, together),
     )
 
 

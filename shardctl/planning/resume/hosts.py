@@ -78,7 +78,7 @@ def resume_on_hosts(
     ]
     epochs = _epochs(old)
     whole = planned[0].with_settings(settings).order
-    left_of = _left_by_examples if settings.host_by == "examples" else _left
+    left_of = _left_of_all if settings.host_mode.reads_all else _left
     left = joined([left_of(old, epoch).runs() for epoch in epochs])
     going_on = any(host.point.remaining for host in old)
     _check_count(left, old, epochs[-1], counts)
@@ -152,7 +152,7 @@ def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
     return joined(several)
 
 
-def _left_by_examples(old: Sequence[_OldHost], epoch: int) -> Reads:
+def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
     """Return what the hosts have left of one epoch, all of them reading the same rows.
 
     Host i of n has examples i, i + n, ... of the reading. From where the foremost host stands on

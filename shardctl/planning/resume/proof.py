@@ -22,6 +22,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.check import applied
@@ -169,10 +170,10 @@ def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) ->
 def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReading:
     """Return the reading of file instructions; with a plan, as the host of it reads them."""
     stride, phase = 1, 0
-    host = None if plan is None else plan.settings.host
-    if plan is not None and host is not None and plan.settings.host_by == "examples":
-        stride, phase = host.count, host.index
-    cycle, block = (16, 16) if plan is None else (plan.cycle_length, plan.settings.block)
+    cycle, block = DEFAULT_CYCLE, DEFAULT_BLOCK
+    if plan is not None:
+        stride, phase = plan.settings.host_mode.stride_and_phase(plan.settings.host)
+        cycle, block = plan.cycle_length, plan.settings.block
     return EpochReading(
         opened=np.arange(len(reads)),
         interleave=Interleave(reads.take, cycle_length=cycle, block_length=block),
@@ -200,7 +201,7 @@ def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     Where hosts share by `ds.shard`, what a buffer held is the host's own and read before.
     """
     reads, num_held = plan.instructions, plan.num_pending_instructions
-    if plan.settings.host is not None and plan.settings.host_by == "examples" and num_held:
+    if plan.settings.host is not None and plan.settings.host_mode.reads_all and num_held:
         yield from _read(reads.select(slice(0, num_held)), order)
         reads = reads.select(slice(num_held, None))
     reading = _as_read(reads, order, plan)

@@ -54,9 +54,9 @@ def resume(
 ) -> ResumePlan:
     """Return how a pipeline goes on after `consumed` examples, or `steps` batches, of its order.
 
-    Without a shuffle buffer the plan is exact, and `mode` says nothing. The rule is that of an
-    interleave's continuation (TFDATA, the resume in one rule): the open files from where they
-    stand, in turn, then the files that were not opened yet.
+    Without a shuffle buffer the plan is exact, and `mode` says nothing. What is read is, as a new
+    interleave needs it: the open files from where they stand, in turn, then the files that were
+    not opened yet (see `continuation_at`).
 
     Raises:
         UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
@@ -217,7 +217,7 @@ def calls_after_read(
     """
     calls: list[AfterRead] = []
     host = settings.host
-    if host is not None and settings.host_by == "examples" and num_shared:
+    if host is not None and settings.host_mode.reads_all and num_shared:
         calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
     if mode == "exactly-once" and settings.buffer is not None:
         calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))

@@ -94,10 +94,11 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
     host = settings.host
-    if host is not None and settings.host_by == "examples" and host.count > 1:
+    if host is not None and host.count > 1 and settings.host_mode.reads_all:
         raise UsageError(
-            "--seen with --host-by examples: which examples are a host's own hangs on the order "
-            "that was read; gather the logs of all hosts and deal the rest with --to-hosts N"
+            f"--seen with --host-by {settings.host_by}: which examples are a host's own hangs on "
+            "the order that was read; gather the logs of all hosts and deal the rest with "
+            "--to-hosts N"
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
 

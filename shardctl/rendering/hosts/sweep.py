@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from shardctl.core.hosts.modes import HOST_MODES, HostMode
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import HostsPlan
+from shardctl.planning.hosts.strategy import Strategy
 from shardctl.rendering.hosts.hosts import extremes, number, summary_record, title
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, paragraph, table
-
-_COLUMNS = ("hosts", "serves best", "even read", "even", "files", "idle", "examples read")
-_LEGEND = (
-    "read: times the data is read; even and files: imbalance, examples of the busiest host / mean; "
-    "idle: hosts without a file under files; * refused by TFDS"
-)
 
 CSV_HEADER = (
     "num_hosts",
@@ -38,29 +34,54 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     """Yield a line for each number of hosts."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
     yield paragraph(title(plan, numbers), screen, style="bold")
-    columns = [Column(heading=heading) for heading in _COLUMNS]
+    headings = ["hosts", "serves best"]
+    headings += [heading for mode in HOST_MODES.values() for heading in _figures(mode)]
+    columns = [Column(heading=heading) for heading in headings]
     with_batches = plan.settings.batch is not None
     if with_batches:
         columns.append(Column(heading="batches"))
     rows = []
     for comparison in plan.comparisons:
-        even, files, examples = comparison.strategies
         best = comparison.recommended
-        row = [
-            str(comparison.num_hosts),
-            "none" if best is None else best.name,
-            number(even.read_amplification, 2) + ("*" if even.refusal else ""),
-            number(even.imbalance, 3),
-            number(files.imbalance, 3) + ("*" if files.refusal else ""),
-            f"{files.idle_hosts:,}",
-            number(examples.read_amplification, 2),
-        ]
+        row = [str(comparison.num_hosts), "none" if best is None else best.name]
+        for strategy in comparison.strategies:
+            row += _cells(strategy)
         if with_batches:
             row.append("-" if best is None else extremes(best.num_batches))
         rows.append(row)
     yield table(columns, rows, screen)
-    legend = _LEGEND + ("; batches under what serves best" if with_batches else "")
+    legend = _legend() + ("; batches under what serves best" if with_batches else "")
     yield paragraph(legend, screen)
+
+
+def _figures(mode: HostMode) -> dict[str, Callable[[Strategy], str]]:
+    """Return the figures that tell how a mode does with a number of hosts, by their headings."""
+    figures: dict[str, Callable[[Strategy], str]] = {}
+    if not mode.whole_files:  # those are read once, whatever the number of hosts
+        figures[f"{mode.word} read"] = lambda s: number(s.read_amplification, 2)
+    if not mode.reads_all:  # else no host keeps more than one example over another
+        figures[mode.word] = lambda s: number(s.imbalance, 3)
+    if mode.whole_files:
+        figures["idle"] = lambda s: f"{s.idle_hosts:,}"
+    return figures
+
+
+def _cells(strategy: Strategy) -> list[str]:
+    mode = HOST_MODES[strategy.name]
+    first, *rest = (figure(strategy) for figure in _figures(mode).values())
+    # Where every host reads all, TFDS refuses a spec without examples alone.
+    refused = strategy.refusal is not None and not mode.reads_all
+    return [first + "*" if refused else first, *rest]
+
+
+def _legend() -> str:
+    modes = HOST_MODES.values()
+    cut = " and ".join(mode.word for mode in modes if not mode.reads_all)
+    files = " and ".join(mode.word for mode in modes if mode.whole_files)
+    return (
+        f"read: times the data is read; {cut}: imbalance, examples of the busiest host / mean; "
+        f"idle: hosts without a file under {files}; * refused by TFDS"
+    )
 
 
 def sweep_document(plan: HostsPlan) -> Document:

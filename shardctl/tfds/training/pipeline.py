@@ -9,10 +9,16 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.training.host_calls import (
+    examples_of_host,
+    input_context_of_host,
+    split_of_host,
+)
 
 Transform = Callable[[Any], Any]
 
@@ -52,7 +58,7 @@ def pipeline(
     if settings.global_seed is not None:
         tf.random.set_seed(settings.global_seed)
     read = builder.as_dataset(
-        split=_split_of(planned.spec, settings),
+        split=split_of_host(planned.spec, settings),
         read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
         shuffle_files=settings.shuffles_files,
         decoders=decoders,
@@ -76,14 +82,11 @@ def check_global_seed(settings: ReadSettings) -> None:
     tf = tensorflow()
     # With an op seed this takes no number from the global generator.
     in_force, _ = tf.compat.v1.random.get_seed(1)
-    if in_force not in (None, _SEED_WITHOUT_GLOBAL):
+    if in_force not in (None, DEFAULT_GRAPH_SEED):
         raise UsageError(
             f"tf.random.set_seed({in_force}) is in force and changes the order; say so with "
             f"ReadSettings(global_seed={in_force}), or undo it with tf.random.set_seed(None)"
         )
-
-
-_SEED_WITHOUT_GLOBAL = 87654321  # tensorflow/python/framework/random_seed.py
 
 
 def draws_seeds(settings: ReadSettings) -> bool:
@@ -91,22 +94,14 @@ def draws_seeds(settings: ReadSettings) -> bool:
     return settings.shuffles_files or settings.buffer is not None
 
 
-def _split_of(spec: str, settings: ReadSettings) -> Any:
-    host = settings.host
-    if host is None or settings.host_by != "even":
-        return spec
-    tfds = tensorflow_datasets()
-    return tfds.even_splits(spec, host.count, drop_remainder=False)[host.index]
-
-
 def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
-    tf, tfds = tensorflow(), tensorflow_datasets()
-    config = tfds.ReadConfig(
+    config = tensorflow_datasets().ReadConfig(
         add_tfds_id=add_tfds_id,
         shuffle_seed=settings.shuffle_seed,
         shuffle_reshuffle_each_iteration=settings.reshuffle,
         interleave_cycle_length=settings.cycle_length(ordered=dataset.ordered),
         interleave_block_length=settings.block,
+        input_context=input_context_of_host(settings),
     )
     if settings.deterministic is not None:
         config.options.deterministic = settings.deterministic
@@ -118,10 +113,6 @@ def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool)
         # TFDS asserts the number of one epoch, and would cache a stream without end.
         config.repeat_filenames = True
         config.assert_cardinality = config.try_autocache = False
-    if settings.host is not None and settings.host_by == "files":
-        config.input_context = tf.distribute.InputContext(
-            num_input_pipelines=settings.host.count, input_pipeline_id=settings.host.index
-        )
     return config
 
 
@@ -145,8 +136,7 @@ def _by_list(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
 
 def behind_reader(read: Any, settings: ReadSettings, order: Order) -> Any:
     """Return what a user makes of the reader's dataset: `shard`, `shuffle`, `repeat`, `batch`."""
-    if settings.host is not None and settings.host_by == "examples":
-        read = read.shard(settings.host.count, settings.host.index)
+    read = examples_of_host(read, settings)
     if settings.buffer is not None:
         read = read.shuffle(
             settings.buffer,

@@ -118,7 +118,7 @@ def _check_held_apart(plan: ResumePlan) -> None:
             "leave out, for the same buffer to go on; shardctl.tfds.resume does that, or plan with "
             "mode exactly-once"
         )
-    if plan.num_pending_instructions and settings.host and settings.host_by == "examples":
+    if plan.num_pending_instructions and settings.host and settings.host_mode.reads_all:
         raise UsageError(
             "what this host's buffer held is its own, and the rest is shared by ds.shard: one "
             "reader cannot do both; shardctl.tfds.resume reads them one after the other"

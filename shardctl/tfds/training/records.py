@@ -12,6 +12,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, TFDS_ID_SEPARATOR
 from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
 
 
@@ -81,8 +82,8 @@ class RecordReader:
 
         return files.interleave(
             as_it_stands(of_file),
-            cycle_length=16,
-            block_length=16,
+            cycle_length=DEFAULT_CYCLE,
+            block_length=DEFAULT_BLOCK,
             num_parallel_calls=tf.data.AUTOTUNE,
         )
 
@@ -111,7 +112,7 @@ class RecordReader:
         prefixes = [""] * len(places)
         if self.with_ids and places:
             tfds_ids = self.codes.tfds_ids(self.codes.first_codes(reads) - reads.skip)
-            prefixes = [name.rpartition("__")[0] for name in tfds_ids]
+            prefixes = [name.rpartition(TFDS_ID_SEPARATOR)[0] for name in tfds_ids]
         # An explicit type: an empty list would be one of floats.
         texts = (np.array(list(text), object) for text in ((paths[p] for p in places), prefixes))
         tf = tensorflow()
@@ -124,7 +125,9 @@ class RecordReader:
             return records
 
         def tfds_id(index: Any) -> Any:
-            return tf.strings.join([prefix, tf.strings.as_string(index)], separator="__")
+            return tf.strings.join(
+                [prefix, tf.strings.as_string(index)], separator=TFDS_ID_SEPARATOR
+            )
 
         ids = tf.data.Dataset.counter(start=skip).map(as_it_stands(tfds_id))
         return tf.data.Dataset.zip((records, ids))

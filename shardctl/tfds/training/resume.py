@@ -13,13 +13,15 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import WHOLE_DATASET, ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.imports import as_it_stands, tensorflow
 from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, fitted, further_epochs
+from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle
 
@@ -153,7 +155,7 @@ class _GoingOn:
         plan, settings = self.here.plan, self.here.settings
         if plan.mode == "exactly-once":
             return self._once(plan, settings)
-        rest = self._of_host(self.reader.read(self.here.reads))
+        rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
             return rest
         if not plan.shuffle.emitted:
@@ -180,7 +182,7 @@ class _GoingOn:
 
         def epoch_of(pairs: Any) -> Any:
             opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
-            read = self._of_host(self.reader.interleaved(opened))
+            read = examples_of_host(self.reader.interleaved(opened), self.here.settings)
             return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
 
         return tf.data.Dataset.from_tensor_slices(seeds).flat_map(as_it_stands(epoch_of))
@@ -205,7 +207,7 @@ class _GoingOn:
         reads = self.here.reads
         rest = self._in_runs(reads.select(slice(num_held, None)))
         if not (plan.hosts or plan.from_seen):
-            rest = self._of_host(rest)
+            rest = examples_of_host(rest, self.here.settings)
         if num_held:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
         if settings.buffer is None:
@@ -223,12 +225,6 @@ class _GoingOn:
             if len(codes) == reads.num_examples:  # else a sum that reads an example twice
                 return self.reader.chosen(reads, codes).map(as_it_stands(lambda record, _: record))
         return self.reader.read(reads)
-
-    def _of_host(self, records: Any) -> Any:
-        host = self.here.settings.host
-        if host is None or self.here.settings.host_by != "examples":
-            return records
-        return records.shard(host.count, host.index)
 
 
 def _codes(reads: Reads, reader: RecordReader) -> Int64s:

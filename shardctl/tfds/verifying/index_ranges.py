@@ -17,6 +17,7 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import order_of
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.host_calls import instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
 from shardctl.tfds.verifying.reading import Reading
 
@@ -44,9 +45,7 @@ class IndexRanges:
         tf.random.set_seed(settings.global_seed)
         reads = sorted_reads(self.dataset, self.resolved.ranges, settings)
         rows = tf.data.Dataset.from_tensor_slices(self._columns(reads))
-        by_files = settings.host is not None and settings.host_by == "files"
-        if settings.host is not None and by_files:
-            rows = rows.shard(settings.host.count, settings.host.index)
+        rows = instructions_of_host(rows, settings)
         if settings.shuffles_files:
             rows = rows.shuffle(
                 len(reads),
@@ -56,7 +55,8 @@ class IndexRanges:
         if settings.repeat_files:
             rows = rows.repeat()
         read = _interleaved(rows, settings, ordered=self.dataset.ordered)
-        if not by_files and not settings.repeat_files:
+        knows_length = settings.host is None or settings.host_mode.knows_length
+        if knows_length and not settings.repeat_files:
             read = read.apply(tf.data.experimental.assert_cardinality(reads.num_examples))
         return Reading(elements=behind_reader(read, settings, order), codes_of=_codes)
 

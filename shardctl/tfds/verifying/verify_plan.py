@@ -31,6 +31,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow, versions
+from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.verifying.compare import difference, mismatch_of
 from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.index_ranges import IndexRanges
@@ -183,13 +184,13 @@ class _PlanCheck:
     def _each_once(self, ranges: IndexRanges, host: int | None) -> Reading:
         plan = self.plan
         reads = plan.instructions if host is None else plan.hosts[host].instructions
-        reader, num_held = plan.settings.host, plan.num_pending_instructions
-        if plan.hosts or plan.from_seen or reader is None or plan.settings.host_by != "examples":
+        num_held, reads_all = plan.num_pending_instructions, plan.settings.host_mode.reads_all
+        if plan.hosts or plan.from_seen or plan.settings.host is None or not reads_all:
             return ranges.planned(plan, reads)
         # What the buffer held is the host's own; the rest its hosts share by `ds.shard`.
         held = ranges.planned(plan, reads.select(slice(0, num_held)))
         rest = ranges.planned(plan, reads.select(slice(num_held, None)))
-        shared = rest.elements.shard(reader.count, reader.index)
+        shared = examples_of_host(rest.elements, plan.settings)
         return Reading(elements=held.elements.concatenate(shared), codes_of=rest.codes_of)
 
     def _instructed(self, host: int | None) -> Iterator[Int64s]:

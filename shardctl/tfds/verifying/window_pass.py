@@ -13,6 +13,7 @@ from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
 from shardctl.planning.progress import Progress
 from shardctl.planning.verify import Window
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.records import kernel_shuffle
 from shardctl.tfds.verifying.reading import Pass, Reading
 
@@ -45,9 +46,8 @@ class WindowPass(Pass):
         window: Window,
         progress: Progress | None,
     ) -> None:
-        host = plan.settings.host
-        if host is not None and plan.settings.host_by == "examples":
-            reading = replace(reading, elements=reading.elements.shard(host.count, host.index))
+        elements = examples_of_host(reading.elements, plan.settings)
+        reading = replace(reading, elements=elements)
         num_inputs = num_inputs_read(plan, window)
         super().__init__(reading, size=size, stop=num_inputs, progress=progress)
         self._order = order

@@ -77,7 +77,7 @@ def test_the_end_is_no_error(shardctl: Shardctl, toy: Path) -> None:
     ]
 
 
-def test_programs_get_the_fields_of_the_contract(shardctl: Shardctl, toy: Path) -> None:
+def test_programs_get_the_documented_fields(shardctl: Shardctl, toy: Path) -> None:
     options = ("--consumed", 4, "--buffer", 3, "--buffer-seed", 7, "--cycle", 1, "-d", toy)
     as_json, as_yaml = (shardctl("resume", *options, "-f", name) for name in ("json", "yaml"))
     document = json.loads(as_json.stdout)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
 from tests.cases import check_cases
 from tests.strategies import error_line

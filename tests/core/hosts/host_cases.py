@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange

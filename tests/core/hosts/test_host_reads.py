@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import HostBy
-from shardctl.core.hosts.host_reads import HostReads, host_reads
+from shardctl.core.hosts.host_reads import HostReads
+from shardctl.core.hosts.modes import HOST_MODES, HostBy
 from shardctl.core.instructions.file_instruction import file_instructions
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
@@ -37,11 +37,12 @@ STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
 
 def _reads_of(dataset: Dataset, spec: str, strategy: HostBy, num_hosts: int) -> HostReads:
     ranges = resolve_subsplit(spec, dataset).ranges
-    return host_reads(reads_of(dataset, ranges), ranges, strategy, num_hosts)
+    return HOST_MODES[strategy].host_reads(reads_of(dataset, ranges), ranges, num_hosts)
 
 
 def _check_by_hand(case: HostCase) -> None:
-    found = host_reads(case.table, case.ranges, case.strategy, case.num_hosts)
+    mode = HOST_MODES[case.strategy]
+    found = mode.host_reads(case.table, case.ranges, case.num_hosts)
     hosts = case.reads()
     files = [{example[:2] for example in chain(*reads)} for reads in hosts]
     assert found.num_instructions.tolist() == [len(reads) for reads in hosts]
@@ -54,6 +55,8 @@ def _check_by_hand(case: HostCase) -> None:
         everything = list(chain(*hosts[0]))
         handed_out = [len(everything[i :: case.num_hosts]) for i in range(case.num_hosts)]
     assert found.num_examples.tolist() == handed_out
+    counted = mode.num_examples(case.table, case.ranges, case.num_hosts)
+    assert counted.tolist() == handed_out
     num_bytes = [case.num_bytes(reads) for reads in hosts]
     if found.num_bytes is not None:
         assert found.num_bytes.tolist() == num_bytes

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.file_instruction import FileInstruction
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 
 Read = tuple[str, int, int, int]  # base name, skip, take, examples in the shard
 Layout = dict[str, tuple[int, ...]]

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import DEFAULT_TEMPLATE, ShardFiles
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import ShardctlError
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.snapshot.writer import snapshot_yaml

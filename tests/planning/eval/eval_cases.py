@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import HostBy
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Hang, Remainder, evaluate
 from tests.core.hosts.host_cases import HostCase

@@ -76,13 +76,11 @@ def test_the_host_is_the_one_named_or_else_the_first(
 
 
 @pytest.mark.parametrize("host_by", ["even", "files", "examples"])
-def test_one_host_shares_nothing_and_several_share_in_one_way(host_by: str) -> None:
-    def ways(found: LintContext) -> list[bool]:
-        return [found.reads_evenly, found.reads_by_files, found.reads_by_examples]
-
-    assert ways(context(host_by=host_by)) == [False, False, False]
-    expected = [host_by == way for way in ("even", "files", "examples")]
-    assert ways(context(host_by=host_by, **FOUR)) == expected
+def test_only_an_input_context_hides_the_length(host_by: str) -> None:
+    assert context(host_by=host_by).knows_length
+    alone = {"host": Host(index=0, count=1)}  # is an InputContext too
+    for how in (FOUR, alone):
+        assert context(host_by=host_by, **how).knows_length == (host_by != "files")
 
 
 # 3, 4 and 5 examples in files 0, 2 and 3. Evenly among 4 hosts, 3 each: [0, 3), [3, 6), ...

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import Host, HostBy
+from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality import across as quality_across
 from shardctl.planning.quality import quality as planning

@@ -5,12 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.tfds_rules import ORDERED_CYCLE, PARQUET_BATCH, RANDOM_ACCESS_FORMATS
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
-
-_RANDOM_ACCESS = ("array_record", "parquet")  # TFDS core/file_adapters.py, with_random_access
-_PARQUET_BATCH = 100  # TFDS core/file_adapters.py, ParquetFileAdapter._BATCH_SIZE
 
 
 @rule(
@@ -34,7 +33,7 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
     if not context.dataset.ordered:
         return
     names = ["shuffle_files", "shuffle_seed"] if settings.shuffles_files else []
-    names += ["cycle"] if settings.cycle not in (None, 1) else []
+    names += ["cycle"] if settings.cycle not in (None, ORDERED_CYCLE) else []
     if names:
         said = [] if not settings.shuffles_files else ["shuffled files"]
         said += [f"cycle {settings.cycle}"] if "cycle" in names else []
@@ -66,7 +65,7 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
 def format_refused(context: LintContext) -> Iterator[Violation]:
     """Find a way of reading that the file format does not allow."""
     form = context.dataset.file_format
-    if context.reads_data_source and form not in _RANDOM_ACCESS:
+    if context.reads_data_source and form not in RANDOM_ACCESS_FORMATS:
         yield Violation(
             why=f"as_data_source does not read {form} files: it raises NotImplementedError",
             fix="as_dataset, or prepare the dataset as array_record",
@@ -159,7 +158,7 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
         "repeat_files": settings.repeat_files,
         "reverse": settings.reverse,
         "file_order": settings.file_order is not None,
-        "host_by": settings.host_by != "even",
+        "host_by": settings.host_by != DEFAULT_HOST_MODE,
     }
     names = tuple(name for name, is_given in given.items() if is_given)
     if names:
@@ -216,8 +215,8 @@ def num_rows_written(length: int) -> int:
     """
     num_rows = batch = 0
     while length > 0:
-        taken = max(0, min(_PARQUET_BATCH, length - _PARQUET_BATCH * batch))
+        taken = max(0, min(PARQUET_BATCH, length - PARQUET_BATCH * batch))
         num_rows += taken
-        length -= _PARQUET_BATCH * (batch + 1)
+        length -= PARQUET_BATCH * (batch + 1)
         batch += 1
     return num_rows

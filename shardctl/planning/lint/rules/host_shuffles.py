@@ -27,7 +27,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
 )
 def same_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts that shuffle their files alike."""
-    if context.num_hosts == 1 or context.reads_by_examples:
+    if context.num_hosts == 1 or context.host_mode.reads_all:
         return
     for read in context.trained:
         if context.shares(read).same_permutation and context.files_of_host(read) > 1:
@@ -59,7 +59,7 @@ def same_permutation(context: LintContext) -> Iterator[Violation]:
 def unshared_order(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` over orders that differ between hosts."""
     settings = context.settings
-    if not context.reads_by_examples:
+    if context.num_hosts == 1 or not context.host_mode.reads_all:
         return
     unseeded = settings.shuffles_files and settings.shuffle_seed is None
     if (
@@ -94,7 +94,7 @@ def idle_hosts(context: LintContext) -> Iterator[Violation]:
     """Find fewer examples than hosts."""
     num_hosts = context.num_hosts
     for read in (*context.trained, *context.evaluated):
-        if read.num_files < num_hosts and context.reads_by_files:
+        if context.host_mode.refuses_files(read.num_files, num_hosts):
             continue  # SC031 says so
         if num_hosts > 1 and context.shares(read).idle_hosts:
             idle = context.shares(read).idle_hosts

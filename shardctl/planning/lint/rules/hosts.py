@@ -35,7 +35,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
         if read.num_files >= num_hosts:
             continue
         files = _files(read.num_files)
-        if context.reads_by_files:
+        if context.host_mode.refuses_files(read.num_files, num_hosts):
             yield Violation(
                 why=f"{read.spec}: TFDS refuses to split {files} among {num_hosts:,} hosts",
                 fix=f"--host-by even, or {num_hosts:,} shards or a multiple of that",
@@ -74,12 +74,12 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
 )
 def odd_shards(context: LintContext) -> Iterator[Violation]:
     """Find a number of file instructions that leaves a remainder among the hosts."""
-    num_hosts = context.num_hosts
+    num_hosts, whole_files = context.num_hosts, context.host_mode.whole_files
     for read in _reads_split_among_hosts(context):
         count, rest = read.num_files, read.num_files % num_hosts
         if count < num_hosts or not rest:
             continue
-        if context.reads_by_files:
+        if whole_files:
             load = context.shares(read).num_examples
             what = f"hosts read {load.min:,} to {load.max:,} examples"
         else:
@@ -90,12 +90,12 @@ def odd_shards(context: LintContext) -> Iterator[Violation]:
             fix=f"{count - rest:,} or {count - rest + num_hosts:,} shards",
             specs=(read.spec,),
             settings=("hosts", "host"),
-            severity="warning" if context.reads_by_files else "notice",
+            severity="warning" if whole_files else "notice",
         )
 
 
 def _reads_split_among_hosts(context: LintContext) -> tuple[Read, ...]:
-    if context.num_hosts == 1 or context.reads_by_examples:
+    if context.num_hosts == 1 or context.host_mode.reads_all:
         return ()
     return (*context.trained, *context.evaluated)
 
@@ -124,9 +124,9 @@ def _files(count: int) -> str:
 )
 def example_sharding(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` where it reads a lot for nothing."""
-    if not context.reads_by_examples:
-        return
     num_hosts = context.num_hosts
+    if num_hosts == 1 or not context.host_mode.reads_all:
+        return
     for read in (*context.trained, *context.evaluated):
         shares = context.shares(read)
         total = 0 if shares.num_bytes is None else shares.num_bytes.total
@@ -173,7 +173,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
             continue
         if batches is None:
             why = f"hosts read {examples.min:,} to {examples.max:,} examples"
-            fix = "--host-by even" if settings.host_by == "files" else f"take({examples.min})"
+            fix = "--host-by even" if context.host_mode.whole_files else f"take({examples.min})"
         else:
             why = (
                 f"hosts make {batches.min:,} to {batches.max:,} batches, so a collective hangs at "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.settings.read_settings import WHOLE_DATASET
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 

@@ -35,7 +35,7 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
     """Find Keras epochs over a shuffle that reshuffles."""
     settings = context.settings
     buffer = context.buffers and settings.buffer_reshuffle is not False
-    if settings.loop != "keras-fit" or settings.repeat_files or context.reads_by_files:
+    if settings.loop != "keras-fit" or settings.repeat_files or not context.knows_length:
         return  # an iterator an epoch where the length is unknown or has no end
     if buffer or (context.reshuffles_files and settings.buffer is None):
         yield Violation(
@@ -120,7 +120,7 @@ def racy_pass(context: LintContext) -> Iterator[Violation]:
                 settings=("pass", "repeat_files"),
             )
         return
-    if settings.loop != "keras-fit" or context.reads_by_files or not context.reshuffles_files:
+    if settings.loop != "keras-fit" or not (context.knows_length and context.reshuffles_files):
         return
     for read in context.trained:
         try:
@@ -136,10 +136,9 @@ def racy_pass(context: LintContext) -> Iterator[Violation]:
 
 
 def _ends_in_part(context: LintContext, read: Read) -> bool:
-    settings, host = context.settings, context.host
+    settings = context.settings
     if settings.batch is None or settings.drop_remainder:
         return False
     total = sum(piece.num_examples for piece in context.ranges_of_host(read))
-    if context.reads_by_examples:
-        total = len(range(host.index, total, host.count))
-    return total * settings.epochs % settings.batch > 0
+    stride, phase = context.host_mode.stride_and_phase(context.host)
+    return len(range(phase, total, stride)) * settings.epochs % settings.batch > 0

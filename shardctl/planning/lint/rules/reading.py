@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.planning.lint.context import LintContext, Read
+from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
+from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
-# TFDS core/dataset_builder.py, _should_cache_ds.
-AUTOCACHE_BYTES = 250 * 1024**2
-
-# tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc reads ahead two files for each one
-# of the cycle (kDefaultCyclePrefetchFactor), whatever num_parallel_calls is.
-FILES_OPEN_PER_CYCLE = 3
+FILES_OPEN_PER_CYCLE = 1 + CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
 OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
 
 
@@ -27,7 +23,7 @@ OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a l
         "container is given. (interleave_block_length=None, by the way, is 1, not TFDS's 16.)",
         source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc, for calls that are "
         "tuned automatically; 16 on a machine with 48 CPUs.",
-        fix="Give a number, TFDS's 16 for one: --cycle 16.",
+        fix=f"Give a number, TFDS's {DEFAULT_CYCLE} for one: --cycle {DEFAULT_CYCLE}.",
         example="shardctl lint --cycle auto --cpus 8 -d imagenet2012",
     ),
 )
@@ -39,7 +35,7 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
             "another machine reads in another order",
-            fix="--cycle 16, or another number",
+            fix=f"--cycle {DEFAULT_CYCLE}, or another number",
             settings=("cycle",),
         )
 
@@ -65,9 +61,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     usage = context.usage
     if not (context.settings.repeat_files and usage.assert_cardinality):
         return
-    if context.settings.host is not None and context.settings.host_by == "files":
-        return
-    if context.reads_by_files:
+    if not context.knows_length:
         return
     for read in (*context.trained, *context.evaluated):
         num_examples = sum(piece.num_examples for piece in context.ranges_of_host(read))
@@ -108,7 +102,8 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     if None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:
         return
     for read in (*context.trained, *context.evaluated):
-        if not context.reshuffles_files or _shards_asked_for(context, read) == 1:
+        # An InputContext takes its files later, so it does not count here.
+        if not context.reshuffles_files or context.files_asked_for(read) == 1:
             yield Violation(
                 why=f"{read.spec}: TFDS caches this small dataset, and the cache of a stream "
                 "without end grows for ever",
@@ -116,11 +111,6 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
                 specs=(read.spec,),
                 settings=("repeat_files",),
             )
-
-
-def _shards_asked_for(context: LintContext, read: Read) -> int:
-    # An InputContext splits the files among hosts later, so that it does not count here.
-    return read.num_files if context.reads_by_files else context.files_of_host(read)
 
 
 @rule(

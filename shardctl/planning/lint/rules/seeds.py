@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -71,10 +72,10 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
         several = len(set(group)) > 1
         listed = ", ".join(map(str, group))
         yield Violation(
-            why=f"seeds {listed} are one seed modulo 2147483647: their runs have one order"
+            why=f"seeds {listed} are one seed modulo {SEED_MODULUS}: their runs have one order"
             if several
             else f"seed {group[0]} is there {len(group)} times: these runs have one order",
-            fix="seeds from 0 to 2147483646, all different",
+            fix=f"seeds from 0 to {SEED_MODULUS - 1}, all different",
             settings=("seeds",),
         )
     both = (settings.shuffle_seed, settings.buffer_seed)
@@ -84,8 +85,8 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
     if list(_alike(pair, settings.global_seed)):
         yield Violation(
             why=f"--shuffle-seed {pair[0]} and --buffer-seed {pair[1]} are one seed modulo "
-            "2147483647: both shuffles draw the same numbers",
-            fix="seeds from 0 to 2147483646, all different",
+            f"{SEED_MODULUS}: both shuffles draw the same numbers",
+            fix=f"seeds from 0 to {SEED_MODULUS - 1}, all different",
             settings=("buffer_seed", "shuffle_seed"),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shardctl.core.hosts.host import Host
 from shardctl.planning.lint.rules import passes
 from tests.planning.lint.rules.rule_cases import ENDLESS, HOSTS, SEEDED, Case, Row, case, codes_of
 
@@ -18,6 +19,11 @@ CASES: tuple[Row, ...] = (
         "SC014",
         case(loop="keras-fit", shuffle_seed=1),
         case(loop="keras-fit", shuffle_seed=1, host_by="files", **HOSTS),
+    ),
+    (  # an InputContext of one host hides the length too
+        "SC014",
+        case(loop="keras-fit", shuffle_seed=1, host_by="files"),
+        case(loop="keras-fit", shuffle_seed=1, host_by="files", host=Host(index=0, count=1)),
     ),
     (
         "SC015",

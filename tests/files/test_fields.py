@@ -1,0 +1,159 @@
+"""Fields of documents that nobody trusts: taken as their kind, or refused in a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.errors import UsageError
+from shardctl.files import fields
+from tests.cases import FUZZ, check_cases
+from tests.strategies import error_line
+
+number_texts = (
+    st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.booleans()
+    | st.none()
+    | st.integers().map(str)
+    | st.floats().map(str)
+    | st.text("0123456789+-_.eE xXinfa٣\t", max_size=6)
+    | st.sampled_from([2**63 - 1, 2**63, -(2**63), -(2**63) - 1, "9" * 19, "1e18", "1e19"])
+)
+
+
+def check_number(value: Any) -> None:
+    """One number in a repeated int64 field; a null there is refused by both."""
+    from google.protobuf import json_format  # type: ignore[import-untyped]
+    from tensorflow_datasets.core.proto import dataset_info_pb2
+
+    text = json.dumps({"shardLengths": [value]})
+    line = error_line(lambda: fields.proto_int64(value, "length"))
+    try:
+        split = json_format.Parse(text, dataset_info_pb2.SplitInfo())
+    except json_format.ParseError:
+        assert line is not None
+    else:
+        assert fields.proto_int64(value, "length") == split.shard_lengths[0]
+
+
+def test_numbers_read_as_protobuf_reads_them() -> None:
+    check_cases(number_texts, check_number, 500)
+
+
+@pytest.mark.fuzz
+def test_many_numbers_read_as_protobuf_reads_them() -> None:
+    check_cases(number_texts, check_number, FUZZ, fuzz=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "nothing"),
+        (True, "true"),
+        (False, "false"),
+        ({"a": 1}, "a mapping"),
+        ([1], "a list"),
+        ((1,), "a list"),
+        ("x", "'x'"),
+        ("\x1b", "'\\x1b'"),
+        (-7, "-7"),
+        (1.5, "1.5"),
+        (10**40, str(10**40)),
+        (10**40 + 1, "a number of more than 40 digits"),
+        (-(10**41), "a number of more than 40 digits"),
+    ],
+)
+def test_a_value_is_shown_by_its_kind_where_it_may_be_long(value: object, said: str) -> None:
+    assert fields.shown(value) == said
+
+
+@pytest.mark.parametrize(
+    ("take", "value"),
+    [
+        (fields.name, "train"),
+        (fields.name, "x" * 255),
+        (fields.text, ""),
+        (fields.text, "\x1b" * 999),
+        (fields.items, [1, None]),
+        (fields.mapping, {"a": None}),
+        (fields.flag, False),
+        (fields.count, 0),
+        (fields.count, 2**63 - 1),
+        (fields.proto_int64, -(2**63)),
+    ],
+)
+def test_what_is_of_its_kind_is_taken_as_it_is(
+    take: Callable[[object, str], object], value: object
+) -> None:
+    assert take(value, "field") is value
+
+
+@pytest.mark.parametrize(
+    ("take", "value", "said"),
+    [
+        (fields.name, 7, "field must be text, not 7"),
+        (fields.name, "", "field is empty"),
+        (fields.name, "x" * 256, "has 256 characters; a file name holds at most 255"),
+        (fields.name, "a\nb", "field 'a\\nb' holds characters that cannot be printed"),
+        (fields.text, None, "field must be text, not nothing"),
+        (fields.items, "ab", "field must be a list, not 'ab'"),
+        (fields.items, (1,), "field must be a list, not a list"),
+        (fields.mapping, [], "field must be a mapping, not a list"),
+        (fields.mapping, {1: 2}, "field: key 1 "),
+        (fields.flag, 1, "field must be true or false, not 1"),
+        (fields.flag, "true", "field must be true or false, not 'true'"),
+        (fields.count, True, "field must be a whole number, not true"),
+        (fields.count, 1.0, "field must be a whole number, not 1.0"),
+        (fields.count, "1", "field must be a whole number, not '1'"),
+        (fields.count, -1, "field -1 is negative"),
+        (fields.count, 2**63, f"is more than an int64 holds, {2**63 - 1}"),
+        (fields.proto_int64, "1" * 1001, "field must be a whole number"),
+        (fields.proto_int64, float("inf"), "field must be a whole number, not inf"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_with_field_and_value(
+    take: Callable[[object, str], object], value: object, said: str
+) -> None:
+    line = error_line(lambda: take(value, "field"))
+    assert line is not None
+    assert said in line
+
+
+def test_a_key_that_is_not_known_is_refused_with_those_that_are() -> None:
+    fields.only_keys({"a": 1}, ("a", "b"), "a layout")
+    line = error_line(lambda: fields.only_keys({"c\x1b": 1}, ("a", "b"), "a layout"))
+    assert line == "unknown key 'c\\x1b'; a layout may have: a, b"
+
+
+@pytest.mark.parametrize("value", ["-", "..", "--_"])
+def test_a_split_name_holds_a_letter_or_digit(value: str) -> None:
+    assert fields.split_name("train-1") == "train-1"
+    line = error_line(lambda: fields.split_name(value))
+    assert line == f"split name '{value}' holds no letter or digit"
+
+
+@pytest.mark.parametrize("value", ["TFRecord", "zip", None, 7, ["tfrecord"]])
+def test_a_file_format_is_one_of_those_of_tfds(value: object) -> None:
+    from tensorflow_datasets.core import file_adapters
+
+    known = [file_format.value for file_format in file_adapters.FileFormat]
+    assert sorted(known) == sorted(fields.FILE_FORMATS)
+    assert [fields.file_format(name) for name in known] == known
+    line = error_line(lambda: fields.file_format(value))
+    assert line is not None
+    assert line.endswith("TFDS has: tfrecord, riegeli, array_record, parquet")
+
+
+def test_errors_say_which_source_they_are_about() -> None:
+    def nested() -> None:
+        with fields.said_about("layout.yaml"), fields.said_about("split 'train'"):
+            fields.count(-1, "length")
+
+    assert error_line(nested) == "layout.yaml: split 'train': length -1 is negative"
+    with pytest.raises(UsageError, match=r"^no file$"), fields.said_about("layout.yaml"):
+        raise UsageError("no file")

@@ -1,0 +1,82 @@
+"""Text files and folders: read whole and in bounds, or refused in a line that says why."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from shardctl.files.file_text import decode, read_file, subfolder_names
+from tests.strategies import error_line
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes, links and permissions")
+
+
+def test_a_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xff\0four")
+    assert read_file(path) == b"\xff\0four"
+    assert read_file(path, max_num_bytes=6) == b"\xff\0four"
+    line = error_line(lambda: read_file(path, max_num_bytes=5))
+    assert line == f"'{path}' is larger than 5 bytes, the most read as text"
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert error_line(lambda: read_file(gone)) == f"cannot read '{gone}': no such file"
+    assert "is a folder; a file is needed" in str(error_line(lambda: read_file(tmp_path)))
+    assert "no path holds a NUL character" in str(error_line(lambda: read_file(Path("a\0b"))))
+    assert "name too long" in str(error_line(lambda: read_file(tmp_path / ("x" * 999))))
+
+
+@posix
+def test_a_pipe_is_refused_before_it_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        line = error_line(lambda path=path: read_file(path))  # type: ignore[misc]
+        assert line == f"'{path}' is a pipe, a socket or a device; it must be a file"
+
+
+@posix
+def test_folders_in_a_folder_are_listed_in_order_without_hidden_ones(tmp_path: Path) -> None:
+    for name in ("b", "a", ".hidden", "10", "9"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    assert subfolder_names(tmp_path) == ["10", "9", "a", "b", "link"]
+    assert subfolder_names(tmp_path / "a") == []
+
+
+def test_a_folder_that_cannot_be_listed_says_why(tmp_path: Path) -> None:
+    gone, file = tmp_path / "gone", tmp_path / "file"
+    file.touch()
+    assert error_line(lambda: subfolder_names(gone)) == f"cannot read '{gone}': no such folder"
+    assert error_line(lambda: subfolder_names(file)) == f"cannot read '{file}': not a directory"
+    assert "no path holds a NUL" in str(error_line(lambda: subfolder_names(Path("a\0b"))))
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [(b"", ""), ("é".encode(), "é"), (b"\xef\xbb\xbfa", "a"), (b"a\r\nb", "a\r\nb")],
+)
+def test_utf_8_is_text_without_the_mark_that_editors_put_in_front(data: bytes, text: str) -> None:
+    assert decode(data, source="x") == text
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"\xff", "line 1 "),
+        (b"a\nb\n\xe9", "line 3 "),
+        ("a".encode("utf-16"), "line 1 "),
+        (b"a\n\0", "line 2 holds a NUL character"),
+    ],
+)
+def test_what_is_not_text_is_refused_with_its_line(data: bytes, line: str) -> None:
+    said = error_line(lambda: decode(data, source="notes.txt"))
+    assert said is not None
+    assert said.startswith(f"notes.txt: {line}")
