@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.resume.plan_listing import ListedPlan, ListedRead, PlanListing
+import numpy as np
+
+from shardctl.core.instructions.named_files import NamedFiles
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.snapshot.snapshot import KIND, Snapshot
 from shardctl.core.text import choices, printable
@@ -101,17 +104,17 @@ def _plans(document: Mapping[str, object]) -> PlanListing:
 
 
 def _resume(plan: ResumePlan) -> PlanListing:
-    plans = [ListedPlan(title="", reads=tuple(_listed(plan.instructions)))]
+    plans = [ListedPlan(title="", reads=plan.instructions)]
     for host in plan.hosts:
         title = f"host {host.index} of {host.count}"
-        plans.append(ListedPlan(title=title, reads=tuple(_listed(host.instructions))))
+        plans.append(ListedPlan(title=title, reads=host.instructions))
     document = plan_document(plan)
     return PlanListing(
         kind=PLAN_KIND,
         dataset=plan.dataset,
         plans=tuple(plans),
         pipeline=document["pipeline"],
-        state=dict(_state(document)),
+        state=dict(_state({**document, "after_read": plan.after_read})),
     )
 
 
@@ -124,11 +127,6 @@ def _state(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield key, value
 
 
-def _listed(instructions: InstructionColumns) -> Iterator[ListedRead]:
-    for read in instructions:
-        yield ListedRead(read.split, read.filename, read.skip, read.take, read.shard_index)
-
-
 def _plan(item: object) -> ListedPlan:
     plan = fields.mapping(item, "a plan")
     title = [printable(str(plan["spec"]))] if isinstance(plan.get("spec"), str) else []
@@ -137,16 +135,28 @@ def _plan(item: object) -> ListedPlan:
         title.append(f"host {fields.shown(host.get('index'))} of {fields.shown(host.get('count'))}")
     return ListedPlan(
         title=", ".join(title),
-        reads=tuple(_reads(fields.items(plan.get("file_instructions"), "file_instructions"))),
+        reads=_reads(fields.items(plan.get("file_instructions"), "file_instructions")),
     )
 
 
-def _reads(items: list[object]) -> Iterator[ListedRead]:
-    for item in items:
+def _reads(items: list[object]) -> Reads:
+    """Return the file instructions of a plan; what else its records say is not compared."""
+    split_names: dict[str, int] = {}
+    filenames: list[str] = []
+    columns = np.empty((3, len(items)), np.int64)
+    for number, item in enumerate(items):
         record = fields.mapping(item, "a file instruction")
-        yield ListedRead(
-            split=fields.name(record.get("split"), "split"),
-            filename=fields.name(record.get("filename"), "filename"),
-            skip=fields.count(record.get("skip"), "skip"),
-            take=fields.count(record.get("take"), "take"),
-        )
+        split = fields.name(record.get("split"), "split")
+        filenames.append(fields.name(record.get("filename"), "filename"))
+        skip = fields.count(record.get("skip"), "skip")
+        take = fields.count(record.get("take"), "take")
+        columns[:, number] = (split_names.setdefault(split, len(split_names)), skip, take)
+    split_index, skips, takes = columns
+    return Reads(
+        files=NamedFiles(split_names=tuple(split_names), names=filenames, lengths=skips + takes),
+        part=np.zeros(len(items), np.int64),
+        split=split_index,
+        shard=np.arange(len(items)),
+        skip=skips,
+        take=takes,
+    )

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.instructions.reads import filenames_of
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
@@ -72,7 +73,7 @@ def match_rows(
         repeat(None, len(codes)) if batch is None else (positions // batch).tolist(),
         order.codes.ids(codes),
         order.codes.tfds_ids(codes),
-        order.codes.filenames(splits, shards),
+        filenames_of(order.dataset, splits, shards),
         indices.tolist(),
         strict=True,
     )

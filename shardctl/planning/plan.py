@@ -11,9 +11,9 @@ from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.file_instruction import (
     FileInstruction,
-    SplitRange,
     file_instructions,
 )
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, plan_json, plan_rows, plan_yaml
 from shardctl.planning.resume.proof import Proof
+from shardctl.rendering.text.after_read import calls_chained
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
@@ -130,32 +131,28 @@ def _left(plan: ResumePlan) -> str:
     return left
 
 
-def _rows(columns: InstructionColumns) -> Sequence[Sequence[str]]:
+def _rows(reads: Reads) -> Sequence[Sequence[str]]:
     """Return the first and the last rows; the others are never made."""
-    count = len(columns)
+    count = len(reads)
     if count <= _ROWS + 1:
-        return [_row(columns, index) for index in range(count)]
+        return [_row(reads, index) for index in range(count)]
     head, tail = _ROWS - _ROWS // 2, _ROWS // 2
     gap = [f"… {count - head - tail:,} more", "", "", ""]
-    first = [_row(columns, index) for index in range(head)]
-    return [*first, gap, *(_row(columns, index) for index in range(count - tail, count))]
+    first = [_row(reads, index) for index in range(head)]
+    return [*first, gap, *(_row(reads, index) for index in range(count - tail, count))]
 
 
-def _row(columns: InstructionColumns, index: int) -> Sequence[str]:
-    numbers = (columns.skip[index], columns.take[index], columns.examples_in_shard[index])
-    return (columns.filenames[index], *(str(int(number)) for number in numbers))
+def _row(reads: Reads, index: int) -> Sequence[str]:
+    numbers = (reads.skip[index], reads.take[index], reads.examples_in_shard[index])
+    return (reads.filename(index), *(str(int(number)) for number in numbers))
 
 
 def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
     rows = []
     for host in plan.hosts:
-        columns = host.instructions
-        ends = (
-            (columns.filenames[0], columns.filenames[len(columns) - 1])
-            if len(columns)
-            else ("", "")
-        )
-        rows.append((str(host.index), f"{host.num_examples:,}", f"{len(columns):,}", *ends))
+        reads = host.instructions
+        ends = (reads.filename(0), reads.filename(len(reads) - 1)) if len(reads) else ("", "")
+        rows.append((str(host.index), f"{host.num_examples:,}", f"{len(reads):,}", *ends))
     return rows
 
 
@@ -179,8 +176,7 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         f"{name}={plan.read_config[name]}"
         for name in ("interleave_cycle_length", "interleave_block_length")
     )
-    in_a_row = all(call.endswith(")") for call in plan.after_read)
-    behind = ("" if in_a_row else ", then ").join(f".{call}" for call in plan.after_read)
+    behind = calls_chained(plan.after_read)
     yield (
         f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
         f"these instructions, shuffle_files=False{', then ' + behind if behind else ''}"

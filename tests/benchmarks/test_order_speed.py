@@ -20,7 +20,7 @@ import pytest
 
 from shardctl.cli.output import write
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.simulate import Simulation
@@ -126,7 +126,7 @@ def test_one_position_of_a_million_shards() -> None:
     def build() -> None:
         nonlocal order
         order = Order(dataset, ranges, ReadSettings())
-        order.reads(0)
+        order.reading(0)
 
     [built] = best(build)
     assert order is not None

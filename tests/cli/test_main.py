@@ -218,8 +218,11 @@ def test_any_encoding_and_any_bytes_do(environment: dict[str, str], tmp_path: Pa
 def test_an_interrupt_ends_with_130_in_silence(delay: float, tmp_path: Path) -> None:
     """Whenever it comes once main runs: while modules load, or in the midst of the work."""
     program = (
-        "import sys; from shardctl.cli.main import main; sys.stderr.write('up\\n'); "
-        "main(['simulate', '-d', 'imagenet2012', '--take', '-1', '--epochs', '90', '-f', 'ids'])"
+        "import sys; from shardctl.cli import main as cli; run = cli._run\n"
+        # Said from inside, where an interrupt is caught: before that Python itself would answer.
+        "cli._run = lambda arguments: sys.stderr.write('up\\n') and run(arguments)\n"
+        "words = 'simulate -d imagenet2012 --take -1 --epochs 90 -f ids'\n"
+        "cli.main(words.split())"
     )
     with start(
         [sys.executable, "-c", program],

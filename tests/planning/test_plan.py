@@ -9,7 +9,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.planning.plan import plan
 from tests.cases import add_cases, counted

@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError

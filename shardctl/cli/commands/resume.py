@@ -171,8 +171,8 @@ def _say_size(plan: "ResumePlan", out: OutputOptions) -> None:
     from shardctl.files.plan.writer import record_size
 
     count = plan.num_instructions
-    columns = plan.instructions if len(plan.instructions) else plan.hosts[0].instructions
-    on_disk = count * record_size(columns) / 1e6
+    reads = plan.instructions if len(plan.instructions) else plan.hosts[0].instructions
+    on_disk = count * record_size(reads) / 1e6
     in_memory = count * _BYTES_IN_TFDS / 1e6
     say(
         f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {out.format}, "

@@ -126,6 +126,13 @@ class Split:
         """Base names of all shards' files, in shard order."""
         return tuple(self.filenames_between(0, self.num_shards))
 
+    @cached_property
+    def names_repeat(self) -> bool:
+        """Whether two files, in several folders, have one base name."""
+        if len(self.files) == 1 and "\0" in self.files[0].pattern.rpartition("/")[2]:
+            return False  # each name holds its own index
+        return len(set(self.filenames)) < self.num_shards
+
     def filenames_between(self, start: int, stop: int) -> list[str]:
         """Return the base names of the files of shards [start, stop)."""
         names: list[str] = []

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.instructions.file_instruction import SplitRange
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.split_range import SplitRange
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,45 +34,44 @@ class HostReads:
     num_shared_files: int
 
 
-class _Reads(NamedTuple):
-    """File instructions and who reads them, each int64[r]."""
-
-    host: Int64s
-    split: Int64s
-    shard: Int64s
-    skip: Int64s
-    take: Int64s
-
-
-def reads_of_even_splits(
-    table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int
-) -> HostReads:
+def reads_of_even_splits(reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
     """Return what hosts read of the ranges, each of which `tfds.even_splits` splits among them.
 
     >>> from shardctl.core.dataset.dataset import Dataset
-    >>> from shardctl.core.instructions.reads import read_table
+    >>> from shardctl.core.instructions.reads import reads_of
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
     >>> whole = [SplitRange(split=train, start=0, stop=12)]
-    >>> table = read_table(Dataset(name="d", splits=(train,)), whole)
-    >>> even = reads_of_even_splits(table, whole, 2)
+    >>> reads = reads_of(Dataset(name="d", splits=(train,)), whole)
+    >>> even = reads_of_even_splits(reads, whole, 2)
     >>> even.num_examples.tolist(), even.num_read.tolist(), even.num_shared_files
     ([6, 6], [6, 8], 1)
     """
-    return _added_up(_evenly_split(table, ranges, num_hosts), table, num_hosts)
+    return reads_of_rows(*_evenly_split(reads, ranges, num_hosts), num_hosts)
 
 
-def reads_by_files(table: ReadTable, num_hosts: int) -> HostReads:
+def reads_by_files(reads: Reads, num_hosts: int) -> HostReads:
     """Return what hosts read that are given the rows in turn, as `instructions.shard(n, i)` does.
 
     With fewer rows than hosts, which TFDS refuses, the last hosts read nothing.
     """
-    return reads_of_rows(table, np.arange(len(table), dtype=np.int64) % num_hosts, num_hosts)
+    return reads_of_rows(reads, np.arange(len(reads), dtype=np.int64) % num_hosts, num_hosts)
 
 
-def reads_of_rows(table: ReadTable, host: Int64s, num_hosts: int) -> HostReads:
+def reads_of_rows(reads: Reads, host: Int64s, num_hosts: int) -> HostReads:
     """Return what hosts read where each row is read by `host` (int64[rows]) alone."""
-    reads = _Reads(host, table.split, table.shard, table.skip, table.take)
-    return _added_up(reads, table, num_hosts)
+    hosts, files = host, _file_numbers(reads)
+    if _reads_a_split_twice(reads):  # then a host may have one file in two instructions
+        num_files_in_all = int(files.max()) + 1
+        distinct = np.unique(hosts * num_files_in_all + files)
+        hosts, files = distinct // num_files_in_all, distinct % num_files_in_all
+    return HostReads(
+        num_examples=_sum_by(host, reads.take, num_hosts),
+        num_read=_sum_by(host, reads.skip + reads.take, num_hosts),
+        num_bytes=_num_bytes(reads, host, num_hosts),
+        num_files=np.bincount(hosts, minlength=num_hosts),
+        num_instructions=np.bincount(host, minlength=num_hosts),
+        num_shared_files=int((np.bincount(files) > 1).sum()) if len(files) else 0,
+    )
 
 
 def num_examples_by_files(take: Int64s, num_hosts: int) -> Int64s:
@@ -87,10 +85,10 @@ def num_examples_by_files(take: Int64s, num_hosts: int) -> Int64s:
     return num_examples
 
 
-def reads_of_all(table: ReadTable, num_hosts: int) -> HostReads:
+def reads_of_all(reads: Reads, num_hosts: int) -> HostReads:
     """Return what hosts read that read all rows and keep every n-th example of them."""
-    one = reads_of_rows(table, np.zeros(len(table), np.int64), 1)
-    kept = (table.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
+    one = reads_of_rows(reads, np.zeros(len(reads), np.int64), 1)
+    kept = (reads.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
     return HostReads(
         num_examples=np.maximum(kept, 0),
         num_read=np.repeat(one.num_read, num_hosts),
@@ -115,16 +113,18 @@ def even_bounds(piece: SplitRange, num_hosts: int) -> Int64s:
     return piece.start + each * index + np.minimum(index, remainder)
 
 
-def _evenly_split(table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int) -> _Reads:
-    """Cut the rows where one host's part ends and the next begins."""
-    pieces = [np.empty((5, 0), np.int64)]
+def _evenly_split(
+    reads: Reads, ranges: Sequence[SplitRange], num_hosts: int
+) -> tuple[Reads, Int64s]:
+    """Return rows cut where one host's part ends and the next begins, and the host of each."""
+    pieces, hosts = [reads.select(slice(0, 0))], [np.empty(0, np.int64)]
     for part, piece in enumerate(ranges):
-        rows = np.flatnonzero(table.part == part)
+        rows = np.flatnonzero(reads.part == part)
         if not len(rows):
             continue
-        rows = rows[np.argsort(table.first[rows])]  # a sort function may have moved them
-        first = table.first[rows]
-        last = first + table.take[rows]
+        rows = rows[np.argsort(reads.first[rows])]  # a sort function may have moved them
+        first = reads.first[rows]
+        last = first + reads.take[rows]
         bounds = even_bounds(piece, num_hosts)
         start, stop = bounds[:-1], bounds[1:]
         begin = np.searchsorted(last, start, side="right")
@@ -133,38 +133,18 @@ def _evenly_split(table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int
         row = np.arange(len(host)) + np.repeat(begin - np.cumsum(count) + count, count)
         start = np.maximum(start[host], first[row])
         take = np.minimum(stop[host], last[row]) - start
-        row_in_table = rows[row]
-        skip = table.skip[row_in_table] + start - first[row]
-        split, shard = table.split[row_in_table], table.shard[row_in_table]
-        pieces.append(np.stack([host, split, shard, skip, take]))
-    return _Reads(*np.concatenate(pieces, axis=1))
+        pieces.append(reads.select(rows[row]).trimmed(start - first[row], take))
+        hosts.append(host)
+    return joined(pieces), np.concatenate(hosts)
 
 
-def _added_up(reads: _Reads, table: ReadTable, num_hosts: int) -> HostReads:
-    num_read = _sum_by(reads.host, reads.skip + reads.take, num_hosts)
-    num_instructions = np.bincount(reads.host, minlength=num_hosts)
-    hosts, files = reads.host, _file_numbers(reads, table)
-    if _reads_a_split_twice(table):  # then a host may have one file in two instructions
-        num_files_in_all = int(files.max()) + 1
-        distinct = np.unique(hosts * num_files_in_all + files)
-        hosts, files = distinct // num_files_in_all, distinct % num_files_in_all
-    return HostReads(
-        num_examples=_sum_by(reads.host, reads.take, num_hosts),
-        num_read=num_read,
-        num_bytes=_num_bytes(reads, table, num_hosts),
-        num_files=np.bincount(hosts, minlength=num_hosts),
-        num_instructions=num_instructions,
-        num_shared_files=int((np.bincount(files) > 1).sum()) if len(files) else 0,
-    )
+def _reads_a_split_twice(reads: Reads) -> bool:
+    _, rows = np.unique(reads.part, return_index=True)
+    return len(np.unique(reads.split[rows])) < len(rows)
 
 
-def _reads_a_split_twice(table: ReadTable) -> bool:
-    _, rows = np.unique(table.part, return_index=True)
-    return len(np.unique(table.split[rows])) < len(rows)
-
-
-def _file_numbers(reads: _Reads, table: ReadTable) -> Int64s:
-    bases = np.cumsum([0, *(split.num_shards for split in table.dataset.splits)])
+def _file_numbers(reads: Reads) -> Int64s:
+    bases = np.cumsum([0, *(split.num_shards for split in reads.dataset.splits)])
     numbers: Int64s = bases[reads.split] + reads.shard
     return numbers
 
@@ -175,24 +155,24 @@ def _sum_by(host: Int64s, values: Int64s, num_hosts: int) -> Int64s:
     return sums
 
 
-def _num_bytes(reads: _Reads, table: ReadTable, num_hosts: int) -> Int64s | None:
+def _num_bytes(reads: Reads, host: Int64s, num_hosts: int) -> Int64s | None:
     """Return the bytes each host reads, int64[num_hosts].
 
     A file counts by the share of its examples that is read: of its size where every file of the
     split that holds examples is here, else of the bytes that the metadata states for the split.
     """
     total = np.zeros(num_hosts, np.int64)
-    for index in np.unique(table.split).tolist():
-        split = table.dataset.splits[index]
+    for index in np.unique(reads.split).tolist():
+        split = reads.dataset.splits[index]
         here = reads.split == index
-        host, num_read = reads.host[here], (reads.skip + reads.take)[here]
+        hosts, num_read = host[here], (reads.skip + reads.take)[here]
         sizes = _disk_sizes(split)
         if sizes is not None:
             shard = reads.shard[here]
             lengths = np.array(split.shard_lengths, np.int64)
-            total += _sum_by(host, _share(sizes[shard], num_read, lengths[shard]), num_hosts)
+            total += _sum_by(hosts, _share(sizes[shard], num_read, lengths[shard]), num_hosts)
         elif split.num_bytes is not None:
-            of_split = _sum_by(host, num_read, num_hosts)
+            of_split = _sum_by(hosts, num_read, num_hosts)
             examples = np.full(num_hosts, split.num_examples)
             # Parts that overlap read more than there is, which `_share` would not bear.
             whole, rest = np.divmod(of_split, split.num_examples)

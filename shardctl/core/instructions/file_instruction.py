@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shardctl.core.dataset.dataset import Split
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 
@@ -38,37 +37,13 @@ class FileInstruction:
         return self.skip + self.take == self.examples_in_shard
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SplitRange:
-    """The examples [start, stop) of one split."""
-
-    split: Split
-    start: int
-    stop: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.start <= self.stop <= self.split.num_examples:
-            raise ValueError(f"[{self.start}, {self.stop}) is no range of {self.split.name}")
-
-    @property
-    def num_examples(self) -> int:
-        """Number of examples in the range."""
-        return self.stop - self.start
-
-    def shards(self) -> range:
-        """Return the indices of the shards the range touches, empty ones between included."""
-        if self.start == self.stop:
-            return range(0)
-        offsets = self.split.offsets
-        return range(bisect_right(offsets, self.start) - 1, bisect_left(offsets, self.stop))
-
-
 def file_instructions(ranges: Sequence[SplitRange]) -> tuple[FileInstruction, ...]:
     """Return the file instructions that read the ranges, in order.
 
     Empty shards get none, as in TFDS (core/utils/shard_utils.py, get_file_instructions). The cost
     is that of the shards touched, after one search a range.
 
+    >>> from shardctl.core.dataset.dataset import Split
     >>> from shardctl.core.dataset.shard_files import ShardFiles
     >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
     >>> split = Split.even(name="train", num_examples=10, num_shards=3, files=(files,))

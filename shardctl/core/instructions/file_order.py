@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
@@ -15,8 +15,8 @@ ShardKey = tuple[int, int]  # index of the split, index of the shard in it
 
 
 def sorted_rows(
-    table: ReadTable, *, reverse: bool = False, file_order: tuple[str, ...] | None = None
-) -> ReadTable:
+    reads: Reads, *, reverse: bool = False, file_order: tuple[str, ...] | None = None
+) -> Reads:
     """Return the rows back to front, or as the files stand in a list, or as they are.
 
     This is what `ReadConfig.experimental_interleave_sort_fn` does to the list of file
@@ -27,57 +27,57 @@ def sorted_rows(
         UsageError: a name twice, a name that is no file of the dataset or several, a file left out.
     """
     if reverse:
-        return table.select(slice(None, None, -1))
+        return reads.select(slice(None, None, -1))
     if file_order is None:
-        return table
-    places = list(zip(table.split.tolist(), table.shard.tolist(), strict=True))
-    rank = _ranks(file_order, table, set(places))
+        return reads
+    places = list(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
+    rank = _ranks(file_order, reads, set(places))
     missing = dict.fromkeys(place for place in places if place not in rank)
     if missing:
-        left_out = (table.dataset.splits[split].filename(shard) for split, shard in missing)
+        left_out = (reads.dataset.splits[split].filename(shard) for split, shard in missing)
         raise UsageError(
             f"the file order leaves out {choices(left_out, 3)}; every file that is read needs "
             "a place"
         )
     keys = [rank[place] for place in places]
-    return table.select(np.argsort(np.array(keys, np.int64), kind="stable"))
+    return reads.select(np.argsort(np.array(keys, np.int64), kind="stable"))
 
 
-def _ranks(names: Sequence[str], table: ReadTable, read: set[ShardKey]) -> dict[ShardKey, int]:
-    known = _known_files(table)
+def _ranks(names: Sequence[str], reads: Reads, read: set[ShardKey]) -> dict[ShardKey, int]:
+    known = _known_files(reads)
     rank: dict[ShardKey, int] = {}
     for index, name in enumerate(names):
-        place = _place_of(name, table, known, read)
+        place = _place_of(name, reads, known, read)
         if place is None:
             continue
         if place in rank:
-            base = table.dataset.splits[place[0]].filename(place[1])
+            base = reads.dataset.splits[place[0]].filename(place[1])
             raise UsageError(f"the file order names {quoted(base)} twice; each file comes once")
         rank[place] = index
     return rank
 
 
-def _known_files(table: ReadTable) -> Mapping[str, list[ShardKey]]:
+def _known_files(reads: Reads) -> Mapping[str, list[ShardKey]]:
     """Return the places of all files of the dataset by base name."""
     known: dict[str, list[ShardKey]] = defaultdict(list)
-    for split_index, split in enumerate(table.dataset.splits):
+    for split_index, split in enumerate(reads.dataset.splits):
         for shard, name in enumerate(split.filenames):
             known[name].append((split_index, shard))
     return known
 
 
 def _place_of(
-    name: str, table: ReadTable, known: Mapping[str, list[ShardKey]], read: set[ShardKey]
+    name: str, reads: Reads, known: Mapping[str, list[ShardKey]], read: set[ShardKey]
 ) -> ShardKey | None:
     """Return which file a name means, None where several are called so and none of them is read."""
     places = known.get(name.rpartition("/")[2], [])
     if not places:
         raise UsageError(
-            f"the file order names {quoted(name)}, which is no file of {table.dataset.title}; "
+            f"the file order names {quoted(name)}, which is no file of {reads.dataset.title}; "
             f"it has, for one, {choices(sorted(known), 1)}"
         )
     if len(places) > 1:
-        ends = [place for place in places if _path(table, place).endswith(f"/{name.strip('/')}")]
+        ends = [place for place in places if _path(reads, place).endswith(f"/{name.strip('/')}")]
         places = ends or places
     if len(places) > 1:
         places = [place for place in places if place in read]
@@ -89,6 +89,6 @@ def _place_of(
     return places[0] if places else None
 
 
-def _path(table: ReadTable, place: ShardKey) -> str:
-    data_dir, name = table.dataset.splits[place[0]].location(place[1])
+def _path(reads: Reads, place: ShardKey) -> str:
+    data_dir, name = reads.dataset.splits[place[0]].location(place[1])
     return f"{data_dir}/{name}"

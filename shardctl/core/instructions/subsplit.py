@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 

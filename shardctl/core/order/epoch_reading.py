@@ -20,8 +20,8 @@ MAX_OPENED = 1 << 24
 class EpochReading:
     """The examples in the order the reader yields them, before any shuffle buffer.
 
-    `opened` (int64[k]) is the row of the read table that each opened file instruction stands for;
-    with repeated files a row comes several times. `first_codes` (int64[k]) is the code of the first
+    `opened` (int64[k]) is the row of the order's reads that each opened file stands for; with
+    repeated files a row comes several times. `first_codes` (int64[k]) is the code of the first
     example each yields. `stride` and `phase` are the count and index of `ds.shard`; `limit` is
     where the reading is cut, in examples of this host.
     """
@@ -49,7 +49,7 @@ class EpochReading:
         return self.interleave.read(first, last + 1, self.first_codes)[:: self.stride].copy()
 
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (row of the table, offset in what the row reads), int64[q] each."""
+        """Return (row of the order's reads, offset in what the row reads), int64[q] each."""
         shard, offset = self.interleave.locate(positions * self.stride + self.phase)
         return self.opened[shard], offset
 

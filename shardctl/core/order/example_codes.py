@@ -10,7 +10,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.order.tfds_names import TfdsNames
 from shardctl.core.text import quoted
@@ -40,9 +40,7 @@ class ExampleCodes:
     (['test:1'], ['d-test-00000__1'], 5)
     """
 
-    def __init__(
-        self, dataset: Dataset, splits: Iterable[str], given: ReadTable | None = None
-    ) -> None:
+    def __init__(self, dataset: Dataset, splits: Iterable[str], given: Reads | None = None) -> None:
         self.dataset = dataset
         self._given = given
         wanted = set(splits)
@@ -61,6 +59,10 @@ class ExampleCodes:
     def several_splits(self) -> bool:
         """Whether ids need the name of their split."""
         return len(self._splits) > 1
+
+    def first_codes(self, reads: Reads) -> Int64s:
+        """Return the code of the first example that each row reads, int64[n]."""
+        return reads.first + self.bases[reads.split]
 
     def ids(self, codes: Int64s) -> list[int] | list[str]:
         """Return ids as ints, or as `split:id` where there are several splits."""
@@ -101,14 +103,6 @@ class ExampleCodes:
             names = [self._file_names[split][shard] for split, shard in places]
         pairs = zip(names, indices.tolist(), strict=True)
         return [f"{name}{TFDS_ID_SEPARATOR}{index}" for name, index in pairs]
-
-    def filenames(self, splits: Int64s, shards: Int64s) -> list[str]:
-        """Return the base names of the files of shards, given as int64[q] each."""
-        places = zip(splits.tolist(), shards.tolist(), strict=True)
-        if len(splits) < _FEW:
-            return [self.dataset.splits[split].filename(shard) for split, shard in places]
-        whole = {index: self.dataset.splits[index].filenames for index in distinct(splits).tolist()}
-        return [whole[split][shard] for split, shard in places]
 
     def parse(self, text: str) -> int:
         """Return the code of an id written `id` or `split:id`.

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_table
+from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_reads
 from shardctl.core.order.shuffled_codes import shuffled_codes
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
@@ -66,12 +66,12 @@ class Order:
         settings.check_predictable(ordered=dataset.ordered)
         self.dataset = dataset
         self.settings = settings
-        given = sorted_table(dataset, ranges, settings)
-        self.table = own_rows(given, settings)
+        given = sorted_reads(dataset, ranges, settings)
+        self.reads = own_rows(given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
-        self._first_codes = self.table.first + self.codes.bases[self.table.split]
-        self._built_reads = lru_cache(maxsize=3)(self._build_reads)
+        self._first_codes = self.codes.first_codes(self.reads)
+        self._built_reading = lru_cache(maxsize=3)(self._build_reading)
         total = self.epoch_size * settings.epochs
         if total > INT64_MAX:
             raise UsageError(
@@ -88,7 +88,7 @@ class Order:
         )
         self._num_examples = total - rest if settings.drop_remainder else total
         # A pass that hangs on timing is refused here, before a part of it is written.
-        if settings.shuffles_files and len(self.table) > 1:
+        if settings.shuffles_files and len(self.reads) > 1:
             self.seeds.of_files(0)
         if settings.buffer is not None:
             self.seeds.of_buffer(0)
@@ -97,7 +97,7 @@ class Order:
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
         stride, phase = self._stride_and_phase
-        return len(range(phase, self.table.num_examples, stride))
+        return len(range(phase, self.reads.num_examples, stride))
 
     @property
     def num_examples(self) -> int:
@@ -192,8 +192,8 @@ class Order:
         for stream in distinct(streams).tolist():
             here = np.flatnonzero(streams == stream)
             inputs = wanted[here] - stream * self.stream_size
-            reads = self.reads(stream, stop=int(inputs.max()) + 1)
-            slots[here], offsets[here] = reads.blocks(inputs)
+            reading = self.reading(stream, stop=int(inputs.max()) + 1)
+            slots[here], offsets[here] = reading.blocks(inputs)
         return slots, offsets
 
     def epoch_of(self, positions: Int64s) -> Int64s:
@@ -205,19 +205,19 @@ class Order:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
         return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
 
-    def reads(self, epoch: int, *, stop: int | None = None) -> EpochReading:
+    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
         With repeated files epoch 0 stands for all; the list of files, which has no end, is built
         until `stop` examples of it are handed out, None for all of them.
         """
         if not self.settings.repeat_files:
-            return self._built_reads(0 if self._files_are_alike else epoch, None)
+            return self._built_reading(0 if self._files_are_alike else epoch, None)
         # Epochs are added in powers of two, so that the next stretch seldom builds anew.
         needed = self.settings.epochs
         if stop is not None and self.epoch_size:
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
-        return self._built_reads(0, needed * self.epoch_size + (self.num_buffered or 0))
+        return self._built_reading(0, needed * self.epoch_size + (self.num_buffered or 0))
 
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
         """Return the replay of the shuffle buffer in an epoch, right up to output `stop` at least.
@@ -228,7 +228,7 @@ class Order:
         if self.num_buffered is None:
             raise ValueError("no shuffle buffer")
         return ShuffleReplay(
-            num_elements=self.reads(epoch, stop=stop).num_examples,
+            num_elements=self.reading(epoch, stop=stop).num_examples,
             buffer_size=self.num_buffered,
             seeds=self.seeds.of_buffer(epoch),
         )
@@ -242,7 +242,7 @@ class Order:
         return (
             not self.settings.shuffles_files
             or self.settings.reshuffle is False
-            or len(self.table) < 2
+            or len(self.reads) < 2
         )
 
     @property
@@ -253,24 +253,24 @@ class Order:
         )
 
     def _stream_chunks(self, epoch: int, start: int, stop: int) -> Iterator[Int64s]:
-        reads = self.reads(epoch, stop=stop)
+        reading = self.reading(epoch, stop=stop)
         if self.num_buffered is not None:
-            yield from shuffled_codes(reads, self.replay(epoch, stop=stop), start, stop)
+            yield from shuffled_codes(reading, self.replay(epoch, stop=stop), start, stop)
             return
-        size = max(1, CHUNK_SIZE // reads.stride)
+        size = max(1, CHUNK_SIZE // reading.stride)
         for begin in range(start, stop, size):
-            yield reads.codes(begin, min(begin + size, stop))
+            yield reading.codes(begin, min(begin + size, stop))
 
     def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
         stop = int(positions.max()) + 1
         if self.num_buffered is not None:
             positions = self.replay(epoch, stop=stop).inputs_at(positions)
-        return self.reads(epoch, stop=stop).codes_at(positions)
+        return self.reading(epoch, stop=stop).codes_at(positions)
 
     def _positions_in_stream(
         self, epoch: int, rows: Int64s, offsets: Int64s
     ) -> tuple[Int64s, Int64s]:
-        which, positions = self.reads(epoch).positions(rows, offsets)
+        which, positions = self.reading(epoch).positions(rows, offsets)
         if self.num_buffered is not None:
             positions = self.replay(epoch).outputs_of(positions)
         return which, positions
@@ -279,19 +279,19 @@ class Order:
     def _stride_and_phase(self) -> tuple[int, int]:
         return self.settings.host_mode.stride_and_phase(self.settings.host)
 
-    def _build_reads(self, epoch: int, limit: int | None) -> EpochReading:
+    def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
         stride, phase = self._stride_and_phase
         if limit is None:
             rows = self._opening(epoch)
         else:
             count = repetitions_to_list(
-                self.table.take, (limit + 1) * stride, cycle_length=self._cycle
+                self.reads.take, (limit + 1) * stride, cycle_length=self._cycle
             )
             rows = np.concatenate([self._opening(repetition) for repetition in range(count)])
         return EpochReading(
             opened=rows,
             interleave=Interleave(
-                self.table.take[rows], cycle_length=self._cycle, block_length=self.settings.block
+                self.reads.take[rows], cycle_length=self._cycle, block_length=self.settings.block
             ),
             first_codes=self._first_codes[rows],
             stride=stride,
@@ -301,7 +301,7 @@ class Order:
 
     def _opening(self, epoch: int) -> Int64s:
         """Return the rows (int64[n]) in the order in which an epoch opens them."""
-        count = len(self.table)
+        count = len(self.reads)
         if not self.settings.shuffles_files or count < 2:
             return np.arange(count)
         return shuffle_permutation(count, count, self.seeds.of_files(epoch))
@@ -317,4 +317,4 @@ class Order:
 
     @cached_property
     def _lookup(self) -> RowLookup:
-        return RowLookup(self.table, self._first_codes)
+        return RowLookup(self.reads, self._first_codes)

@@ -8,26 +8,24 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 
 
-def sorted_table(
-    dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
-) -> ReadTable:
+def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
     """Return what TFDS's reader is given, sorted: the host's part of an even split, else all.
 
     Hosts of `InputContext` are given the same files, and take theirs in `own_rows`.
     """
-    table = read_table(dataset, settings.host_mode.ranges(ranges, settings.host))
-    return sorted_rows(table, reverse=settings.reverse, file_order=settings.file_order)
+    reads = reads_of(dataset, settings.host_mode.ranges(ranges, settings.host))
+    return sorted_rows(reads, reverse=settings.reverse, file_order=settings.file_order)
 
 
-def own_rows(table: ReadTable, settings: ReadSettings) -> ReadTable:
+def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
     """Return what the host reads of its sorted file instructions: all, or every n-th by files.
 
     Raises:
@@ -35,19 +33,19 @@ def own_rows(table: ReadTable, settings: ReadSettings) -> ReadTable:
     """
     host, mode = settings.host, settings.host_mode
     if host is None:
-        return table
-    if mode.refuses_files(len(table), host.count):
+        return reads
+    if mode.refuses_files(len(reads), host.count):
         raise UsageError(
             phrase(
                 "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
                 "least; deal examples with {host_by=even}",
                 mode.word,
-                len(table),
+                len(reads),
                 host.count,
                 host=host,
             )
         )
-    return table.select(mode.own_instructions(len(table), host))
+    return reads.select(mode.own_instructions(len(reads), host))
 
 
 class RowLookup:
@@ -56,13 +54,13 @@ class RowLookup:
     `first_codes` (int64[rows]) is the code of the first example that each row reads.
     """
 
-    def __init__(self, table: ReadTable, first_codes: Int64s) -> None:
-        self._take = table.take
+    def __init__(self, reads: Reads, first_codes: Int64s) -> None:
+        self._take = reads.take
         self._first_codes = first_codes
         # Within a part of the spec no two rows read the same example.
         self._parts: list[tuple[Int64s, Int64s]] = []
-        for part in distinct(table.part).tolist():
-            rows = np.flatnonzero(table.part == part)
+        for part in distinct(reads.part).tolist():
+            rows = np.flatnonzero(reads.part == part)
             rows = rows[np.argsort(first_codes[rows])]
             self._parts.append((rows, first_codes[rows]))
 

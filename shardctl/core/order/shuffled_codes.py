@@ -16,13 +16,13 @@ _REACH = 4
 
 
 def shuffled_codes(
-    reads: EpochReading, replay: ShuffleReplay, start: int, stop: int
+    reading: EpochReading, replay: ShuffleReplay, start: int, stop: int
 ) -> Iterator[Int64s]:
     """Yield the codes that come out at [start, stop), in memory for the buffer and a chunk."""
     if start >= stop:
         return
     buffer = min(replay.buffer_size, replay.num_elements)
-    window = _Window(reads, reach=_REACH * buffer, start=start, room=buffer + DEFAULT_CHUNK_SIZE)
+    window = _Window(reading, reach=_REACH * buffer, start=start, room=buffer + DEFAULT_CHUNK_SIZE)
     for inputs in replay.chunks(start, stop):
         start += len(inputs)
         yield window.codes_at(inputs, min(replay.num_elements, start - 1 + buffer))
@@ -31,11 +31,11 @@ def shuffled_codes(
 class _Window:
     """The codes of the newest inputs, `reach` of them at least; older ones are looked up."""
 
-    def __init__(self, reads: EpochReading, *, reach: int, start: int, room: int) -> None:
-        self._reads = reads
+    def __init__(self, reading: EpochReading, *, reach: int, start: int, room: int) -> None:
+        self._reading = reading
         self._reach = reach
         self._first = self._stop = max(0, start - reach)
-        self._codes = np.empty(min(2 * reach + room, reads.num_examples) + 1, np.int64)
+        self._codes = np.empty(min(2 * reach + room, reading.num_examples) + 1, np.int64)
 
     def codes_at(self, inputs: Int64s, stop: int) -> Int64s:
         """Return the codes of `inputs`, all of them below `stop`, after reading that far."""
@@ -45,7 +45,7 @@ class _Window:
         places[old] = 0
         codes = self._codes[places]
         if old.size:
-            codes[old] = self._reads.codes_at(inputs[old])
+            codes[old] = self._reading.codes_at(inputs[old])
         return codes
 
     def _read_to(self, stop: int) -> None:
@@ -55,7 +55,7 @@ class _Window:
             self._codes[:kept] = self._codes[held - kept : held].copy()
             self._first = self._stop - kept
         if stop > self._stop:
-            new = self._reads.codes(self._stop, stop)
+            new = self._reading.codes(self._stop, stop)
             place = self._stop - self._first
             self._codes[place : place + len(new)] = new
             self._stop = stop

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 
 
 class TfdsNames:
@@ -27,11 +27,11 @@ class TfdsNames:
     ('d-00000', 'd-00000')
     """
 
-    def __init__(self, table: ReadTable | None, splits: dict[int, Split]) -> None:
+    def __init__(self, reads: Reads | None, splits: dict[int, Split]) -> None:
         folders: set[str] = set()
-        if table is not None:
+        if reads is not None:
             for index, split in splits.items():
-                folders |= _folders(split, table.shard[table.split == index])
+                folders |= _folders(split, reads.shard[reads.split == index])
         self._pattern = _pattern(folders)
 
     def of_split(self, split: Split) -> tuple[str, ...]:

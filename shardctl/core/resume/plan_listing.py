@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from shardctl.core.dataset.identity import DatasetHead
-
-
-class ListedRead(NamedTuple):
-    """Skip `skip` examples of a file of a split, then take `take`.
-
-    `shard_index` is None where the file's name alone says which it is.
-    """
-
-    split: str
-    filename: str
-    skip: int
-    take: int
-    shard_index: int | None = None
+from shardctl.core.instructions.reads import Reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +14,7 @@ class ListedPlan:
     """One plan of a file: `title` is its spec and its host, as far as it has them."""
 
     title: str
-    reads: tuple[ListedRead, ...]
+    reads: Reads
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from shardctl.core.dataset.identity import DatasetIdentity
-from shardctl.core.instructions.instruction_columns import InstructionColumns, PlannedRead
+from shardctl.core.instructions.file_instruction import FileInstruction
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.resume.after_read import AfterRead
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -64,7 +66,7 @@ class HostShare:
 
     index: int
     count: int
-    instructions: InstructionColumns
+    instructions: Reads
 
     @property
     def num_examples(self) -> int:
@@ -102,7 +104,7 @@ class ResumePlan:
     epoch: int
     remaining: int
     remaining_total: int
-    instructions: InstructionColumns
+    instructions: Reads
     num_pending_instructions: int = 0
     pending: tuple[int | str, ...] | None = None
     reader_state: ReaderState | None = None
@@ -112,7 +114,7 @@ class ResumePlan:
     from_seen: bool = False
     from_consumed: tuple[int, ...] = ()
     hosts: tuple[HostShare, ...] = ()
-    after_read: tuple[str, ...] = ()
+    after_read: tuple[AfterRead, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -121,8 +123,12 @@ class ResumePlan:
         return self.mode != "exactly-once"
 
     @property
-    def file_instructions(self) -> tuple[PlannedRead, ...]:
-        """What is read, in order; with other hosts see `hosts`."""
+    def file_instructions(self) -> tuple[FileInstruction, ...]:
+        """What is read, in order; with other hosts see `hosts`.
+
+        Raises:
+            ValueError: the plan is as its file has it: its files are not found in a dataset yet.
+        """
         return tuple(self.instructions)
 
     @property

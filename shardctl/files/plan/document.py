@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.arrays import distinct
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import FurtherEpoch, HostShare, ResumePlan, ShuffleState
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.files.head import identity_head
+from shardctl.files.plan.after_read import call_record
 
 PLAN_VERSION = 1
 PLAN_KIND = "resume"
@@ -42,7 +44,7 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
     document |= {
         "num_pending_instructions": plan.num_pending_instructions,
         "read_config": plan.read_config,
-        "after_read": list(plan.after_read),
+        "after_read": [call_record(call) for call in plan.after_read],
         "mode": plan.mode,
         "exact": plan.exact,
     }
@@ -72,10 +74,10 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
     The digest itself and the proof, which is made from the plan, take no part.
     """
-    lists: list[InstructionColumns] = []
+    lists: list[Reads] = []
 
     def without_lists(value: object) -> object:
-        if isinstance(value, InstructionColumns):
+        if isinstance(value, Reads):
             lists.append(value)
             return len(value)
         raise TypeError(type(value))
@@ -85,22 +87,22 @@ def digest_of(document: Mapping[str, Any]) -> str:
         rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=without_lists
     )
     digest = hashlib.sha256(f"shardctl resume {PLAN_VERSION}\n{text}\n".encode())
-    for columns in lists:
-        _add(digest, columns)
+    for reads in lists:
+        _add(digest, reads)
     return f"sha256:{digest.hexdigest()}"
 
 
-def _add(digest: Any, columns: InstructionColumns) -> None:
+def _add(digest: Any, reads: Reads) -> None:
     size = 1 << 16
-    for start in range(0, len(columns), size):
-        part = slice(start, start + size)
-        names = "\0".join(columns.filenames[part])
+    for start in range(0, len(reads), size):
+        names = "\0".join(reads.filenames(start, start + size))
         digest.update(names.encode("utf-8", "surrogatepass") + b"\0\0")
-    used, places = np.unique(columns.split, return_inverse=True)
-    digest.update("\0".join(columns.split_names[i] for i in used.tolist()).encode())
-    numbers = [places, columns.skip, columns.take, columns.examples_in_shard]
-    if columns.names_repeat:
-        numbers.append(columns.shard)
+    used = distinct(reads.split)
+    places = np.searchsorted(used, reads.split)
+    digest.update("\0".join(reads.split_names[i] for i in used.tolist()).encode())
+    numbers = [places, reads.skip, reads.take, reads.examples_in_shard]
+    if reads.names_repeat and reads.shard_index is not None:
+        numbers.append(reads.shard_index)
     for column in numbers:
         digest.update(np.ascontiguousarray(column, "<i8"))
 

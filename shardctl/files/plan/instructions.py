@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.named_files import NamedFiles
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError
 from shardctl.files import fields
@@ -16,14 +16,14 @@ from shardctl.files import fields
 _RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
-def read_instructions(value: object, names: Mapping[str, int], what: str) -> InstructionColumns:
-    """Return a list of file instructions as columns; `names` are the splits with their places.
+def read_instructions(value: object, names: Mapping[str, int], what: str) -> Reads:
+    """Return a list of file instructions; `names` are the splits with their places.
 
     Raises:
         DatasetError: no list, a record with other fields, a split that is not there, or a skip and
             a take that do not fit the file.
     """
-    records = items(value, what)
+    records = fields.items(value, what)
     filenames: list[str] = []
     columns = np.empty((len(records), 5), np.int64)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
@@ -45,17 +45,20 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Ins
                 fields.count(count, f"{what}, entry {number}: {key}")
         filenames.append(name)
         columns[number] = (names[split], *(numbers if with_shards else (*numbers, -1)))
-    split_, skip, take, lengths, shard = np.ascontiguousarray(columns.T)
+    split_, skip, take, lengths, shards = np.ascontiguousarray(columns.T)
     _check_fit(skip, take, lengths, what)
-    return InstructionColumns(
-        split_names=tuple(names),
-        filenames=filenames,
+    return Reads(
+        files=NamedFiles(
+            split_names=tuple(names),
+            names=filenames,
+            lengths=lengths,
+            shards=shards if with_shards else None,
+        ),
+        part=np.zeros(len(records), np.int64),
         split=split_,
-        shard=shard,
+        shard=np.arange(len(records)),
         skip=skip,
         take=take,
-        examples_in_shard=lengths,
-        names_repeat=with_shards,
     )
 
 
@@ -67,10 +70,3 @@ def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:
             f"{what}, entry {at}: skip {skip[at]} and take {take[at]} do not fit a file of "
             f"{lengths[at]} examples"
         )
-
-
-def items(value: object, what: str) -> list[Any]:
-    """Return a list, or raise."""
-    if not isinstance(value, list):
-        raise DatasetError(f"{what} must be a list, not {fields.shown(value)}")
-    return value

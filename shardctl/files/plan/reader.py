@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import (
     MODES,
     FurtherEpoch,
@@ -24,8 +24,9 @@ from shardctl.files import fields
 from shardctl.files.file_text import read_file
 from shardctl.files.head import read_identity, read_split_sizes
 from shardctl.files.json_text import parse_json
+from shardctl.files.plan.after_read import read_call
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
-from shardctl.files.plan.instructions import items, read_instructions
+from shardctl.files.plan.instructions import read_instructions
 from shardctl.files.yaml_text import parse_yaml
 
 _REQUIRED = (
@@ -109,7 +110,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
     instructions = read_instructions(document["file_instructions"], names, "file_instructions")
     hosts = [
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
-        for number, item in enumerate(items(document.get("hosts", []), "hosts"))
+        for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
     dealt = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
     _check_digest(document, instructions, dealt)
@@ -135,34 +136,33 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         reader_state=_reader_state(document.get("reader")),
         shuffle=_shuffle(document.get("shuffle")),
         further_epochs=tuple(
-            _further_epoch(item) for item in items(document["further_epochs"], "further_epochs")
+            _further_epoch(item)
+            for item in fields.items(document["further_epochs"], "further_epochs")
         ),
         num_further_epochs=fields.count(document["num_further_epochs"], "num_further_epochs"),
         from_seen=fields.flag(document.get("from_seen", False), "from_seen"),
         from_consumed=tuple(
             fields.count(item, "from_consumed")
-            for item in items(document.get("from_consumed", []), "from_consumed")
+            for item in fields.items(document.get("from_consumed", []), "from_consumed")
         ),
         hosts=tuple(
-            _host(host, what, columns) for (host, what), columns in zip(hosts, dealt, strict=True)
+            _host(host, what, reads) for (host, what), reads in zip(hosts, dealt, strict=True)
         ),
-        after_read=tuple(
-            _text(item, "after_read") for item in items(document["after_read"], "after_read")
-        ),
+        after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
     )
 
 
 def _check_digest(
     document: Mapping[str, object],
-    instructions: InstructionColumns,
-    dealt: Sequence[InstructionColumns],
+    instructions: Reads,
+    dealt: Sequence[Reads],
 ) -> None:
     content: dict[str, Any] = {**document, "file_instructions": instructions}
     if "hosts" in document:
-        hosts = items(document["hosts"], "hosts")
+        hosts = fields.items(document["hosts"], "hosts")
         content["hosts"] = [
-            {**fields.mapping(host, "a host"), "file_instructions": columns}
-            for host, columns in zip(hosts, dealt, strict=True)
+            {**fields.mapping(host, "a host"), "file_instructions": reads}
+            for host, reads in zip(hosts, dealt, strict=True)
         ]
     try:
         found = digest_of(content)
@@ -181,7 +181,7 @@ def _text(value: object, what: str) -> str:
 
 
 def _pending(value: object) -> tuple[int | str, ...]:
-    ids = items(value, "pending")
+    ids = fields.items(value, "pending")
     for one in ids:
         if type(one) not in (int, str):
             raise DatasetError(f"pending holds ids, not {fields.shown(one)}")
@@ -223,18 +223,18 @@ def _further_epoch(value: object) -> FurtherEpoch:
 def _seeds(value: object, what: str) -> KernelSeeds | None:
     if value is None:
         return None
-    pair = items(value, f"seeds of {what}")
+    pair = fields.items(value, f"seeds of {what}")
     if len(pair) != 2 or any(type(seed) is not int for seed in pair):
         raise DatasetError(f"seeds of {what} are two whole numbers, not {fields.shown(value)}")
     return KernelSeeds(seed=pair[0], seed2=pair[1])
 
 
-def _host(value: Mapping[str, object], what: str, columns: InstructionColumns) -> HostShare:
+def _host(value: Mapping[str, object], what: str, reads: Reads) -> HostShare:
     numbers = _counts(value, ("index", "count", "num_examples"), what)
     host = Host(index=numbers["index"], count=numbers["count"])
-    if numbers["num_examples"] != columns.num_examples:
+    if numbers["num_examples"] != reads.num_examples:
         raise DatasetError(
             f"{what}: num_examples {numbers['num_examples']} where the instructions read "
-            f"{columns.num_examples}"
+            f"{reads.num_examples}"
         )
-    return HostShare(index=host.index, count=host.count, instructions=columns)
+    return HostShare(index=host.index, count=host.count, instructions=reads)

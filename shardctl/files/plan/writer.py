@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
 from json.encoder import encode_basestring
 from typing import Any
 
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.plan.document import plan_document
@@ -51,28 +52,35 @@ def plan_yaml(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Itera
                 for name in ("index", "count", "num_examples"):
                     yield f"{lead}{name}: {host[name]}\n"
                     lead = "  "
-                columns = host["file_instructions"]
-                yield "  file_instructions:" + ("\n" if len(columns) else " []\n")
-                yield from _yaml_records(columns, "  ")
+                reads = host["file_instructions"]
+                yield "  file_instructions:" + ("\n" if len(reads) else " []\n")
+                yield from _yaml_records(reads, "  ")
         else:
             yield from to_yaml(value)
 
 
 def plan_rows(plan: ResumePlan) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each file instruction; the host is empty where the plan is for one."""
-    for read in plan.instructions:
-        yield (None, *read[:5])
-    for host in plan.hosts:
-        for read in host.instructions:
-            yield (f"{host.index}/{host.count}", *read[:5])
+    for host, reads in ((None, plan.instructions), *_shares(plan)):
+        for start in range(0, len(reads), _PIECE):
+            piece = slice(start, start + _PIECE)
+            columns = (reads.skip, reads.take, reads.examples_in_shard)
+            yield from zip(
+                repeat(host, min(_PIECE, len(reads) - start)),
+                reads.filenames(start, start + _PIECE),
+                [reads.split_names[index] for index in reads.split[piece].tolist()],
+                *(column[piece].tolist() for column in columns),
+                strict=True,
+            )
 
 
-def record_size(columns: InstructionColumns) -> int:
+def record_size(reads: Reads) -> int:
     """Return about how many bytes an instruction takes in a plan file."""
-    if not len(columns):
-        return 0
-    last = columns.rows(len(columns) - 1, len(columns))
-    return len("".join(_json_records(last, "    ")))
+    return len("".join(_json_records(reads.select(slice(-1, None)), "    ")))
+
+
+def _shares(plan: ResumePlan) -> Iterator[tuple[str, Reads]]:
+    return ((f"{host.index}/{host.count}", host.instructions) for host in plan.hosts)
 
 
 def _parts(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
@@ -93,48 +101,46 @@ def _parts(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Iterator[tuple[
 def _json_hosts(hosts: Sequence[Document]) -> Iterator[str]:
     separator = "\n"
     for host in hosts:
-        columns = host["file_instructions"]
+        reads = host["file_instructions"]
         yield f"{separator}    {{\n"
         for name in ("index", "count", "num_examples"):
             yield f'      "{name}": {host[name]},\n'
         yield '      "file_instructions": ['
-        yield from _json_records(columns, "        ")
-        yield "\n      ]\n    }" if len(columns) else "]\n    }"
+        yield from _json_records(reads, "        ")
+        yield "\n      ]\n    }" if len(reads) else "]\n    }"
         separator = ",\n"
 
 
-def _json_records(columns: InstructionColumns, indent: str) -> Iterator[str]:
+def _json_records(reads: Reads, indent: str) -> Iterator[str]:
     """Yield the records of a JSON list, each on a line; the first begins with a line break."""
     lead = f"\n{indent}"
     separator = f",\n{indent}"
-    for texts in _pieces(columns, '"{}": %s', to_json):
+    for texts in _pieces(reads, '"{}": %s', to_json):
         yield lead + separator.join(texts)
         lead = separator
 
 
-def _yaml_records(columns: InstructionColumns, indent: str) -> Iterator[str]:
+def _yaml_records(reads: Reads, indent: str) -> Iterator[str]:
     """Yield the records of a YAML list, each on a line."""
     lead = f"{indent}- "
     separator = f"\n{lead}"
-    for texts in _pieces(columns, "{}: %s", to_yaml):
+    for texts in _pieces(reads, "{}: %s", to_yaml):
         yield lead + separator.join(texts) + "\n"
 
 
-def _pieces(
-    columns: InstructionColumns, field: str, write: Callable[[Any], Iterator[str]]
-) -> Iterator[list[str]]:
+def _pieces(reads: Reads, field: str, write: Callable[[Any], Iterator[str]]) -> Iterator[list[str]]:
     """Yield lists of records as text; `field` is the pattern of one, `write` writes any value."""
-    keys = [*_KEYS, "shard_index"] if columns.names_repeat else _KEYS
+    keys = [*_KEYS, "shard_index"] if reads.names_repeat else _KEYS
     record = f"{{{', '.join(map(field.format, keys))}}}"
-    splits = _quoted(columns.split_names, write)
-    for start in range(0, len(columns), _PIECE):
-        piece = columns.rows(start, start + _PIECE)
-        arrays = [piece.skip, piece.take, piece.examples_in_shard]
-        if columns.names_repeat:
-            arrays.append(piece.shard)
-        names = _quoted(piece.filenames, write)
-        split = [splits[index] for index in piece.split.tolist()]
-        rows = zip(names, split, *(array.tolist() for array in arrays), strict=True)
+    splits = _quoted(reads.split_names, write)
+    columns = [reads.skip, reads.take, reads.examples_in_shard]
+    if reads.names_repeat and reads.shard_index is not None:
+        columns.append(reads.shard_index)
+    for start in range(0, len(reads), _PIECE):
+        piece = slice(start, start + _PIECE)
+        names = _quoted(reads.filenames(start, start + _PIECE), write)
+        split = [splits[index] for index in reads.split[piece].tolist()]
+        rows = zip(names, split, *(column[piece].tolist() for column in columns), strict=True)
         yield [record % row for row in rows]
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 
-from shardctl.core.resume.plan_listing import ListedPlan, ListedRead, PlanListing
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes, setting_causes
 
 Range = tuple[int, int]
+# Split, base name and, where a split has two files of one name, the index of the file in it.
+File = tuple[str, str, int | None]
+_PIECE = 1 << 16  # instructions made into Python values at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +24,8 @@ class FirstRead:
 
     plan: str
     position: int
-    expected: ListedRead | None
-    actual: ListedRead | None
+    expected: Reads | None
+    actual: Reads | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +67,20 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
     Raises:
         UsageError: plans of two kinds.
 
-    >>> one = ListedPlan(title="train", reads=(ListedRead("train", "d-0", 0, 5),))
-    >>> other = ListedPlan(title="train", reads=(ListedRead("train", "d-0", 2, 3),))
-    >>> from shardctl.core.dataset.identity import DatasetHead
-    >>> toy = DatasetHead(name="toy", config=None, version=None, file_format="tfrecord",
-    ...                   data_dir=None, fingerprint="a")
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.core.dataset.shard_files import ShardFiles
+    >>> from shardctl.core.instructions.reads import reads_of
+    >>> from shardctl.core.instructions.split_range import SplitRange
+    >>> files = ShardFiles(pattern="d-\\0", num_shards=1)
+    >>> train = Split(name="train", shard_lengths=(5,), files=(files,))
+    >>> toy = Dataset(name="toy", splits=(train,))
+    >>> one, other = (
+    ...     ListedPlan(title="train", reads=reads_of(
+    ...         toy, [SplitRange(split=train, start=start, stop=5)]))
+    ...     for start in (0, 2))
     >>> found = diff_plans(
-    ...     PlanListing(kind="plan", dataset=toy, plans=(one,)),
-    ...     PlanListing(kind="plan", dataset=toy, plans=(other,)), labels=("a", "b"))
+    ...     PlanListing(kind="plan", dataset=toy.identity, plans=(one,)),
+    ...     PlanListing(kind="plan", dataset=toy.identity, plans=(other,)), labels=("a", "b"))
     >>> found.equal, found.first.position, found.files[0].expected, found.files[0].actual
     (False, 0, ((0, 5),), ((2, 5),))
     """
@@ -92,15 +102,41 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
 
 
 def _first(expected: ListedPlan | None, actual: ListedPlan | None) -> FirstRead | None:
-    for position, (old, new) in enumerate(zip_longest(_reads(expected), _reads(actual))):
+    for position, (old, new) in enumerate(zip_longest(_rows(expected), _rows(actual))):
         if old != new:
-            title = _title(expected, actual)
-            return FirstRead(plan=title, position=position, expected=old, actual=new)
+            return FirstRead(
+                plan=_title(expected, actual),
+                position=position,
+                expected=_at(expected, position),
+                actual=_at(actual, position),
+            )
     return None
 
 
-def _reads(plan: ListedPlan | None) -> tuple[ListedRead, ...]:
-    return () if plan is None else plan.reads
+def _rows(plan: ListedPlan | None) -> Iterator[tuple[File, Range]]:
+    """Yield the file of each instruction and the range [start, stop) that is read of it."""
+    reads = None if plan is None else plan.reads
+    if reads is None:
+        return
+    shards = reads.shard_index if reads.names_repeat else None
+    for start in range(0, len(reads), _PIECE):
+        piece = slice(start, start + _PIECE)
+        skips = reads.skip[piece].tolist()
+        for split, name, shard, skip, take in zip(
+            reads.split[piece].tolist(),
+            reads.filenames(start, start + _PIECE),
+            repeat(None, len(skips)) if shards is None else shards[piece].tolist(),
+            skips,
+            reads.take[piece].tolist(),
+            strict=True,
+        ):
+            yield (reads.split_names[split], name, shard), (skip, skip + take)
+
+
+def _at(plan: ListedPlan | None, position: int) -> Reads | None:
+    if plan is None or position >= len(plan.reads):
+        return None
+    return plan.reads.select(slice(position, position + 1))
 
 
 def _title(expected: ListedPlan | None, actual: ListedPlan | None) -> str:
@@ -122,11 +158,10 @@ def _files(expected: ListedPlan | None, actual: ListedPlan | None) -> Iterator[C
             )
 
 
-def _ranges(plan: ListedPlan | None) -> dict[tuple[str, str, int | None], list[Range]]:
-    ranges: dict[tuple[str, str, int | None], list[Range]] = {}
-    for read in _reads(plan):
-        key = (read.split, read.filename, read.shard_index)
-        ranges.setdefault(key, []).append((read.skip, read.skip + read.take))
+def _ranges(plan: ListedPlan | None) -> dict[File, list[Range]]:
+    ranges: dict[File, list[Range]] = {}
+    for file, part in _rows(plan):
+        ranges.setdefault(file, []).append(part)
     return ranges
 
 

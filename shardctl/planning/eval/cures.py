@@ -173,7 +173,7 @@ def _good_counts(evaluation: Evaluation) -> Int64s:
 
 def _good_by_files(evaluation: Evaluation) -> Int64s:
     """Return the nearest numbers of hosts, int64[0, 1 or 2], that cure shares of whole files."""
-    now, most = evaluation.num_hosts, len(evaluation.table)
+    now, most = evaluation.num_hosts, len(evaluation.reads)
     batch = np.array([evaluation.host_batch])
     for distance in range(1, min(max(now, most - now + 1), _MAX_TRIES)):
         good = []
@@ -190,7 +190,7 @@ def _good_by_files(evaluation: Evaluation) -> Int64s:
 def _examples_by_host(evaluation: Evaluation, num_hosts: int) -> Int64s:
     """Return how many examples each host would get, int64[num_hosts]."""
     mode, ranges = evaluation.settings.host_mode, evaluation.resolved.ranges
-    return mode.num_examples(evaluation.table, ranges, num_hosts)
+    return mode.num_examples(evaluation.reads, ranges, num_hosts)
 
 
 def _cure(

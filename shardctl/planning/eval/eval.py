@@ -14,7 +14,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
@@ -60,7 +60,7 @@ class Evaluation:
     num_devices: int
     device_batch: int
     remainder: Remainder
-    table: ReadTable
+    reads: Reads
     resolved: Resolved
     num_examples: Int64s
     warnings: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Evaluation:
     @property
     def total(self) -> int:
         """Number of examples in the spec."""
-        return self.table.num_examples
+        return self.reads.num_examples
 
     @property
     def host_batch(self) -> int:
@@ -200,13 +200,13 @@ def evaluate(
             raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
     settings = ReadSettings() if settings is None else settings
     resolved = resolve_subsplit(_default(dataset) if spec is None else spec, dataset)
-    table = sorted_rows(
-        read_table(dataset, resolved.ranges),
+    reads = sorted_rows(
+        reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    num_examples = settings.host_mode.num_examples(table, resolved.ranges, num_hosts)
-    refused = refusal(settings.host_mode, num_examples, len(table))
+    num_examples = settings.host_mode.num_examples(reads, resolved.ranges, num_hosts)
+    refused = refusal(settings.host_mode, num_examples, len(reads))
     return Evaluation(
         dataset=dataset,
         spec=resolved.spec,
@@ -214,7 +214,7 @@ def evaluate(
         num_devices=num_devices,
         device_batch=batch,
         remainder=remainder,
-        table=table,
+        reads=reads,
         resolved=resolved,
         num_examples=num_examples,
         warnings=(*resolved.warnings, *([refused] if refused else [])),

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.modes import HOST_MODES
-from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.numbers import INT64_MAX
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
@@ -114,16 +114,16 @@ def hosts(
                 )
             )
     resolved = resolved_spec(dataset, spec)
-    table = sorted_rows(
-        read_table(dataset, resolved.ranges),
+    reads = sorted_rows(
+        reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    if table.num_examples * settings.epochs > INT64_MAX:
+    if reads.num_examples * settings.epochs > INT64_MAX:
         raise UsageError(
             phrase(
                 "{epochs=} of {} examples is too many",
-                table.num_examples,
+                reads.num_examples,
                 epochs=settings.epochs,
             )
         )
@@ -133,7 +133,7 @@ def hosts(
         spec=resolved.spec,
         settings=settings,
         comparisons=tuple(
-            _compared(table, resolved.ranges, count, settings, keep_columns=keep)
+            _compared(reads, resolved.ranges, count, settings, keep_columns=keep)
             for count in counts
         ),
         warnings=(*resolved.warnings, *_data_source(dataset)),
@@ -150,7 +150,7 @@ def _data_source(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _compared(
-    table: ReadTable,
+    reads: Reads,
     ranges: Sequence[SplitRange],
     num_hosts: int,
     settings: ReadSettings,
@@ -159,14 +159,14 @@ def _compared(
 ) -> Comparison:
     strategies = []
     for mode in HOST_MODES.values():
-        columns = mode.host_reads(table, ranges, num_hosts)
-        strategy = strategy_of(mode, columns, table, settings)
+        columns = mode.host_reads(reads, ranges, num_hosts)
+        strategy = strategy_of(mode, columns, reads, settings)
         if not keep_columns:
             strategy = replace(strategy, columns=None, batches=None)
         strategies.append(strategy)
     return Comparison(
         num_hosts=num_hosts,
-        num_examples=table.num_examples,
-        num_file_instructions=len(table),
+        num_examples=reads.num_examples,
+        num_file_instructions=len(reads),
         strategies=tuple(strategies),
     )

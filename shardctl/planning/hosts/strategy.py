@@ -9,7 +9,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.hosts.modes import HostMode
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
 
 _EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
@@ -72,14 +72,14 @@ class Strategy:
 
 
 def strategy_of(
-    mode: HostMode, columns: HostReads, table: ReadTable, settings: ReadSettings
+    mode: HostMode, columns: HostReads, reads: Reads, settings: ReadSettings
 ) -> Strategy:
-    """Return what the hosts' shares of a table come to, batches formed as the settings say."""
+    """Return what the hosts' shares of the reads come to, batches formed as the settings say."""
     num_batches = None
     if settings.batch is not None:
         whole, rest = np.divmod(columns.num_examples * settings.epochs, settings.batch)
         num_batches = whole if settings.drop_remainder else whole + (rest > 0)
-    num_read, total = sum(columns.num_read.tolist()), table.num_examples
+    num_read, total = sum(columns.num_read.tolist()), reads.num_examples
     return Strategy(
         name=mode.word,
         num_examples=_load(columns.num_examples),
@@ -90,7 +90,7 @@ def strategy_of(
         shared_files=columns.num_shared_files,
         idle_hosts=int((columns.num_examples == 0).sum()),
         same_permutation=_same_permutation(columns, settings),
-        refusal=refusal(mode, columns.num_examples, len(table)),
+        refusal=refusal(mode, columns.num_examples, len(reads)),
         columns=columns,
         batches=num_batches,
     )

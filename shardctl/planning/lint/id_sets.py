@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 
 Stretch = tuple[int, int]  # [start, stop)
 IdSets = dict[str, list[Stretch]]

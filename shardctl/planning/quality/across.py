@@ -58,7 +58,7 @@ class AcrossHosts:
     hosts: which are compared. correlation: of how far into its own files each is at the same step,
         1 where all shuffle by the same permutation; expected 0 and spread if each had its own.
     coverage: of storage, by the batches of all of them at one step.
-    shared: part of the examples that more than one of them reads.
+    shared: part of the examples that more than one of them reading.
     """
 
     num_hosts: int
@@ -145,10 +145,9 @@ def _places(codes: Int64s, others: Int64s) -> Int64s:
 
 def _read_at(order: Order, epoch: int, codes: Int64s) -> Int64s:
     """Return the positions in an epoch without a buffer, int64 of the shape of `codes`, or -1."""
-    table = order.table
-    lookup = RowLookup(table, table.first + order.codes.bases[table.split])
+    lookup = RowLookup(order.reads, order.codes.first_codes(order.reads))
     query, rows, offsets = lookup.rows_of(codes.ravel())
-    which, positions = order.reads(epoch).positions(rows, offsets)
+    which, positions = order.reading(epoch).positions(rows, offsets)
     found = np.full(codes.size, -1, np.int64)
     found[query[which]] = positions
     return found.reshape(codes.shape)
@@ -177,8 +176,8 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
     codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
-    storages = [StorageOrder([order.table], order.codes.bases) for order in orders]
-    together = StorageOrder([order.table for order in orders], orders[0].codes.bases)
+    storages = [StorageOrder([order.reads], order.codes) for order in orders]
+    together = StorageOrder([order.reads for order in orders], orders[0].codes)
     pairs = list(combinations(range(count), 2))
     places = [_own_places(storage, drawn) for storage, drawn in zip(storages, codes, strict=True)]
     return AcrossHosts(

@@ -128,7 +128,7 @@ def sample_epoch(
     epoch (stratified sampling); the parts are equal. An epoch is always sampled in the same places.
     """
     num_positions = epoch_length(order)
-    storage = StorageOrder([order.table], order.codes.bases)
+    storage = StorageOrder([order.reads], order.codes)
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
     if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
@@ -184,13 +184,13 @@ def codes_of_stretches(
         codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
         return codes.reshape(positions.shape)
     stream, begin = (0, epoch * order.epoch_size) if order.settings.repeat_files else (epoch, 0)
-    reads = order.reads(stream, stop=int(positions[-1, -1]) + 1 + begin)
+    reading = order.reading(stream, stop=int(positions[-1, -1]) + 1 + begin)
     seeds = order.seeds.of_buffer(stream)
     inputs = drawn_stretches(
-        reads.num_examples,
+        reading.num_examples,
         order.num_buffered,
         starts + begin,
         length,
         np.random.default_rng([seeds.seed, seeds.seed2]),
     )
-    return reads.codes_at(inputs.ravel()).reshape(positions.shape)
+    return reading.codes_at(inputs.ravel()).reshape(positions.shape)

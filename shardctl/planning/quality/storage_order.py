@@ -7,34 +7,35 @@ from collections.abc import Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.order.example_codes import ExampleCodes
 
 
 class StorageOrder:
-    """Ranks of example codes in the order of storage, among all that the tables read.
+    """Ranks of example codes in the order of storage, among all that is read.
 
-    `bases` is the code of the first example of each split (see `ExampleCodes`). An example that is
+    `codes` are those of every one of `several`. An example that is
     read twice has one rank. A shard's number counts the shards that are read, from 0.
 
     >>> from shardctl.core.dataset.dataset import Dataset, Split
-    >>> from shardctl.core.instructions.file_instruction import SplitRange
-    >>> from shardctl.core.instructions.reads import read_table
+    >>> from shardctl.core.instructions.split_range import SplitRange
+    >>> from shardctl.core.instructions.reads import reads_of
     >>> split = Split.even(name="train", num_examples=12, num_shards=3)
     >>> data = Dataset(name="d", splits=(split,))
-    >>> table = read_table(data, [SplitRange(split=split, start=6, stop=10),
+    >>> reads = reads_of(data, [SplitRange(split=split, start=6, stop=10),
     ...                           SplitRange(split=split, start=2, stop=8)])
-    >>> ranks = StorageOrder([table], np.zeros(1, np.int64))
+    >>> ranks = StorageOrder([reads], ExampleCodes(data, ["train"]))
     >>> ranks.num_ranks, ranks.shard_sizes.tolist()
     (8, [2, 4, 2])
     >>> [array.tolist() for array in ranks.of(np.array([2, 6, 9]))]
     [[0, 4, 7], [0, 1, 2]]
     """
 
-    def __init__(self, tables: Sequence[ReadTable], bases: Int64s) -> None:
-        starts = np.concatenate([table.first + bases[table.split] for table in tables])
-        takes = np.concatenate([table.take for table in tables])
-        splits = np.concatenate([table.split for table in tables])
-        shards = np.concatenate([table.shard for table in tables])
+    def __init__(self, several: Sequence[Reads], codes: ExampleCodes) -> None:
+        starts = np.concatenate([codes.first_codes(reads) for reads in several])
+        takes = np.concatenate([reads.take for reads in several])
+        splits = np.concatenate([reads.split for reads in several])
+        shards = np.concatenate([reads.shard for reads in several])
         rows = np.argsort(starts, kind="stable")
         starts, stops = starts[rows], starts[rows] + takes[rows]
         # What an earlier row reads as well is cut from a later one.

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, differences
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.named_files import NamedFiles
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
@@ -67,62 +67,42 @@ def what_changed(then: DatasetIdentity, now: DatasetIdentity) -> list[str]:
     return changes or ["the lengths or names of its files changed, the totals did not"]
 
 
-def table_of(columns: InstructionColumns, dataset: Dataset) -> ReadTable:
-    """Return instructions, their files found, as rows of a dataset."""
-    split = _split_indices(columns, dataset)
-    first = columns.skip.copy()
-    for index in np.unique(split).tolist():
-        here = np.flatnonzero(split == index)
-        offsets = np.array(dataset.splits[index].offsets, np.int64)
-        first[here] += offsets[columns.shard[here]]
-    return ReadTable(
-        dataset=dataset,
-        part=np.zeros_like(split),
-        split=split,
-        shard=columns.shard,
-        skip=columns.skip,
-        take=columns.take,
-        first=first,
-    )
-
-
 def _size(split: SplitSize) -> str:
     shards = "1 shard" if split.num_shards == 1 else f"{split.num_shards:,} shards"
     return f"{split.num_examples:,} examples in {shards}"
 
 
-def _split_indices(columns: InstructionColumns, dataset: Dataset) -> Int64s:
-    places = {split.name: index for index, split in enumerate(dataset.splits)}
-    indices = np.array([places.get(name, -1) for name in columns.split_names], np.int64)
-    return indices[columns.split] if len(columns) else np.empty(0, np.int64)
-
-
-def _found(columns: InstructionColumns, dataset: Dataset) -> InstructionColumns:
-    if not len(columns):
-        return columns
-    split = _split_indices(columns, dataset)
-    shard = columns.shard.copy()
-    for index in np.unique(split).tolist():
+def _found(reads: Reads, dataset: Dataset) -> Reads:
+    """Return the same reads of a dataset whose layout is the one that the plan was made for."""
+    files = reads.files
+    if not isinstance(files, NamedFiles):
+        return replace(reads, files=dataset)
+    index_of = {split.name: index for index, split in enumerate(dataset.splits)}
+    indices = np.array([index_of.get(name, -1) for name in reads.split_names], np.int64)
+    split = indices[reads.split]
+    shard = np.empty(len(reads), np.int64)
+    for index in distinct(split).tolist():
         here = np.flatnonzero(split == index)
         one = dataset.splits[index]
-        if not columns.names_repeat:
-            shard[here] = _shards_by_name(columns, here, one)
-        _check_lengths(columns, here, shard[here], one)
-    return replace(columns, shard=shard)
+        if files.shards is None:
+            shard[here] = _shards_by_name([files.names[i] for i in reads.shard[here].tolist()], one)
+        else:
+            shard[here] = files.shards[reads.shard[here]]
+        _check_lengths(reads, here, shard[here], one)
+    return replace(reads, files=dataset, split=split, shard=shard)
 
 
-def _shards_by_name(columns: InstructionColumns, here: Int64s, split: Split) -> list[int]:
+def _shards_by_name(names: list[str], split: Split) -> list[int]:
     places = {name: shard for shard, name in enumerate(split.filenames)}
-    names = columns.filenames
     try:
-        return [places[names[row]] for row in here.tolist()]
+        return [places[name] for name in names]
     except KeyError as error:
         raise DatasetError(
             f"the plan reads {quoted(error.args[0])}, which is no file of {quoted(split.name)}"
         ) from None
 
 
-def _check_lengths(columns: InstructionColumns, here: Int64s, shard: Int64s, split: Split) -> None:
+def _check_lengths(reads: Reads, here: Int64s, shard: Int64s, split: Split) -> None:
     outside = shard[(shard < 0) | (shard >= split.num_shards)]
     if outside.size:
         raise DatasetError(
@@ -130,10 +110,10 @@ def _check_lengths(columns: InstructionColumns, here: Int64s, shard: Int64s, spl
             f"{split.num_shards}"
         )
     lengths = np.array(split.shard_lengths, np.int64)[shard]
-    wrong = np.flatnonzero(lengths != columns.examples_in_shard[here])
+    wrong = np.flatnonzero(lengths != reads.examples_in_shard[here])
     if wrong.size:
         row = int(here[wrong[0]])
         raise DatasetError(
-            f"the plan says {columns.examples_in_shard[row]} examples of "
-            f"{quoted(columns.filenames[row])}, which has {lengths[wrong[0]]}"
+            f"the plan says {reads.examples_in_shard[row]} examples of "
+            f"{quoted(reads.filename(row))}, which has {lengths[wrong[0]]}"
         )

@@ -10,8 +10,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
@@ -21,12 +20,10 @@ from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest import (
     ResumePoint,
     inputs_read,
-    joined,
     pending_inputs,
+    reads_at,
     rest_of_reading,
     resume_point,
-    rows_at,
-    runs_of,
 )
 from shardctl.planning.resume.resume import (
     calls_after_read,
@@ -87,8 +84,7 @@ def resume_on_hosts(
     epochs = _epochs(old)
     whole = planned[0].with_settings(settings).order
     left_of = _left_of_all if settings.host_mode.reads_all else _left
-    tables = [runs_of(left_of(old, epoch)) for epoch in epochs]
-    left = joined(tables)
+    left = joined([left_of(old, epoch).runs() for epoch in epochs])
     going_on = any(host.point.remaining for host in old)
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
@@ -101,7 +97,7 @@ def resume_on_hosts(
         epoch=epochs[-1],
         remaining=left.num_examples,
         remaining_total=sum(h.order.num_examples for h in old) - sum(counts),
-        instructions=InstructionColumns.of_table(left.select(slice(0, 0))),
+        instructions=left.select(slice(0, 0)),
         pending=_pending_ids(old) if buffered else None,
         further_epochs=further_epochs(whole, epochs[-1]) if going_on else (),
         num_further_epochs=num_further_epochs(whole, epochs[-1]) if going_on else 0,
@@ -155,25 +151,25 @@ def _epochs(old: Sequence[_OldHost]) -> range:
     return range(min(epochs_begun), max(epochs_begun) + 1) if epochs_begun else range(1)
 
 
-def _left(old: Sequence[_OldHost], epoch: int) -> ReadTable:
+def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
     """Return what the hosts have left of one epoch, each of them reading its own rows."""
-    tables = []
+    several = []
     for host in old:
-        table, reads = host.order.table, host.order.reads(epoch)
-        tables.append(rest_of_reading(table, reads, _num_read(host, epoch)))
+        reads, reading = host.order.reads, host.order.reading(epoch)
+        several.append(rest_of_reading(reads, reading, _num_read(host, epoch)))
         if len(pending := _pending(host, epoch)):
-            tables.append(rows_at(table, reads, pending))
-    return joined(tables)
+            several.append(reads_at(reads, reading, pending))
+    return joined(several)
 
 
-def _left_of_all(old: Sequence[_OldHost], epoch: int) -> ReadTable:
+def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
     """Return what the hosts have left of one epoch, all of them reading the same rows.
 
     Host i of n has examples i, i + n, ... of the reading. From where the foremost host stands on
     all are left; before that, and in the buffers, they are left one by one.
     """
-    num_hosts, table = len(old), old[0].order.table
-    reads = replace(old[0].order.reads(epoch), stride=1, phase=0)
+    num_hosts, reads = len(old), old[0].order.reads
+    reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
     num_read = [_num_read(host, epoch) for host in old]
     foremost = max(num_read)
     positions = []
@@ -183,8 +179,8 @@ def _left_of_all(old: Sequence[_OldHost], epoch: int) -> ReadTable:
             between * num_hosts + index,
             _pending(host, epoch) * num_hosts + index,
         ]
-    single = rows_at(table, reads, np.concatenate(positions))
-    return joined([single, rest_of_reading(table, reads, foremost * num_hosts)])
+    single = reads_at(reads, reading, np.concatenate(positions))
+    return joined([single, rest_of_reading(reads, reading, foremost * num_hosts)])
 
 
 def _num_read(host: _OldHost, epoch: int) -> int:
@@ -207,11 +203,11 @@ def _pending_ids(old: Sequence[_OldHost]) -> tuple[int | str, ...]:
     ids: list[int | str] = []
     for host in old:
         epoch = host.point.epoch
-        ids += ids_at(host.order, host.order.reads(epoch), _pending(host, epoch))
+        ids += ids_at(host.order, host.order.reading(epoch), _pending(host, epoch))
     return tuple(ids)
 
 
-def _check_count(left: ReadTable, old: Sequence[_OldHost], epoch: int, counts: list[int]) -> None:
+def _check_count(left: Reads, old: Sequence[_OldHost], epoch: int, counts: list[int]) -> None:
     """Hold the plan to its promise: what is left and what was handed out make the epochs whole."""
     expected = 0
     for host, count in zip(old, counts, strict=True):

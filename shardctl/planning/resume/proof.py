@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
@@ -26,7 +26,7 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.check import applied, table_of
+from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.counts import Counts, num_apart
 from shardctl.planning.resume.hosts import old_orders
 
@@ -72,15 +72,13 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) 
     if plan.mode == "exactly-once":
         return _prove_once(order, plan)
     stop = plan.consumed + plan.remaining
-    reading = _through_buffer(order, plan) if plan.mode == "exact-order" else _reading(order, plan)
-    moved = num_apart(order.chunks(plan.consumed, stop), reading)
+    codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
+    moved = num_apart(order.chunks(plan.consumed, stop), codes_read(order, plan))
     lost = repeated = 0
     if moved:
         counts = Counts(order.codes)
         counts.add(order.chunks(plan.consumed, stop))
-        counts.remove(
-            _through_buffer(order, plan) if plan.mode == "exact-order" else _reading(order, plan)
-        )
+        counts.remove(codes_read(order, plan))
         lost, repeated = counts.left(), counts.excess()
     return Proof(compared=plan.remaining, lost=lost, repeated=repeated, moved=moved, exact=True)
 
@@ -90,14 +88,14 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
     stop = plan.consumed + plan.remaining
     if plan.settings.repeat_files and plan.remaining:
         # The files never end, and the buffer has read beyond the order: all it was given counts.
-        reads = order.reads(0)
-        counts.add(_chunks(reads, reads.num_examples))
+        reading = order.reading(0)
+        counts.add(_chunks(reading, reading.num_examples))
         counts.remove(order.chunks(0, plan.consumed))
     else:
         counts.add(order.chunks(plan.consumed, stop))
-    counts.remove(_reading(order, plan))
-    reading = _cut(_reading(order, plan), plan.remaining)
-    moved = num_apart(order.chunks(plan.consumed, stop), reading)
+    counts.remove(_in_order(order, plan))
+    first = _cut(_in_order(order, plan), plan.remaining)
+    moved = num_apart(order.chunks(plan.consumed, stop), first)
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),
@@ -161,8 +159,8 @@ def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) ->
     counts.add(order.chunks(0, order.num_examples))
     counts.take_once()
     counts.drop(np.asarray(seen, np.int64))
-    for columns in (plan.instructions, *(host.instructions for host in plan.hosts)):
-        counts.remove(_read(columns, order))
+    for reads in (plan.instructions, *(host.instructions for host in plan.hosts)):
+        counts.remove(_read(reads, order))
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),
@@ -172,46 +170,45 @@ def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) ->
     )
 
 
-def _reads(columns: InstructionColumns, order: Order, plan: ResumePlan | None) -> EpochReading:
-    """Return the reading of instructions; with a plan, as the host of it reads them."""
-    table = table_of(columns, order.dataset)
+def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReading:
+    """Return the reading of file instructions; with a plan, as the host of it reads them."""
     stride, phase = 1, 0
     cycle, block = DEFAULT_CYCLE, DEFAULT_BLOCK
     if plan is not None:
         stride, phase = plan.settings.host_mode.stride_and_phase(plan.settings.host)
         cycle, block = plan.cycle_length, plan.settings.block
     return EpochReading(
-        opened=np.arange(len(table)),
-        interleave=Interleave(table.take, cycle_length=cycle, block_length=block),
-        first_codes=table.first + order.codes.bases[table.split],
+        opened=np.arange(len(reads)),
+        interleave=Interleave(reads.take, cycle_length=cycle, block_length=block),
+        first_codes=order.codes.first_codes(reads),
         stride=stride,
         phase=phase,
     )
 
 
-def _chunks(reads: EpochReading, stop: int) -> Iterator[Int64s]:
-    size = max(1, _PIECE // reads.stride)
+def _chunks(reading: EpochReading, stop: int) -> Iterator[Int64s]:
+    size = max(1, _PIECE // reading.stride)
     for start in range(0, stop, size):
-        yield reads.codes(start, min(start + size, stop))
+        yield reading.codes(start, min(start + size, stop))
 
 
-def _read(columns: InstructionColumns, order: Order) -> Iterator[Int64s]:
-    """Yield the codes that instructions read, in whatever order."""
-    reads = _reads(columns, order, None)
-    yield from _chunks(reads, reads.num_examples)
+def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
+    """Yield the codes that file instructions read, in whatever order."""
+    reading = _as_read(reads, order, None)
+    yield from _chunks(reading, reading.num_examples)
 
 
-def _reading(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield the codes in the order in which a host gets them from the instructions of its plan.
 
     Where hosts share by `ds.shard`, what a buffer held is the host's own and read before.
     """
-    columns, num_held = plan.instructions, plan.num_pending_instructions
+    reads, num_held = plan.instructions, plan.num_pending_instructions
     if plan.settings.host is not None and plan.settings.host_mode.reads_all and num_held:
-        yield from _read(columns.rows(0, num_held), order)
-        columns = columns.rows(num_held, len(columns))
-    reads = _reads(columns, order, plan)
-    yield from _chunks(reads, reads.num_examples)
+        yield from _read(reads.select(slice(0, num_held)), order)
+        reads = reads.select(slice(num_held, None))
+    reading = _as_read(reads, order, plan)
+    yield from _chunks(reading, reading.num_examples)
 
 
 def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
@@ -227,7 +224,7 @@ def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     ]
     places = np.sort(np.concatenate(held))
     pending = np.array([order.codes.parse(str(name)) for name in plan.pending or ()], np.int64)
-    rest = _reads(plan.instructions, order, plan)
+    rest = _as_read(plan.instructions, order, plan)
     for chunk in replay.chunks(state.emitted, state.emitted + plan.remaining):
         codes = np.empty_like(chunk)
         old = chunk < state.num_read

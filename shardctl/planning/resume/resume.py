@@ -8,10 +8,18 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import joined
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
+from shardctl.core.resume.after_read import (
+    AfterRead,
+    BatchCall,
+    ConcatenateCall,
+    ShardCall,
+    ShuffleCall,
+    TakeCall,
+)
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     FurtherEpoch,
@@ -25,12 +33,11 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest import (
     inputs_read,
-    joined,
     pending_inputs,
     reader_state,
+    reads_at,
     rest_of_reading,
     resume_point,
-    rows_at,
     shuffle_state,
 )
 
@@ -88,12 +95,12 @@ def resume_order(
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     point = resume_point(order, consumed)
     num_read = inputs_read(order, point)
-    reads = order.reads(point.stream)
-    rest = rest_of_reading(order.table, reads, num_read if point.remaining else _END)
+    reading = order.reading(point.stream)
+    rest = rest_of_reading(order.reads, reading, num_read if point.remaining else _END)
     pending = pending_inputs(order, point) if point.remaining else np.empty(0, np.int64)
     num_pending_rows = 0
     if len(pending) and mode == "exactly-once":
-        held = rows_at(order.table, reads, pending)
+        held = reads_at(order.reads, reading, pending)
         num_pending_rows = len(held)
         rest = joined([held, rest])
     buffered = order.num_buffered is not None
@@ -107,9 +114,9 @@ def resume_order(
         epoch=point.epoch,
         remaining=point.remaining,
         remaining_total=order.num_examples - consumed,
-        instructions=InstructionColumns.of_table(rest),
+        instructions=rest,
         num_pending_instructions=num_pending_rows,
-        pending=ids_at(order, reads, pending) if buffered else None,
+        pending=ids_at(order, reading, pending) if buffered else None,
         reader_state=reader_state(order, point.stream, num_read),
         shuffle=shuffle_state(order, point) if buffered else None,
         further_epochs=further_epochs(order, point.epoch) if point.remaining else (),
@@ -205,9 +212,9 @@ def num_further_epochs(order: Order, epoch: int) -> int:
     return 0 if order.settings.repeat_files else order.settings.epochs - 1 - epoch
 
 
-def ids_at(order: Order, reads: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:
+def ids_at(order: Order, reading: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:
     """Return the ids at positions (int64[q]) of a reading of the files."""
-    return tuple(order.codes.ids(reads.codes_at(inputs)) if len(inputs) else [])
+    return tuple(order.codes.ids(reading.codes_at(inputs)) if len(inputs) else [])
 
 
 def calls_after_read(
@@ -218,28 +225,25 @@ def calls_after_read(
     take: int | None = None,
     num_own: int = 0,
     num_shared: int = 1,
-) -> tuple[str, ...]:
+) -> tuple[AfterRead, ...]:
     """Return the calls behind the reader, in their order; `take` is what is left of the stream.
 
     Of the instructions the first `num_own` hold examples of this host alone, which `ds.shard` must
     not deal again; the `num_shared` after them hold those of all hosts.
     """
-    calls = []
-    if settings.host is not None and settings.host_mode.reads_all and num_shared:
-        call = f"shard({settings.host.count}, {settings.host.index})"
-        if num_own:
-            call += f" of all but the first {num_own} instructions, which are this host's alone"
-        calls.append(call)
+    calls: list[AfterRead] = []
+    host = settings.host
+    if host is not None and settings.host_mode.reads_all and num_shared:
+        calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
     if mode == "exactly-once" and settings.buffer is not None:
-        calls.append(f"shuffle({settings.buffer}, seed={settings.buffer_seed})")
+        calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
     if settings.repeat_files:
         if settings.buffer is not None and take is not None:
-            calls.append(f"take({take})")  # the buffer reads beyond the end of the order
+            calls.append(TakeCall(count=take))  # the buffer reads beyond the end of the order
     elif epoch + 1 < settings.epochs:
-        calls.append(f"concatenate(epochs {epoch + 1} to {settings.epochs - 1})")
+        calls.append(ConcatenateCall(first_epoch=epoch + 1, last_epoch=settings.epochs - 1))
     if settings.batch is not None:
-        drop = ", drop_remainder=True" if settings.drop_remainder else ""
-        calls.append(f"batch({settings.batch}{drop})")
+        calls.append(BatchCall(batch_size=settings.batch, drop_remainder=settings.drop_remainder))
     return tuple(calls)
 
 

@@ -9,12 +9,11 @@ from numpy.typing import ArrayLike
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.file_instruction import SplitRange
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import own_rows, sorted_table
+from shardctl.core.order.own_reads import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
@@ -56,13 +55,13 @@ def resume_unseen_of(
 ) -> ResumePlan:
     """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
     dataset, codes = resolved.dataset, codes_of(resolved)
-    table = _each_once(_share(dataset, resolved.ranges, settings), codes)
-    firsts = table.first + codes.bases[table.split]
+    reads = _each_once(_share(dataset, resolved.ranges, settings), codes)
+    firsts = codes.first_codes(reads)
     own = distinct(np.asarray(seen, np.int64))
     row = np.searchsorted(firsts, own, side="right") - 1
     inside = row >= 0
-    inside[inside] = own[inside] - firsts[row[inside]] < table.take[row[inside]]
-    left = _without(table, firsts, own[inside])
+    inside[inside] = own[inside] - firsts[row[inside]] < reads.take[row[inside]]
+    left = _without(reads, firsts, own[inside])
     num_seen = int(np.count_nonzero(inside))
     nothing = left.select(slice(0, 0))
     return ResumePlan(
@@ -74,7 +73,7 @@ def resume_unseen_of(
         epoch=0,
         remaining=left.num_examples,
         remaining_total=left.num_examples,
-        instructions=InstructionColumns.of_table(left if to_hosts is None else nothing),
+        instructions=left if to_hosts is None else nothing,
         from_seen=True,
         hosts=() if to_hosts is None else dealt(left, to_hosts),
         after_read=calls_after_read(settings, "exactly-once", settings.epochs),
@@ -91,10 +90,10 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
     """Return the codes of the examples of the splits that a resolved spec reads."""
     dataset, ranges = resolved.dataset, resolved.ranges
     names = [piece.split.name for piece in ranges]
-    return ExampleCodes(dataset, names, read_table(dataset, ranges))
+    return ExampleCodes(dataset, names, reads_of(dataset, ranges))
 
 
-def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> ReadTable:
+def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
     host = settings.host
     if host is not None and host.count > 1 and settings.host_mode.reads_all:
         raise UsageError(
@@ -104,32 +103,32 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
                 host_by=settings.host_by,
             )
         )
-    return own_rows(sorted_table(dataset, ranges, settings), settings)
+    return own_rows(sorted_reads(dataset, ranges, settings), settings)
 
 
-def _each_once(table: ReadTable, codes: ExampleCodes) -> ReadTable:
+def _each_once(reads: Reads, codes: ExampleCodes) -> Reads:
     """Return the rows in the order of the files, without what an earlier row reads as well."""
-    table = table.select(np.argsort(table.first + codes.bases[table.split], kind="stable"))
-    if not len(table):
-        return table
-    firsts = table.first + codes.bases[table.split]
-    ends = np.maximum.accumulate(firsts + table.take)
+    reads = reads.select(np.argsort(codes.first_codes(reads), kind="stable"))
+    if not len(reads):
+        return reads
+    firsts = codes.first_codes(reads)
+    ends = np.maximum.accumulate(firsts + reads.take)
     skip = np.maximum(np.concatenate([[0], ends[:-1] - firsts[1:]]), 0)
-    skip = np.minimum(skip, table.take)
-    trimmed = table.trimmed(skip, table.take - skip)
+    skip = np.minimum(skip, reads.take)
+    trimmed = reads.trimmed(skip, reads.take - skip)
     return trimmed.select(np.flatnonzero(trimmed.take))
 
 
-def _without(table: ReadTable, firsts: Int64s, seen: Int64s) -> ReadTable:
+def _without(reads: Reads, firsts: Int64s, seen: Int64s) -> Reads:
     """Return the runs between the seen examples (int64[n], ascending, each read by a row)."""
     # A row without k of its examples falls into k + 1 runs, some of them empty; rows ascend, so
     # the k-th start belongs to the k-th end.
     starts = np.sort(np.concatenate([firsts, seen + 1]))
-    ends = np.sort(np.concatenate([firsts + table.take, seen]))
+    ends = np.sort(np.concatenate([firsts + reads.take, seen]))
     kept = np.flatnonzero(ends > starts)
     starts, ends = starts[kept], ends[kept]
     row = np.searchsorted(firsts, starts, side="right") - 1
-    return table.select(row).trimmed(starts - firsts[row], ends - starts)
+    return reads.select(row).trimmed(starts - firsts[row], ends - starts)
 
 
 def _outside(num_outside: int, spec: str) -> tuple[str, ...]:

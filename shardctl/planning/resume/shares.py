@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from shardctl.core.hosts.even_splits import even_range
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare
 from shardctl.errors import UsageError
@@ -14,7 +11,7 @@ from shardctl.errors import UsageError
 MAX_HOSTS = 100_000
 
 
-def dealt(table: ReadTable, num_hosts: int) -> tuple[HostShare, ...]:
+def dealt(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     """Return each host's share of the examples: one after the other, as many each, or one more.
 
     The first hosts take what does not divide, as in `tfds.even_splits`.
@@ -26,28 +23,10 @@ def dealt(table: ReadTable, num_hosts: int) -> tuple[HostShare, ...]:
         raise UsageError(
             phrase("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
         )
-    ends = np.cumsum(table.take)
-    total = table.num_examples
+    total = reads.num_examples
     shares = []
     for index in range(num_hosts):
         part = even_range(0, total, index, num_hosts, drop_remainder=False)
-        share = table_between(table, ends, part.start, part.stop)
-        shares.append(
-            HostShare(index=index, count=num_hosts, instructions=InstructionColumns.of_table(share))
-        )
+        share = reads.between(part.start, part.stop)
+        shares.append(HostShare(index=index, count=num_hosts, instructions=share))
     return tuple(shares)
-
-
-def table_between(table: ReadTable, ends: np.ndarray, start: int, stop: int) -> ReadTable:
-    """Return the rows that read examples [start, stop) of a table; `ends` sums its takes up."""
-    if start >= stop:
-        return table.select(slice(0, 0))
-    low = int(np.searchsorted(ends, start, side="right"))
-    high = int(np.searchsorted(ends, stop, side="left")) + 1
-    rows = table.select(slice(low, high))
-    skip = np.zeros_like(rows.take)
-    take = rows.take.copy()
-    skip[0] = start - (int(ends[low]) - int(take[0]))
-    take[0] -= skip[0]
-    take[-1] -= int(ends[high - 1]) - stop
-    return rows.trimmed(skip, take)

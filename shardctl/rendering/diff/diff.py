@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.resume.after_read import AfterRead
 from shardctl.core.text import choices, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
+from shardctl.files.plan.after_read import call_record
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
+from shardctl.rendering.text.after_read import call_words
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import PLAIN, Screen
@@ -158,7 +161,21 @@ def _value(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return printable(str(value), 100)
+    calls = _calls(value)
+    shown = value if calls is None else [call_words(call) for call in calls]
+    return printable(str(shown), 100)
+
+
+def _recorded(value: object) -> object:
+    calls = _calls(value)
+    return value if calls is None else [call_record(call) for call in calls]
+
+
+def _calls(value: object) -> tuple[AfterRead, ...] | None:
+    """Return the calls of a plan's `after_read`, None for the value of anything else."""
+    if isinstance(value, tuple) and all(isinstance(call, AfterRead) for call in value):
+        return value
+    return None
 
 
 def diff_document(diff: Diff) -> Document:
@@ -201,8 +218,8 @@ def cause_record(cause: Cause) -> Document:
     record: Document = {
         "kind": cause.kind,
         "name": cause.name,
-        "expected": cause.expected,
-        "actual": cause.actual,
+        "expected": _recorded(cause.expected),
+        "actual": _recorded(cause.actual),
         "text": cause_line(cause),
     }
     if cause.change is not None:

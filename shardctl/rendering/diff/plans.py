@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.resume.plan_listing import ListedRead
+from shardctl.core.instructions.reads import Reads
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
@@ -50,10 +50,11 @@ def plans_headline(diff: PlansDiff) -> str:
     return f"{diff.labels[0]} and {diff.labels[1]} {verb}"
 
 
-def _read(read: ListedRead | None) -> str:
-    if read is None:
+def _read(read: Reads | None) -> str:
+    record = _record(read)
+    if record is None:
         return "none: the plan has ended"
-    return f"{read.filename} of {read.split}, skip {read.skip:,}, take {read.take:,}"
+    return "{filename} of {split}, skip {skip:,}, take {take:,}".format_map(record)
 
 
 def _ranges(ranges: Sequence[Range]) -> str:
@@ -87,10 +88,16 @@ def plans_document(diff: PlansDiff) -> Document:
     }
 
 
-def _record(read: ListedRead | None) -> Document | None:
+def _record(read: Reads | None) -> Document | None:
+    """Return the fields of the one instruction in `read`."""
     if read is None:
         return None
-    return {"filename": read.filename, "split": read.split, "skip": read.skip, "take": read.take}
+    return {
+        "filename": read.filename(0),
+        "split": read.split_names[int(read.split[0])],
+        "skip": int(read.skip[0]),
+        "take": int(read.take[0]),
+    }
 
 
 def _file(file: ChangedFile) -> Document:

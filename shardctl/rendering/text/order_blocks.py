@@ -137,7 +137,7 @@ def _columns(order: Order) -> Sequence[tuple[str, int]]:
     if order.num_buffered is None:
         if settings.cycle_length(ordered=order.dataset.ordered) > 1:
             columns.append(("slot", 4))
-        used = distinct(order.table.split).tolist()
+        used = distinct(order.reads.split).tolist()
         splits = {index: order.dataset.splits[index] for index in used}
         names = (_shard(order, (i, split.num_shards - 1)) for i, split in splits.items())
         columns.append(("shard", -max(5, *map(len, names))))

@@ -9,8 +9,7 @@ from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
@@ -19,7 +18,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import read_plan
 from shardctl.planning.order import order_of, resolved_spec
-from shardctl.planning.resume.check import applied, table_of
+from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 
@@ -36,19 +35,14 @@ class FittedPlan:
 
     plan: ResumePlan
     dataset: Dataset
-    columns: InstructionColumns
+    reads: Reads
     settings: ReadSettings
-
-    @property
-    def table(self) -> ReadTable:
-        """The instructions as rows of the dataset."""
-        return table_of(self.columns, self.dataset)
 
     @property
     def num_examples(self) -> int:
         """Number of examples of the epoch that this host is still to hand out."""
         if self.plan.hosts:
-            return self.columns.num_examples
+            return self.reads.num_examples
         return self.plan.remaining
 
     def order(self) -> Order:
@@ -79,16 +73,16 @@ def fitted(builder: Any, plan: PlanOrPath, host: int | None) -> FittedPlan:
     plan = loaded(plan)
     dataset = in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
     plan = applied(plan, dataset)
-    columns, settings = plan.instructions, plan.settings
+    reads, settings = plan.instructions, plan.settings
     if plan.hosts:
-        columns = host_columns(plan, host)
+        reads = reads_of_host(plan, host)
         settings = replace(settings, host=Host(index=host or 0, count=len(plan.hosts)))
     elif host is not None:
-        host_columns(plan, host)
-    return FittedPlan(plan=plan, dataset=dataset, columns=columns, settings=settings)
+        reads_of_host(plan, host)
+    return FittedPlan(plan=plan, dataset=dataset, reads=reads, settings=settings)
 
 
-def host_columns(plan: ResumePlan, host: int | None) -> InstructionColumns:
+def reads_of_host(plan: ResumePlan, host: int | None) -> Reads:
     """Return what one host reads of a plan.
 
     Raises:
@@ -111,6 +105,6 @@ def further_epochs(plan: ResumePlan) -> range:
     return range(plan.epoch + 1, plan.epoch + 1 + plan.num_further_epochs)
 
 
-def epoch_table(order: Order, epoch: int) -> ReadTable:
+def reads_of_epoch(order: Order, epoch: int) -> Reads:
     """Return the rows of an order as one epoch opens them."""
-    return order.table.select(order.reads(epoch).opened)
+    return order.reads.select(order.reading(epoch).opened)

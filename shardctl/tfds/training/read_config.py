@@ -7,18 +7,18 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.fitted_plan import (
     PlanOrPath,
-    epoch_table,
     fitted,
     further_epochs,
-    host_columns,
     loaded,
+    reads_of_epoch,
+    reads_of_host,
 )
 
 SortFunction = Callable[[Sequence[Any]], list[Any]]
@@ -72,17 +72,15 @@ def read_config(
     if builder is None:
         if epoch is not None and epoch != plan.epoch:
             raise UsageError(f"epoch={epoch}: its file order needs the dataset; give the builder")
-        columns = host_columns(plan, host)
-        sort = _sort_by_name(plan, columns)
+        sort = _sort_by_name(plan, reads_of_host(plan, host))
     else:
         here = fitted(builder, plan, host)
-        columns = here.columns
+        reads = here.reads
         if epoch is not None and epoch != plan.epoch:
             order = here.order()
             _check_epoch(plan, epoch)
-            columns = InstructionColumns.of_table(epoch_table(order, epoch))
-        paths = _paths(here.dataset, columns)
-        sort = _sort_by_path(plan, columns, paths)
+            reads = reads_of_epoch(order, epoch)
+        sort = _sort_by_path(plan, reads)
     if epoch in (None, plan.epoch):
         _check_held_apart(plan)
     return tfds.ReadConfig(
@@ -127,25 +125,26 @@ def _check_held_apart(plan: ResumePlan) -> None:
         )
 
 
-def _paths(dataset: Any, columns: InstructionColumns) -> list[str]:
-    splits = {split.name: split for split in dataset.splits}
-    places = zip(columns.split.tolist(), columns.shard.tolist(), strict=True)
+def _paths(reads: Reads) -> list[str]:
+    splits = reads.dataset.splits
     found = []
-    for split, shard in places:
-        folder, name = splits[columns.split_names[split]].location(shard)
+    for split, shard in zip(reads.split.tolist(), reads.shard.tolist(), strict=True):
+        folder, name = splits[split].location(shard)
         found.append(name if folder is None else os.path.join(folder, name))
     return found
 
 
-def _sort_by_path(plan: ResumePlan, columns: InstructionColumns, paths: list[str]) -> SortFunction:
+def _sort_by_path(plan: ResumePlan, reads: Reads) -> SortFunction:
+    paths = _paths(reads)
+
     def sort(files: Sequence[Any]) -> list[Any]:
         _refuse_shuffled_files(sys._getframe(1))
-        return _planned(plan, files, {os.fspath(f.filename): f for f in files}, paths, columns)
+        return _planned(plan, files, {os.fspath(f.filename): f for f in files}, paths, reads)
 
     return sort
 
 
-def _sort_by_name(plan: ResumePlan, columns: InstructionColumns) -> SortFunction:
+def _sort_by_name(plan: ResumePlan, reads: Reads) -> SortFunction:
     def sort(files: Sequence[Any]) -> list[Any]:
         _refuse_shuffled_files(sys._getframe(1))
         paths: dict[str, set[str]] = {}
@@ -157,7 +156,7 @@ def _sort_by_name(plan: ResumePlan, columns: InstructionColumns) -> SortFunction
                 "read_config(plan, builder)"
             )
         known = {file.basename(): file for file in files}
-        return _planned(plan, files, known, list(columns.filenames), columns)
+        return _planned(plan, files, known, reads.filenames(), reads)
 
     return sort
 
@@ -167,27 +166,27 @@ def _planned(
     files: Sequence[Any],
     known: dict[str, Any],
     names: list[str],
-    columns: InstructionColumns,
+    reads: Reads,
 ) -> list[Any]:
     """Return the planned instructions, made of those that TFDS has for the same files."""
-    if not len(columns):
+    if not len(reads):
         return [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list
     planned = []
-    rows = zip(names, columns, strict=True)
-    for name, read in rows:
+    columns = (column.tolist() for column in (reads.skip, reads.take, reads.examples_in_shard))
+    for name, skip, take, examples_in_shard in zip(names, *columns, strict=True):
         file = known.get(name)
         if file is None:
             raise DatasetError(
                 f"the plan reads {quoted(name, 200)}, which is none of the {len(files)} files of "
                 f"this split; ask TFDS for split={plan.spec!r} of {plan.dataset.title}"
             )
-        if file.examples_in_shard != read.examples_in_shard:
+        if file.examples_in_shard != examples_in_shard:
             raise DatasetError(
                 f"the plan was made for another state of {plan.dataset.title}: "
-                f"{quoted(name, 200)} had {read.examples_in_shard} examples, "
+                f"{quoted(name, 200)} had {examples_in_shard} examples, "
                 f"now {file.examples_in_shard}"
             )
-        planned.append(file.replace(skip=read.skip, take=read.take))
+        planned.append(file.replace(skip=skip, take=take))
     return planned
 
 

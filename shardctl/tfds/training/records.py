@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, TFDS_ID_SEPARATOR
 from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
@@ -31,13 +31,13 @@ class RecordReader:
     block: int
     with_ids: bool = False
 
-    def read(self, table: ReadTable) -> Any:
-        """Return the records of the rows of a table, interleaved."""
-        return self.interleaved(self.rows(table))
+    def read(self, reads: Reads) -> Any:
+        """Return the records that rows read, interleaved."""
+        return self.interleaved(self.rows(reads))
 
-    def rows(self, table: ReadTable) -> Any:
-        """Return the rows of a table as a dataset of what `interleaved` opens."""
-        return tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
+    def rows(self, reads: Reads) -> Any:
+        """Return the rows as a dataset of what `interleaved` opens."""
+        return tensorflow().data.Dataset.from_tensor_slices(self._columns(reads))
 
     def interleaved(self, rows: Any) -> Any:
         """Return the records of rows, interleaved."""
@@ -50,10 +50,10 @@ class RecordReader:
             deterministic=True,
         )
 
-    def chosen(self, table: ReadTable, codes: Int64s) -> Any:
+    def chosen(self, reads: Reads, codes: Int64s) -> Any:
         """Return (record, code) of chosen examples, each file opened once, in no useful order.
 
-        `codes` is int64[q > 0], ascending, each the code of an example of a split of the table's
+        `codes` is int64[q > 0], ascending, each the code of an example of a split of the
         dataset. A record between two chosen ones is read and dropped: record files have no index.
         """
         tf = tensorflow()
@@ -61,14 +61,13 @@ class RecordReader:
         starts = np.flatnonzero(np.diff(split, prepend=-1) | np.diff(shard, prepend=-1))
         ends = np.append(starts[1:], len(codes))
         wanted = np.split(index, starts[1:]) if len(codes) else []
-        rows = ReadTable(
-            dataset=table.dataset,
+        rows = Reads(
+            files=reads.dataset,
             part=np.zeros(len(starts), np.int64),
             split=split[starts],
             shard=shard[starts],
             skip=index[starts],
             take=index[ends - 1] - index[starts] + 1,
-            first=np.zeros(len(starts), np.int64),
         )
         gaps = tf.ragged.constant([here.tolist() for here in wanted], tf.int64, ragged_rank=1)
         files = tf.data.Dataset.from_tensor_slices((*self._columns(rows), codes[starts], gaps))
@@ -102,9 +101,9 @@ class RecordReader:
 
         return records.map(example, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
 
-    def _columns(self, table: ReadTable) -> tuple[Any, ...]:
-        splits = table.dataset.splits
-        places = list(zip(table.split.tolist(), table.shard.tolist(), strict=True))
+    def _columns(self, reads: Reads) -> tuple[Any, ...]:
+        splits = reads.dataset.splits
+        places = list(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
         located = {place: splits[place[0]].location(place[1]) for place in set(places)}
         paths = {
             place: name if folder is None else os.path.join(folder, name)
@@ -112,14 +111,12 @@ class RecordReader:
         }
         prefixes = [""] * len(places)
         if self.with_ids and places:
-            firsts = [splits[s].offsets[i] + int(self.codes.bases[s]) for s, i in places]
-            prefixes = [
-                name.rpartition(TFDS_ID_SEPARATOR)[0] for name in self.codes.tfds_ids(firsts)
-            ]
+            tfds_ids = self.codes.tfds_ids(self.codes.first_codes(reads) - reads.skip)
+            prefixes = [name.rpartition(TFDS_ID_SEPARATOR)[0] for name in tfds_ids]
         # An explicit type: an empty list would be one of floats.
         texts = (np.array(list(text), object) for text in ((paths[p] for p in places), prefixes))
         tf = tensorflow()
-        return (*(tf.constant(text, tf.string) for text in texts), table.skip, table.take)
+        return (*(tf.constant(text, tf.string) for text in texts), reads.skip, reads.take)
 
     def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any) -> Any:
         tf = tensorflow()

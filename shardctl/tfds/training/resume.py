@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
-from shardctl.planning.resume.check import table_of
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.imports import as_it_stands, tensorflow
@@ -157,21 +155,21 @@ class _GoingOn:
         plan, settings = self.here.plan, self.here.settings
         if plan.mode == "exactly-once":
             return self._once(plan, settings)
-        rest = examples_of_host(self.reader.read(self.here.table), self.here.settings)
+        rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
             return rest
         if not plan.shuffle.emitted:
             return kernel_shuffle(rest, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
         names = plan.pending or ()
         codes = np.array([self.reader.codes.parse(str(name)) for name in names], np.int64)
-        held = self.reader.chosen(self.here.table, np.unique(codes)) if len(codes) else None
+        held = self.reader.chosen(self.here.reads, np.unique(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
         return replayed(rest, held, codes, plan.shuffle, stop)
 
     def epochs(self, epochs: range) -> Any:
         """Return whole epochs, one after the other, each in its own order."""
         tf, order = tensorflow(), self.order
-        shuffles = order.settings.shuffles_files and len(order.table) > 1
+        shuffles = order.settings.shuffles_files and len(order.reads) > 1
         buffer_size = order.num_buffered
         seeds = np.zeros((len(epochs), 2, 2), np.int64)
         for index, epoch in enumerate(epochs):
@@ -180,7 +178,7 @@ class _GoingOn:
             if buffer_size is not None:
                 seeds[index, 1] = _numbers(order.seeds.of_buffer(epoch))
 
-        rows, num_rows = self.reader.rows(order.table), max(len(order.table), 1)
+        rows, num_rows = self.reader.rows(order.reads), max(len(order.reads), 1)
 
         def epoch_of(pairs: Any) -> Any:
             opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
@@ -206,12 +204,12 @@ class _GoingOn:
     def _once(self, plan: ResumePlan, settings: ReadSettings) -> Any:
         """Return what is left, each once: what a buffer held, then the rest, shuffled anew."""
         num_held = plan.num_pending_instructions
-        columns = self.here.columns
-        rest = self._in_runs(columns.rows(num_held, len(columns)))
+        reads = self.here.reads
+        rest = self._in_runs(reads.select(slice(num_held, None)))
         if not (plan.hosts or plan.from_seen):
             rest = examples_of_host(rest, self.here.settings)
         if num_held:
-            rest = self._in_runs(columns.rows(0, num_held)).concatenate(rest)
+            rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
         if settings.buffer is None:
             return rest
         size = settings.buffer
@@ -219,22 +217,21 @@ class _GoingOn:
             size = max(1, self.here.num_examples)
         return rest.shuffle(size, seed=settings.buffer_seed, reshuffle_each_iteration=False)
 
-    def _in_runs(self, columns: InstructionColumns) -> Any:
+    def _in_runs(self, reads: Reads) -> Any:
         """Return the records of instructions; a file that they read in many runs is opened once."""
-        table = table_of(columns, self.here.dataset)
-        files = np.unique(np.stack([table.split, table.shard]), axis=1).shape[1]
-        if len(table) > 2 * files:
-            codes = _codes(table, self.reader)
-            if len(codes) == table.num_examples:  # else a sum that reads an example twice
-                return self.reader.chosen(table, codes).map(as_it_stands(lambda record, _: record))
-        return self.reader.read(table)
+        files = np.unique(np.stack([reads.split, reads.shard]), axis=1).shape[1]
+        if len(reads) > 2 * files:
+            codes = _codes(reads, self.reader)
+            if len(codes) == reads.num_examples:  # else a sum that reads an example twice
+                return self.reader.chosen(reads, codes).map(as_it_stands(lambda record, _: record))
+        return self.reader.read(reads)
 
 
-def _codes(table: ReadTable, reader: RecordReader) -> Int64s:
+def _codes(reads: Reads, reader: RecordReader) -> Int64s:
     """Return the codes (int64[n], ascending) of the examples that rows read."""
-    firsts = table.first + reader.codes.bases[table.split]
-    starts = np.cumsum(table.take) - table.take
-    return np.unique(np.repeat(firsts - starts, table.take) + np.arange(table.num_examples))
+    firsts = reader.codes.first_codes(reads)
+    starts = np.cumsum(reads.take) - reads.take
+    return np.unique(np.repeat(firsts - starts, reads.take) + np.arange(reads.num_examples))
 
 
 def _numbers(seeds: KernelSeeds) -> tuple[int, int]:

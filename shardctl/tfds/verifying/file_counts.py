@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError
 from shardctl.planning.progress import Progress, Watch
@@ -30,19 +30,19 @@ class FileCounts:
     notes: tuple[str, ...] = ()
 
 
-def count_files(table: ReadTable, watch: Watch | None = None) -> FileCounts:
-    """Count the examples in every file that the rows of a table read, whole files.
+def count_files(reads: Reads, watch: Watch | None = None) -> FileCounts:
+    """Count the examples in every file that the rows read, whole files.
 
     Nothing is counted where none of the files is here, or nothing here reads their format; a note
     says the latter.
     """
-    dataset = table.dataset
-    if first_file_here(table) is None:
+    dataset = reads.dataset
+    if first_file_here(reads) is None:
         return FileCounts(num_files=0)
     if dataset.file_format not in COUNTED_FORMATS:
         note = f"the examples in {printable(dataset.file_format)} files are not counted"
         return FileCounts(num_files=0, notes=(note,))
-    places = np.unique(np.stack([table.split, table.shard]), axis=1).T.tolist()
+    places = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
     progress = Progress(watch, "files", len(places))
     mismatches = []
     for split, shard in places:

@@ -9,15 +9,13 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.instruction_columns import InstructionColumns
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import sorted_table
+from shardctl.core.order.own_reads import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import order_of
-from shardctl.planning.resume.check import table_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.host_calls import instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
@@ -45,12 +43,12 @@ class IndexRanges:
         tf = tensorflow()
         order = order_of(self.resolved, settings).order
         tf.random.set_seed(settings.global_seed)
-        table = sorted_table(self.dataset, self.resolved.ranges, settings)
-        rows = tf.data.Dataset.from_tensor_slices(self._columns(table))
+        reads = sorted_reads(self.dataset, self.resolved.ranges, settings)
+        rows = tf.data.Dataset.from_tensor_slices(self._columns(reads))
         rows = instructions_of_host(rows, settings)
         if settings.shuffles_files:
             rows = rows.shuffle(
-                len(table),
+                len(reads),
                 seed=settings.shuffle_seed,
                 reshuffle_each_iteration=settings.reshuffle,
             )
@@ -59,20 +57,19 @@ class IndexRanges:
         read = _interleaved(rows, settings, ordered=self.dataset.ordered)
         knows_length = settings.host is None or settings.host_mode.knows_length
         if knows_length and not settings.repeat_files:
-            read = read.apply(tf.data.experimental.assert_cardinality(table.num_examples))
+            read = read.apply(tf.data.experimental.assert_cardinality(reads.num_examples))
         return Reading(elements=behind_reader(read, settings, order), codes_of=_codes)
 
-    def planned(self, plan: ResumePlan, columns: InstructionColumns | None = None) -> Reading:
+    def planned(self, plan: ResumePlan, reads: Reads | None = None) -> Reading:
         """Return what a fresh reader makes of the instructions of a plan, or of a part of them."""
-        columns = plan.instructions if columns is None else columns
-        table = table_of(columns, self.dataset)
-        rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(table))
+        reads = plan.instructions if reads is None else reads
+        rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(reads))
         ordered = self.dataset.ordered
         return Reading(elements=_interleaved(rows, plan.settings, ordered=ordered), codes_of=_codes)
 
-    def _columns(self, table: ReadTable) -> tuple[Int64s, Int64s]:
-        first = table.first + self.codes.bases[table.split]
-        return first, first + table.take
+    def _columns(self, reads: Reads) -> tuple[Int64s, Int64s]:
+        first = self.codes.first_codes(reads)
+        return first, first + reads.take
 
 
 def _codes(batch: Any) -> Int64s:

@@ -10,13 +10,12 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
-from shardctl.planning.resume.check import table_of
 from shardctl.planning.verify import FoundNames
 from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
 from shardctl.tfds.training.pipeline import pipeline
@@ -40,22 +39,22 @@ def exists(path: str) -> bool:
     return bool(tensorflow().io.gfile.exists(path))
 
 
-def first_file_here(table: ReadTable) -> str | None:
+def first_file_here(reads: Reads) -> str | None:
     """Return the first file there is of those that rows read, None where there is none."""
-    places = dict.fromkeys(zip(table.split.tolist(), table.shard.tolist(), strict=True))
-    paths = (file_path(table.dataset, split, shard) for split, shard in places)
+    places = dict.fromkeys(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
+    paths = (file_path(reads.dataset, split, shard) for split, shard in places)
     return next((path for path in paths if path is not None and exists(path)), None)
 
 
-def why_not_files(table: ReadTable) -> str | None:
+def why_not_files(reads: Reads) -> str | None:
     """Return why rows are not read from the files that they name, None where they are.
 
     Raises:
         MissingDependencyError: the files are here and TFDS is not installed.
     """
-    dataset = table.dataset
+    dataset = reads.dataset
     instead = "tf.data reads index ranges of the same lengths instead"
-    if first_file_here(table) is None:
+    if first_file_here(reads) is None:
         return f"the files of {dataset.title} are not on this machine; {instead}"
     reason = _why_unreadable(dataset.file_format)
     return None if reason is None else f"{reason}; {instead}"
@@ -133,9 +132,8 @@ class RealFiles:
                 decoders=self.decoders,
             )
         # TFDS names files by the folders of those that it reads, here those of the plan.
-        table = table_of(plan.instructions, self.resolved.dataset)
         splits = [piece.split.name for piece in self.resolved.ranges]
-        codes = ExampleCodes(self.resolved.dataset, splits, table)
+        codes = ExampleCodes(self.resolved.dataset, splits, plan.instructions)
         tf = tensorflow()
         return self._reading(
             read.map(as_it_stands(_tfds_id), num_parallel_calls=tf.data.AUTOTUNE), codes

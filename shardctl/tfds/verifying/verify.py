@@ -72,12 +72,12 @@ def verify_order(
     """Compare an order that is at hand with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
     tensorflow()
-    reason = why_not_files(planned.order.table)
+    reason = why_not_files(planned.order.reads)
     read: Source = "files" if reason is None else "index ranges"
     check = _Check(planned=planned, read=read, take=take, watch=watch)
     if planned.order.num_examples:
         check.run()
-    counts = count_files(planned.order.table, watch)
+    counts = count_files(planned.order.reads, watch)
     notes = [] if reason is None else [reason]
     return Verification(
         dataset=dataset,

@@ -10,14 +10,14 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import joined
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
-from shardctl.planning.resume.check import applied, table_of
-from shardctl.planning.resume.rest import joined
+from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     FirstDifference,
@@ -65,15 +65,14 @@ def verify_plan(
     # Examples are compared: where the batches end, or that a last one is dropped, is left out.
     plan = replace(plan, settings=replace(plan.settings, batch=None, drop_remainder=False))
     tensorflow()
-    everything = [plan.instructions, *(host.instructions for host in plan.hosts)]
-    table = joined([table_of(columns, dataset) for columns in everything])
-    reason = why_not_files(table)
+    reads = joined([plan.instructions, *(host.instructions for host in plan.hosts)])
+    reason = why_not_files(reads)
     read: Source = "files" if reason is None else "index ranges"
     check = _PlanCheck(dataset=dataset, plan=plan, read=read, take=take, watch=watch)
     for host in range(len(plan.hosts)) if plan.hosts else [None]:
         if check.difference is None:
             check.run(host)
-    counts = count_files(table, watch)
+    counts = count_files(reads, watch)
     notes = counts.notes if reason is None else (reason, *counts.notes)
     return Verification(
         dataset=dataset,
@@ -184,22 +183,21 @@ class _PlanCheck:
 
     def _each_once(self, ranges: IndexRanges, host: int | None) -> Reading:
         plan = self.plan
-        columns = plan.instructions if host is None else plan.hosts[host].instructions
+        reads = plan.instructions if host is None else plan.hosts[host].instructions
         num_held, reads_all = plan.num_pending_instructions, plan.settings.host_mode.reads_all
         if plan.hosts or plan.from_seen or plan.settings.host is None or not reads_all:
-            return ranges.planned(plan, columns)
+            return ranges.planned(plan, reads)
         # What the buffer held is the host's own; the rest its hosts share by `ds.shard`.
-        held = ranges.planned(plan, columns.rows(0, num_held))
-        rest = ranges.planned(plan, columns.rows(num_held, len(columns)))
+        held = ranges.planned(plan, reads.select(slice(0, num_held)))
+        rest = ranges.planned(plan, reads.select(slice(num_held, None)))
         shared = examples_of_host(rest.elements, plan.settings)
         return Reading(elements=held.elements.concatenate(shared), codes_of=rest.codes_of)
 
     def _instructed(self, host: int | None) -> Iterator[Int64s]:
         """Yield the examples that the instructions name."""
-        columns = self.plan.instructions if host is None else self.plan.hosts[host].instructions
-        table = table_of(columns, self.dataset)
-        firsts = (table.first + self._codes.bases[table.split]).tolist()
-        for first, count in zip(firsts, table.take.tolist(), strict=True):
+        reads = self.plan.instructions if host is None else self.plan.hosts[host].instructions
+        firsts = self._codes.first_codes(reads).tolist()
+        for first, count in zip(firsts, reads.take.tolist(), strict=True):
             yield np.arange(first, first + count)
 
     @cached_property

@@ -68,7 +68,7 @@ class WindowPass(Pass):
             inputs, is_new = inputs[: missing[0]], is_new[: missing[0]]
         codes = np.empty_like(inputs)
         codes[is_new] = read[inputs[is_new] - state.num_read]
-        codes[~is_new] = self._order.reads(self._plan.epoch).codes_at(inputs[~is_new])
+        codes[~is_new] = self._order.reading(self._plan.epoch).codes_at(inputs[~is_new])
         self.num_done = len(codes)
         yield codes
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.modes import HostBy
-from shardctl.core.instructions.file_instruction import SplitRange
 from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import ReadTable, read_table
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from tests.strategies import shard_lengths
 
 Example = tuple[str, int, int]  # split, shard, index in the shard
-Reads = list[list[Example]]  # of one host: a list of examples for each file instruction
+ReadsByHand = list[list[Example]]  # of one host: a list of examples for each file instruction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,8 @@ class HostCase:
         ]
 
     @property
-    def table(self) -> ReadTable:
-        return sorted_rows(read_table(self.dataset, self.ranges), reverse=self.reverse)
+    def table(self) -> Reads:
+        return sorted_rows(reads_of(self.dataset, self.ranges), reverse=self.reverse)
 
     def parts(self) -> list[list[Example]]:
         """Return the examples of each slice, written out."""
@@ -54,7 +54,7 @@ class HostCase:
             for split, start, stop in ((self.dataset.splits[i], a, b) for i, a, b in self.slices)
         ]
 
-    def reads(self) -> list[Reads]:
+    def reads(self) -> list[ReadsByHand]:
         """Return what each host is told to read, by hand."""
         parts = self.parts()
         if self.strategy == "even":
@@ -70,12 +70,12 @@ class HostCase:
             instructions.reverse()
         if self.strategy == "examples":
             return [instructions] * self.num_hosts
-        hands: list[Reads] = [[] for _ in range(self.num_hosts)]
+        hands: list[ReadsByHand] = [[] for _ in range(self.num_hosts)]
         for turn, instruction in enumerate(instructions):
             hands[turn % self.num_hosts].append(instruction)
         return hands
 
-    def num_bytes(self, reads: Reads) -> int | None:
+    def num_bytes(self, reads: ReadsByHand) -> int | None:
         """Return the bytes of what is read from the start of each file, a file at a time."""
         total = 0
         of_split: dict[str, int] = {}
@@ -102,7 +102,7 @@ def _rounded(number: Fraction) -> int:
     return floor(number + Fraction(1, 2))
 
 
-def _by_file(parts: Sequence[list[Example]]) -> Reads:
+def _by_file(parts: Sequence[list[Example]]) -> ReadsByHand:
     return [
         list(examples) for part in parts for _, examples in groupby(part, lambda e: (e[0], e[1]))
     ]

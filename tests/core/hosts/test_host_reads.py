@@ -15,8 +15,9 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.hosts.modes import HOST_MODES, HostBy
-from shardctl.core.instructions.file_instruction import SplitRange, file_instructions
-from shardctl.core.instructions.reads import read_table
+from shardctl.core.instructions.file_instruction import file_instructions
+from shardctl.core.instructions.reads import reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.cases import FUZZ, add_cases, check_cases, random_of_a_fuzz_run
@@ -36,7 +37,7 @@ STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
 
 def _reads_of(dataset: Dataset, spec: str, strategy: HostBy, num_hosts: int) -> HostReads:
     ranges = resolve_subsplit(spec, dataset).ranges
-    return HOST_MODES[strategy].host_reads(read_table(dataset, ranges), ranges, num_hosts)
+    return HOST_MODES[strategy].host_reads(reads_of(dataset, ranges), ranges, num_hosts)
 
 
 def _check_by_hand(case: HostCase) -> None:

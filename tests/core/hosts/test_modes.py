@@ -15,8 +15,8 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.host_reads import HostReads, reads_of_rows
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
-from shardctl.core.instructions.file_instruction import SplitRange
-from shardctl.core.instructions.reads import ReadTable
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.eval.eval import evaluate
@@ -151,9 +151,7 @@ class Blocks(HostMode):
         start, stop = (num_files * i // host.count for i in (host.index, host.index + 1))
         return slice(start, stop)
 
-    def host_reads(
-        self, table: ReadTable, ranges: Sequence[SplitRange], num_hosts: int
-    ) -> HostReads:
+    def host_reads(self, table: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
         """Give each block to its host."""
         owner = np.zeros(len(table), np.int64)
         for index in range(num_hosts):

@@ -9,9 +9,9 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.file_instruction import (
     FileInstruction,
-    SplitRange,
     file_instructions,
 )
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.errors import DatasetError
 from tests.cases import check_cases
 from tests.core.instructions.tfds_splits import ids_read, toy_dataset
@@ -87,33 +87,12 @@ def test_ranges_are_read_one_after_the_other_each_from_its_first_id() -> None:
     check_cases(cases, check, 300)
 
 
-def test_the_shards_of_a_range_are_those_its_ids_lie_in() -> None:
-    def check(case: tuple[tuple[int, ...], int, int]) -> None:
-        lengths, first, second = case
-        start, stop = sorted(min(bound, sum(lengths)) for bound in (first, second))
-        split = Split(name="train", shard_lengths=lengths)
-        owners = [shard for shard, length in enumerate(lengths) for _ in range(length)]
-        touched = owners[start:stop]
-        shards = SplitRange(split=split, start=start, stop=stop).shards()
-        assert list(shards) == (list(range(touched[0], touched[-1] + 1)) if touched else [])
-
-    cases = st.tuples(shard_lengths(), st.integers(0, 40), st.integers(0, 40))
-    check_cases(cases, check, 300)
-
-
 @pytest.mark.parametrize(("skip", "take"), [(-1, 1), (0, -1), (0, 4), (3, 1), (4, 0)])
 def test_an_instruction_that_does_not_fit_its_file_cannot_be_made(skip: int, take: int) -> None:
     with pytest.raises(ValueError, match="do not fit a shard of 3"):
         FileInstruction(
             filename="f", split="train", skip=skip, take=take, examples_in_shard=3, first_id=0
         )
-
-
-@pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 1), (0, 4)])
-def test_a_range_outside_its_split_cannot_be_made(start: int, stop: int) -> None:
-    split = Split(name="train", shard_lengths=(3,))
-    with pytest.raises(ValueError, match="is no range of train"):
-        SplitRange(split=split, start=start, stop=stop)
 
 
 def test_a_split_without_files_cannot_be_read() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.instructions.file_instruction import SplitRange
-from shardctl.core.instructions.reads import read_table
+from shardctl.core.instructions.reads import filenames_of, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.errors import UsageError
 from tests.strategies import datasets
@@ -106,7 +106,7 @@ def spread(*folders: str) -> tuple[Dataset, Split]:
 
 
 def codes_of(dataset: Dataset, split: Split, start: int, stop: int) -> ExampleCodes:
-    table = read_table(dataset, [SplitRange(split=split, start=start, stop=stop)])
+    table = reads_of(dataset, [SplitRange(split=split, start=start, stop=stop)])
     return ExampleCodes(dataset, ["train"], table)
 
 
@@ -158,9 +158,10 @@ def test_many_examples_are_named_as_few_are(
     codes = codes_of(*spread(*folders), 0, 3 * len(folders))
     every = np.arange(3 * len(folders))
     splits, shards, _ = codes.places(every)
-    few = codes.tfds_ids(every), codes.filenames(splits, shards)
+    few = codes.tfds_ids(every), filenames_of(codes.dataset, splits, shards)
     monkeypatch.setattr("shardctl.core.order.example_codes._FEW", 0)
-    assert (codes.tfds_ids(every), codes.filenames(splits, shards)) == few
+    monkeypatch.setattr("shardctl.core.instructions.reads._FEW", 0)
+    assert (codes.tfds_ids(every), filenames_of(codes.dataset, splits, shards)) == few
 
 
 def test_a_slice_that_lies_in_one_folder_needs_no_folder_in_its_tfds_ids() -> None:

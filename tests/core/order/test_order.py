@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.epoch_reading import MAX_OPENED
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.settings.read_settings import ReadSettings
@@ -118,7 +118,7 @@ def test_each_epoch_reads_every_example_of_the_host_once() -> None:
 
 
 def _instructions(order: Order) -> list[tuple[int, int]]:
-    return list(zip(order.table.first.tolist(), order.table.take.tolist(), strict=True))
+    return list(zip(order.reads.first.tolist(), order.reads.take.tolist(), strict=True))
 
 
 def test_hosts_share_the_examples_among_them() -> None:

@@ -110,7 +110,7 @@ def predicted(toy: Toy, case: Case, settings: ReadSettings) -> Order | None:
     except UsageError:  # by InputContext, each host needs a file
         assert settings.host_by == "files"
         return None
-    return order if len(order.table) else None
+    return order if len(order.reads) else None
 
 
 def shuffled_paths(toy: Toy, seed: int) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.resume.plan_listing import ListedPlan, ListedRead, PlanListing
+from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.comparable_file import read_comparable
@@ -20,6 +20,7 @@ from shardctl.planning.resume.resume import resume
 from shardctl.rendering.diff.plans import plans_document
 from shardctl.rendering.plan import plan_document
 from tests.cases import check_cases
+from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of
 from tests.strategies import error_line
 
@@ -31,12 +32,7 @@ def listing(*reads: tuple[str, int, int], title: str = "train") -> PlanListing:
     return PlanListing(
         kind="plan",
         dataset=TOY.identity,
-        plans=(
-            ListedPlan(
-                title=title,
-                reads=tuple(ListedRead("train", name, skip, take) for name, skip, take in reads),
-            ),
-        ),
+        plans=(ListedPlan(title=title, reads=named_reads(*reads)),),
     )
 
 

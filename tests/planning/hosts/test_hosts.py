@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.advice import reason

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Usage, num_file_instructions
 from tests.cases import check_cases

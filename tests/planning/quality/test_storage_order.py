@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.instructions.file_instruction import SplitRange
-from shardctl.core.instructions.reads import read_table
+from shardctl.core.instructions.reads import reads_of
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.planning.quality.storage_order import StorageOrder
 from tests.cases import check_cases
 from tests.strategies import shard_lengths
@@ -26,14 +27,14 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
         lengths, bounds = case
         split = Split(name="train", shard_lengths=lengths)
         dataset = Dataset(name="d", splits=(split,))
-        tables = [
-            read_table(dataset, [SplitRange(split=split, start=start, stop=stop)])
+        several = [
+            reads_of(dataset, [SplitRange(split=split, start=start, stop=stop)])
             for start, stop in bounds
         ]
         ids = sorted({i for start, stop in bounds for i in range(start, stop)})
         shard_of = [shard for shard, length in enumerate(lengths) for _ in range(length)]
         read = sorted({shard_of[i] for i in ids})
-        storage = StorageOrder(tables, np.zeros(1, np.int64))
+        storage = StorageOrder(several, ExampleCodes(dataset, ["train"]))
         assert storage.num_ranks == len(ids)
         assert storage.num_read == sum(stop - start for start, stop in bounds)
         assert storage.shard_sizes.tolist() == [

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -14,6 +13,7 @@ from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json
 from shardctl.planning.resume.check import applied, what_changed
 from shardctl.planning.resume.resume import resume
+from tests.core.instructions.reads_cases import named_reads
 from tests.planning.resume.resume_cases import TOY, dataset
 
 THEN = DatasetIdentity(
@@ -65,7 +65,7 @@ def test_a_plan_is_for_the_dataset_as_it_was() -> None:
 def test_a_plan_finds_its_files_in_a_copy_elsewhere() -> None:
     made = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
     plan = parse_plan("".join(plan_json(made)).encode(), source="plan")
-    assert plan.instructions.shard.tolist() == [-1] * 3
+    assert plan.instructions.shard_index is None
     copy = replace(TOY, data_dir="/elsewhere", version="2.0.0")
     assert applied(plan, copy).instructions.shard.tolist() == [0, 1, 2]
 
@@ -85,19 +85,19 @@ def test_files_of_one_name_are_told_apart_by_their_place() -> None:
     text = "".join(plan_json(made))
     assert '"take": 4, "examples_in_shard": 5, "shard_index": 1}' in text
     plan = applied(parse_plan(text.encode(), source="plan"), two_folders())
-    assert [i.shard_index for i in plan.file_instructions] == [1, 2, 3]
+    assert plan.instructions.shard.tolist() == [1, 2, 3]
+    assert [i.first_id for i in plan.file_instructions] == [3 + 1, 8, 10]
     assert {i.filename for i in plan.file_instructions} == {"toy-train-00000", "toy-train-00001"}
 
 
 def test_an_instruction_that_fits_no_file_is_refused() -> None:
     plan = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
-    columns = plan.instructions
-    lengths = replace(columns, examples_in_shard=columns.examples_in_shard + 1)
+    lengths = named_reads(("toy-train-00000", 2, 1), lengths=(4,))
     with pytest.raises(DatasetError, match=r"the plan says 4 examples of 'toy-train-00000', .* 3"):
         applied(replace(plan, instructions=lengths), TOY)
-    names = replace(columns, filenames=["x"] * len(columns))
+    names = named_reads(("x", 2, 1))
     with pytest.raises(DatasetError, match="the plan reads 'x', which is no file of 'train'"):
         applied(replace(plan, instructions=names), TOY)
-    shards = replace(columns, shard=np.array([0, 1, 9]), names_repeat=True)
+    shards = named_reads(("toy-train-00000", 2, 1), ("x", 0, 1), lengths=(3, 1), shards=(0, 9))
     with pytest.raises(DatasetError, match="shard 9 of 'train', which has 3"):
         applied(replace(plan, instructions=shards), TOY)

@@ -14,6 +14,7 @@ from shardctl.errors import UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.order import plan_order
+from shardctl.planning.resume.check import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import read_settings
@@ -130,6 +131,7 @@ def check(case: Case) -> None:
     )
     plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
     assert plan == made
+    plan = applied(plan, case.dataset)
     read: Counter[str] = Counter()
     expected: Counter[str] = Counter()
     for order, emitted, host in zip(orders, consumed, hosts, strict=True):

@@ -8,6 +8,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
+from shardctl.core.resume.after_read import ShardCall
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -156,7 +157,7 @@ def test_hosts_of_ds_shard_go_on_at_their_turn() -> None:
     plan = resume(TOY, "train", settings, consumed=2)
     # Ids 1 and 3 are consumed; the list begins with 4, which is host 0's, and 5 is next.
     assert entries(plan) == [(1, 1, 4), (2, 0, 3)]
-    assert (plan.remaining, plan.after_read) == (3, ("shard(2, 1)",))
+    assert (plan.remaining, plan.after_read) == (3, (ShardCall(num_shards=2, index=1),))
 
 
 def test_what_a_buffer_holds_is_read_first() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.instruction_columns import InstructionColumns
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.hosts import resume_on_hosts
@@ -32,19 +32,16 @@ from tests.planning.resume.stopped_pipelines import (
 )
 
 
-def tfds_reads(
-    toy: Toy, plan: ResumePlan, columns: InstructionColumns, *, shard: bool
-) -> list[str]:
+def tfds_reads(toy: Toy, plan: ResumePlan, reads: Reads, *, shard: bool) -> list[str]:
     """Return "tfds_id id" of what an ordinary pipeline reads by instructions of a plan."""
     import tensorflow_datasets as tfds
     from tensorflow_datasets.core.utils import shard_utils
 
-    if not len(columns):
+    if not len(reads):
         return []
     files = []
-    for read in columns:
-        assert read.shard_index is not None
-        folder, name = toy.dataset.split(read.split).location(read.shard_index)
+    for read, shard_index in zip(reads, reads.shard.tolist(), strict=True):
+        folder, name = toy.dataset.split(read.split).location(shard_index)
         assert name.rpartition("/")[2] == read.filename
         files.append(
             shard_utils.FileInstruction(
@@ -109,7 +106,7 @@ def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
         plan = resume(toy.dataset, case.spec, order.settings, consumed=place)
         plan = from_a_file(plan, toy.dataset, numbers[0])
         cut = plan.num_pending_instructions if order.settings.host_by == "examples" else 0
-        held, rest = plan.instructions.rows(0, cut), plan.instructions.rows(cut, 10**9)
+        held, rest = (plan.instructions.select(rows) for rows in (slice(cut), slice(cut, None)))
         lines = tfds_reads(toy, plan, held, shard=False) + tfds_reads(toy, plan, rest, shard=True)
         left = Counter(whole[place : place + plan.remaining])
         if order.settings.repeat_files and plan.remaining:  # the buffer has read on from the end

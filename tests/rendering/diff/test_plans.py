@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from shardctl.core.resume.plan_listing import ListedPlan, ListedRead, PlanListing
+from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.rendering.diff.plans import plans_annotation, plans_document, plans_table
 from shardctl.rendering.text.screen import PLAIN
+from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of
 from tests.rendering.github_runner import as_github_reads
 
@@ -13,10 +14,8 @@ TOY = dataset_of({"train": (4, 4, 4)})
 
 
 def plans(*reads: tuple[str, int, int]) -> PlanListing:
-    listed = tuple(ListedRead("train", name, skip, take) for name, skip, take in reads)
-    return PlanListing(
-        kind="plan", dataset=TOY.identity, plans=(ListedPlan(title="train", reads=listed),)
-    )
+    listed = ListedPlan(title="train", reads=named_reads(*reads))
+    return PlanListing(kind="plan", dataset=TOY.identity, plans=(listed,))
 
 
 def test_plans_that_part_say_which_files_and_ranges() -> None:

@@ -44,7 +44,7 @@ def check_agrees(toys: Toys, case: Case, pass_index: int, take: Any = None) -> V
     found = verify(toy.dataset, case.spec, settings, take=take)
     assert found.equal, (case, pass_index, found.first_difference, found.files)
     assert found.read == "files"
-    assert found.num_files == len({*zip(order.table.split, order.table.shard, strict=True)})
+    assert found.num_files == len({*zip(order.reads.split, order.reads.shard, strict=True)})
     nowhere = replace(toy.dataset, splits=tuple(map(without_folder, toy.dataset.splits)))
     over_ranges = verify(nowhere, case.spec, settings, take=take)
     assert over_ranges.equal, (case, pass_index, over_ranges.first_difference)

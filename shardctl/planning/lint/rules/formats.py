@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.tfds_rules import ORDERED_CYCLE, PARQUET_BATCH, RANDOM_ACCESS_FORMATS
 from shardctl.planning.lint.context import LintContext

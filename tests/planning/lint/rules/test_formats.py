@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.instructions.file_instruction import SplitRange
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.planning.lint.rules import formats
 from shardctl.planning.lint.rules.formats import num_in_whole_shards, num_rows_written
 from tests.planning.lint.rules.rule_cases import PARQUET, SOURCE, Case, Row, case, codes_of
