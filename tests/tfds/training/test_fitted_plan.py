@@ -14,7 +14,7 @@ from shardctl.files.plan.writer import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.training.fitted_plan import epoch_table, fitted, further_epochs, loaded
+from shardctl.tfds.training.fitted_plan import fitted, further_epochs, loaded, reads_of_epoch
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
@@ -104,7 +104,7 @@ def test_the_epochs_after_the_one_a_plan_begins_in(folder: Path) -> None:
 def test_an_epoch_opens_its_files_in_an_order_of_its_own(builder: Any, folder: Path) -> None:
     shuffled = ReadSettings(shuffle_seed=3, epochs=9)
     order = fitted(builder, planned(folder, shuffled), host=None).order()
-    opened = [epoch_table(order, epoch).shard.tolist() for epoch in range(9)]
+    opened = [reads_of_epoch(order, epoch).shard.tolist() for epoch in range(9)]
     assert all(sorted(shards) == [0, 1, 2] for shards in opened)
     assert len({tuple(shards) for shards in opened}) > 1
     # The first file of an epoch is read first: its first example begins the epoch.
