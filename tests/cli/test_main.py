@@ -221,7 +221,8 @@ def test_an_interrupt_ends_with_130_in_silence(delay: float, tmp_path: Path) -> 
         "import sys; from shardctl.cli import main as cli; run = cli._run\n"
         # Said from inside, where an interrupt is caught: before that Python itself would answer.
         "cli._run = lambda arguments: sys.stderr.write('up\\n') and run(arguments)\n"
-        "cli.main(['simulate', '-d', 'imagenet2012', '--take', '-1', '--epochs', '90', '-f', 'ids'])"
+        "words = 'simulate -d imagenet2012 --take -1 --epochs 90 -f ids'\n"
+        "cli.main(words.split())"
     )
     with start(
         [sys.executable, "-c", program],
