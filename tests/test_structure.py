@@ -13,11 +13,8 @@ _MOST_FILES = 14  # in a folder, __init__.py among them
 
 # Modules without logic of their own, and what would tell if they were wrong.
 _UNTESTED = {
-    "core/instructions/named_files.py": "fields of a value; test_reads.py reads by them",
     "core/numbers.py": "a number",
-    "core/resume/after_read.py": "fields of values; tests/files/plan and rendering/text write them",
     "core/resume/plan_listing.py": "fields of values; test_comparable_file.py reads them",
-    "errors.py": "kinds of errors without a body; tests/cli/test_failures.py sees their exit codes",
     "rendering/text/screen.py": "a width and a flag",
 }
 
