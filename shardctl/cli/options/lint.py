@@ -90,8 +90,8 @@ class LintOptions:
             UsageError: a value of another kind, or a name that lint does not know.
         """
         from shardctl.cli.options.config_faults import located
+        from shardctl.planning.lint.config_section import lint_arguments
         from shardctl.planning.lint.lint import chosen_rules
-        from shardctl.planning.lint.section import lint_arguments
 
         given = self.given()
         try:
@@ -103,7 +103,7 @@ class LintOptions:
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, each by its name under `lint:`."""
-        from shardctl.planning.lint.section import comma_separated
+        from shardctl.planning.lint.config_section import comma_separated
 
         given = {
             "eval": self.evaluated and tuple(self.evaluated),
@@ -121,7 +121,7 @@ class LintOptions:
 
 
 def _seeds(text: str) -> tuple[int, ...]:
-    from shardctl.planning.lint.section import parse_seeds
+    from shardctl.planning.lint.config_section import parse_seeds
 
     try:
         return parse_seeds(text)

@@ -28,7 +28,7 @@ def plan_of_file(
         DatasetError: the file is broken, or the dataset another than the plan was made for.
     """
     from shardctl.files.plan.reader import read_plan
-    from shardctl.planning.resume.check import applied
+    from shardctl.planning.resume.apply_plan import applied
 
     for name, value in given.items():
         if value is not None:

@@ -16,7 +16,7 @@ from shardctl.core.numbers import INT64_MAX
 from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_reads
+from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.order.shuffled_codes import shuffled_codes
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings

@@ -17,7 +17,8 @@ from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.resume.rest import (
+from shardctl.planning.resume.host_shares import MAX_HOSTS, dealt
+from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
     pending_inputs,
@@ -32,7 +33,6 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
-from shardctl.planning.resume.shares import MAX_HOSTS, dealt
 
 
 @dataclass(frozen=True, kw_only=True)

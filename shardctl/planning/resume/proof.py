@@ -26,8 +26,8 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.check import applied
-from shardctl.planning.resume.counts import Counts, num_apart
+from shardctl.planning.resume.apply_plan import applied
+from shardctl.planning.resume.compare_streams import Counts, num_apart
 from shardctl.planning.resume.hosts import old_orders
 
 _PIECE = 1 << 20

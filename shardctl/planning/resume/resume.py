@@ -31,7 +31,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.resume.rest import (
+from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
     pending_inputs,
     reader_state,

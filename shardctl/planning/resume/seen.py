@@ -13,14 +13,14 @@ from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import own_rows, sorted_reads
+from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
+from shardctl.planning.resume.host_shares import dealt
 from shardctl.planning.resume.resume import calls_after_read
-from shardctl.planning.resume.shares import dealt
 
 
 def resume_unseen(

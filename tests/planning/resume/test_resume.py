@@ -15,7 +15,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.check import applied
+from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.resume import resume
 from tests.cases import FUZZ, check_cases
 from tests.oracles import interleave_by_hand

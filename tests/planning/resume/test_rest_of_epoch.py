@@ -14,7 +14,7 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ReaderState
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.resume.rest import (
+from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
     pending_inputs,

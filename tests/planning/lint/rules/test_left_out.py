@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.planning.lint.rules import parts
 from tests.cases import check_cases
 from tests.planning.lint.rules.rule_cases import ONE_FILE, Case, Row, case, codes_of
 from tests.planning.lint.rules.shares_by_hand import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.planning.lint.rules import reading
 from tests.planning.lint.rules.rule_cases import (
     ENDLESS,
     HOSTS,

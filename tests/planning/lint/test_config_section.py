@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.core.settings.document import as_keys
 from shardctl.errors import UsageError
-from shardctl.planning.lint.section import lint_arguments
+from shardctl.planning.lint.config_section import lint_arguments
 
 KEYS = (
     "specs, eval, hosts, take, as_data_source, assert_cardinality, autocache, seeds, open_files, "

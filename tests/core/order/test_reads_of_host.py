@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_reads
+from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from tests.planning.resume.resume_cases import dataset
