@@ -32,8 +32,8 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
     `num_bytes` is the size of a file that is an array, see `new_file`.
 
     Raises:
-        UsageError: the file cannot be written; what stood there before is untouched.
-        BrokenPipeError: whoever read stdout has left.
+        UsageError: the file cannot be written; what was there before is untouched.
+        BrokenPipeError: the reader of stdout has left.
     """
     if output in (None, "-"):
         _to_stdout(chunks)
@@ -75,7 +75,7 @@ def warn(messages: Iterable[str]) -> None:
 
 
 def say(line: str) -> None:
-    """Write one line to stderr, in silence where there is none or nobody reads it."""
+    """Write one line to stderr, silently dropped where nobody can read it."""
     line = printable(line, 2000)
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:

@@ -17,7 +17,7 @@ _PATIENCE = 0.5  # seconds after which work gets a bar
 class ProgressBars:
     """Bars on stderr for work that reports how far it is; gone when the work is done.
 
-    There are none where stderr is no terminal, nor for work that takes less than half a second.
+    None are shown where stderr is not a terminal, or for work of less than half a second.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""The options of `lint` alone, and how they go together with `lint:` in shardctl.yaml."""
+"""The options of `lint` alone, and how they combine with `lint:` in shardctl.yaml."""
 
 import os
 from dataclasses import dataclass

@@ -69,7 +69,7 @@ class ResumeOptions:
             "--to-hosts",
             metavar="M",
             parser=whole_number("--to-hosts", minimum=1),
-            help="Number of hosts that go on; what is left is dealt evenly.",
+            help="Number of hosts that continue; what is left is split evenly among them.",
         ),
     ] = None
 

@@ -92,7 +92,7 @@ def plan_from_document(document: object, *, source: str) -> ResumePlan:
 def _check_kind(document: Mapping[str, object]) -> None:
     kind = document.get("kind")
     if kind != PLAN_KIND:
-        what = "no plan" if kind is None else f"the answer of {quoted(kind)}"
+        what = "not a plan" if kind is None else f"the answer of {quoted(kind)}"
         raise DatasetError(f"this is {what}; a plan is written by resume --output FILE")
     if document.get("format_version") != PLAN_VERSION:
         raise DatasetError(

@@ -57,7 +57,7 @@ def test_answers_stand_in_the_order_of_the_command_line(shardctl: Shardctl) -> N
     assert [match["position"] for match in matches(ran)] == [8, 0, 6, 1, 2]
 
 
-def test_lists_come_from_stdin_where_they_stand(
+def test_lists_come_from_stdin_where_the_options_are(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give(monkeypatch, b"8\n\n 5 \r\n13\n")
@@ -65,7 +65,7 @@ def test_lists_come_from_stdin_where_they_stand(
     assert [match["id"] for match in matches(ran)] == [1, 8, 5, 13, 0]
     ran = shardctl("locate", *ORDER, "--position", "-", "--id", "-")
     assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
-    assert "can be read once only" in ran.stderr
+    assert "can be read only once" in ran.stderr
     give(monkeypatch, b"")
     assert shardctl("locate", *ORDER, "--id", "-").stdout.endswith("\nno matches\n")
 
