@@ -48,11 +48,11 @@ def check_bytes(data: bytes) -> None:
         ('{"a": 1}'.encode("utf-16"), "line 1 is not UTF-8 text (byte 0xff)"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_place(data: bytes, said: str) -> None:
+def test_what_is_not_json_is_refused_with_its_place(data: bytes, said: str) -> None:
     assert error_of(data) == f"info.json: {said}"
 
 
-def test_a_byte_order_mark_is_no_matter() -> None:
+def test_a_byte_order_mark_does_not_matter() -> None:
     assert parse_json(b"\xef\xbb\xbf" + VALID, source="x") == json.loads(VALID)
 
 
@@ -91,7 +91,7 @@ class TestFiles:
         with pytest.raises(DatasetError, match="no such file"):
             read_json(tmp_path / "nothing.json")
 
-    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
+    def test_a_folder_is_not_a_file(self, tmp_path: Path) -> None:
         with pytest.raises(DatasetError, match="is a folder; a file is needed here"):
             read_json(tmp_path)
 

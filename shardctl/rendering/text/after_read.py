@@ -1,4 +1,4 @@
-"""The calls after the reader as words."""
+"""The calls behind the reader as words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def call_words(call: AfterRead) -> str:
 
 
 def calls_chained(calls: tuple[AfterRead, ...]) -> str:
-    """Return calls one after the other, "" for none.
+    """Return calls one behind the other, "" for none.
 
     >>> from shardctl.core.resume.after_read import TakeCall
     >>> calls_chained((TakeCall(count=9), BatchCall(batch_size=2, drop_remainder=False)))

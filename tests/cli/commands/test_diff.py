@@ -1,4 +1,4 @@
-"""`shardctl diff`: exit codes, what today stands for, and files that are written anew."""
+"""`shardctl diff`: exit codes, what "today" means, and files that are written anew."""
 
 from __future__ import annotations
 

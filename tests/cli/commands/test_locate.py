@@ -51,7 +51,7 @@ def test_which_examples_were_in_a_step_and_when_one_is_read(shardctl: Shardctl) 
     ]
 
 
-def test_answers_stand_in_the_order_of_the_command_line(shardctl: Shardctl) -> None:
+def test_answers_are_in_the_order_of_the_command_line(shardctl: Shardctl) -> None:
     arguments = ["--id=8", "--position", 0, f"--tfds-id={FILE.format(2)}__2", "--id", 1]
     ran = shardctl("locate", *ORDER, *arguments, "--position", 2, "-f", "json")
     assert [match["position"] for match in matches(ran)] == [8, 0, 6, 1, 2]

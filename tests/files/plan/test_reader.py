@@ -143,7 +143,7 @@ def test_a_plan_that_was_edited_is_refused(old: str, new: str, text: str) -> Non
         (b"kind: [resume\n", "is not YAML"),
     ],
 )
-def test_a_file_that_is_no_plan_is_refused(data: bytes, text: str) -> None:
+def test_a_file_that_is_not_a_plan_is_refused(data: bytes, text: str) -> None:
     with pytest.raises(DatasetError, match=text):
         parse_plan(data, source="plan")
 

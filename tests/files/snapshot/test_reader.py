@@ -231,7 +231,7 @@ def test_wrong_contents_under_a_right_checksum_are_refused(
         assert words in line
 
 
-def test_damaged_and_made_up_files_are_snapshots_or_one_line(tmp_path: Path) -> None:
+def test_damaged_and_invented_files_are_snapshots_or_one_line(tmp_path: Path) -> None:
     keys = tuple(snapshot_document(taken()))
 
     def check_bytes(data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Where two orders part, as text, as a document, and as GitHub's annotations."""
+"""Where two orders differ, as text, as a document, and as GitHub's annotations."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_an_annotation_is_one_line_that_a_runner_reads_back() -> None:
         assert as_github_reads(line) == ("error", {"file": file, "title": title}, message)
 
 
-def test_orders_that_part_are_annotated_at_the_file() -> None:
+def test_orders_that_differ_are_annotated_at_the_file() -> None:
     (line,) = diff_annotation(parted())
     level, properties, message = as_github_reads(line)
     assert (level, properties["file"]) == ("error", "order.yaml")

@@ -1,4 +1,4 @@
-"""Where two plans part, as text, as a document, as an annotation."""
+"""Where two plans differ, as text, as a document, as an annotation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def plans(*reads: tuple[str, int, int]) -> PlanListing:
     return PlanListing(kind="plan", dataset=TOY.identity, plans=(listed,))
 
 
-def test_plans_that_part_say_which_files_and_ranges() -> None:
+def test_plans_that_differ_say_which_files_and_ranges() -> None:
     found = diff_plans(
         plans(("a", 0, 5), ("b", 0, 9)), plans(("a", 2, 3), ("b", 0, 9)), labels=("x", "y")
     )
