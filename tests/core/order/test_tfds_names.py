@@ -1,4 +1,4 @@
-"""File names in a tfds_id: base names, or with the folders in which the files that are read differ."""
+"""File names in a tfds_id: base names, or with the folders in which the files differ."""
 
 from __future__ import annotations
 
