@@ -71,7 +71,7 @@ def _on_stdout() -> Iterator[None]:
 def warn(messages: Iterable[str]) -> None:
     """Say each thing that surprises, once, on stderr."""
     for message in dict.fromkeys(messages):
-        say(f"warning: {message}")
+        say(f"warning: {_as_options(message)}")
 
 
 def say(line: str) -> None:
@@ -86,4 +86,10 @@ def say(line: str) -> None:
 
 def fail(error: ShardctlError | str) -> None:
     """Write the one line that every failure gets."""
-    say(f"error: {' '.join(str(error).split())}")
+    say(f"error: {' '.join(_as_options(error).split())}")
+
+
+def _as_options(text: object) -> str:
+    from shardctl.rendering.text.command_line import as_options  # 2 ms
+
+    return as_options(text)

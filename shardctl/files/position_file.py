@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shardctl.core.dataset.identity import DatasetIdentity
-from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError
@@ -88,7 +88,7 @@ def _record(document: Mapping[str, object]) -> PositionRecord:
     return PositionRecord(
         dataset=read_identity(document),
         spec=fields.text(document.get("spec"), "spec"),
-        settings=ReadSettings(**settings_from_document(pipeline, "pipeline")),
+        settings=settings_of_document(pipeline, "pipeline"),
         consumed=fields.count(document.get("consumed"), "consumed"),
     )
 

@@ -12,8 +12,8 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import filenames_of
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 QueryKind = Literal["position", "step", "id", "tfds-id"]
@@ -161,7 +161,7 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
         return np.array(numbers, np.int64)
     batch = order.settings.batch
     if batch is None:
-        raise UsageError("--step needs --batch N: a step is a batch")
+        raise UsageError(phrase("{step} needs {batch=N}: a step is a batch"))
     num_steps = -(-total // batch)
     for number in numbers:
         if number >= num_steps:
@@ -178,5 +178,5 @@ def _number(kind: QueryKind, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise UsageError(f"--{kind} {quoted(value)}: a number from 0 is needed")
+        raise UsageError(phrase("{}: a number from 0 is needed", Argument(kind, value, given=True)))
     return number

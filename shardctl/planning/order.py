@@ -11,6 +11,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 
 if TYPE_CHECKING:
@@ -74,20 +75,24 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
 def _assumptions(settings: ReadSettings) -> Iterator[str]:
     drawn = []
     if settings.shuffles_files and settings.shuffle_seed is None:
-        drawn.append("--shuffle-files")
+        drawn.append(Argument("shuffle_files", True))
     if settings.buffer is not None and settings.buffer_seed is None:
-        drawn.append("--buffer")
+        drawn.append(Argument("buffer"))
     if drawn:
         seeds = "its seed" if len(drawn) == 1 else "their seeds"
-        yield (
-            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
-            "--global-seed: this is the order if nothing else that draws a seed is built between "
-            "tf.random.set_seed and the dataset; a seed of its own fixes it"
+        yield phrase(
+            "{} {} {} from {global_seed}: this is the order if nothing else that draws a seed is "
+            "built between tf.random.set_seed and the dataset; a seed of its own fixes it",
+            listed(drawn),
+            "takes" if len(drawn) == 1 else "take",
+            seeds,
         )
 
 
 def _why_nothing(order: Order) -> str:
     settings = order.settings
     if order.epoch_size:
-        return f"--drop-remainder leaves nothing: {order.epoch_size} examples fill no batch"
+        return phrase(
+            "{drop_remainder=True} leaves nothing: {} examples fill no batch", order.epoch_size
+        )
     return f"host {settings.host} by {settings.host_by} reads no examples"

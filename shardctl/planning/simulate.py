@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
@@ -55,9 +56,11 @@ def simulate(
     planned = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
     total = planned.order.num_examples
     if not 0 <= skip <= total:
-        raise UsageError(f"--skip {skip}: the order has {total} examples")
+        raise UsageError(phrase("{skip=}: the order has {} examples", total, skip=skip))
     if take is not None and take < 0:
-        raise UsageError(f"--take {take}: a number of examples is needed, or -1 for all")
+        raise UsageError(
+            phrase("{take=}: a number of examples is needed, or None for all", take=take)
+        )
     rest = total - skip
     return Simulation(
         spec=planned.spec,
@@ -73,6 +76,10 @@ def _cut(order: Order, rest: int, take: int | None) -> tuple[str, ...]:
     if not order.settings.repeat_files or take is None or take <= rest:
         return ()
     return (
-        f"--repeat-files reads for ever; of it the {order.num_examples} examples of --epochs "
-        f"{order.settings.epochs} are followed here: give more --epochs to see more",
+        phrase(
+            "{repeat_files=True} reads for ever; of it the {} examples of {epochs=} are followed "
+            "here: give more {epochs} to see more",
+            order.num_examples,
+            epochs=order.settings.epochs,
+        ),
     )

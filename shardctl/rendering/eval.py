@@ -11,6 +11,7 @@ from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
@@ -51,7 +52,7 @@ def eval_table(evaluation: Evaluation, screen: Screen, *, every_row: bool = Fals
         )
     yield paragraph(legend, screen)
     for line in advice(evaluation):
-        yield paragraph(f"- {line}", screen)
+        yield paragraph(f"- {as_options(line)}", screen)
 
 
 def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
@@ -109,7 +110,7 @@ def eval_document(evaluation: Evaluation) -> Document:
         "hang": None if hang is None else dict(vars(hang)),
         "differing_step": evaluation.differing_step,
         "cures": [dict(vars(cure)) for cure in cures(evaluation)],
-        "advice": list(advice(evaluation)),
+        "advice": list(map(as_options, advice(evaluation))),
     }
 
 

@@ -13,6 +13,7 @@ from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import Rule, Severity
 from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, paragraph, table
@@ -50,8 +51,8 @@ def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
         yield paragraph(headline, screen, style="bold")
-        yield from _indented(f"why: {finding.why}", screen)
-        yield from _indented(f"fix: {finding.fix}", screen)
+        yield from _indented(f"why: {as_options(finding.why)}", screen)
+        yield from _indented(f"fix: {as_options(finding.fix)}", screen)
     if lint.findings:
         code = lint.findings[0].rule.code
         yield "\n"
@@ -114,8 +115,8 @@ def _finding_record(finding: Finding, origins: SettingOrigins) -> Document:
         "severity": finding.severity,
         "title": finding.rule.title,
         "specs": list(finding.specs),
-        "why": finding.why,
-        "fix": finding.fix,
+        "why": as_options(finding.why),
+        "fix": as_options(finding.fix),
         "settings": list(finding.settings),
         "file": file,
         "line": line,
@@ -134,7 +135,8 @@ def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
     """Yield an annotation for GitHub a finding, at the line of the setting behind it."""
     for finding in lint.findings:
         file, line = origins.place(finding)
-        text = f"{finding.rule.title}: {finding.why}\nfix: {finding.fix}"
+        why, fix = as_options(finding.why), as_options(finding.fix)
+        text = f"{finding.rule.title}: {why}\nfix: {fix}"
         yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)
 
 
@@ -154,10 +156,14 @@ def rules_document(rules: Sequence[Rule]) -> Document:
         "format_version": FORMAT_VERSION,
         "kind": "lint",
         "rules": [
-            {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **vars(rule.story)}
+            {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **_story_record(rule)}
             for rule, row in zip(rules, rules_rows(rules), strict=True)
         ],
     }
+
+
+def _story_record(rule: Rule) -> Document:
+    return {name: as_options(text) for name, text in vars(rule.story).items()}
 
 
 def rules_rows(rules: Sequence[Rule]) -> Iterator[Sequence[str]]:
@@ -171,7 +177,7 @@ def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     yield paragraph(
         f"{rule.code} {rule.name} ({rule.severity}): {rule.title}", screen, style="bold"
     )
-    for text in rule.story.happens.split("\n\n"):
+    for text in as_options(rule.story.happens).split("\n\n"):
         yield "\n"
         yield paragraph(text, screen)
     for heading, text in (
@@ -181,4 +187,4 @@ def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     ):
         yield "\n"
         yield paragraph(f"{heading}:", screen, style="bold")
-        yield from _indented(text, screen)
+        yield from _indented(as_options(text), screen)

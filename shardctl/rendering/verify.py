@@ -8,6 +8,7 @@ from dataclasses import asdict
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import Screen
@@ -56,7 +57,7 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
         ]
         yield table(_FILES, elided(rows, None if screen.width is None else _MAX_FILES), screen)
     for note in verification.notes:
-        yield paragraph(f"note: {note}", screen)
+        yield paragraph(f"note: {as_options(note)}", screen)
 
 
 def _order_line(verification: Verification) -> str:
@@ -118,7 +119,7 @@ def verify_document(verification: Verification) -> Document:
         "num_files": verification.num_files,
         "files": [asdict(file) for file in verification.files],
         **verification.versions,
-        "notes": list(verification.notes),
+        "notes": list(map(as_options, verification.notes)),
     }
 
 

@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.planning.layout import Balance, SplitLayout, layout
-from shardctl.readers.disk import with_disk_bytes
+from shardctl.readers.files_on_disk import with_disk_bytes
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.strategies import datasets
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset

@@ -90,8 +90,7 @@ def _refuse_options(
 ) -> None:
     if update:
         raise UsageError("--update writes today's order to A; leave out B")
-    given = (*astuple(source), *astuple(reading), spec)
-    if any(value is not None for value in given):
+    if reading.given() or any(value is not None for value in (*astuple(source), spec)):
         raise UsageError(
             "options of datasets and settings are about today's order; leave them out, or B"
         )

@@ -97,11 +97,11 @@ def hosts(
     from shardctl.planning.hosts.advice import problems
     from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION
     from shardctl.planning.hosts.hosts import hosts as compare_hosts
-    from shardctl.readers.disk import with_disk_bytes
+    from shardctl.readers.files_on_disk import with_disk_bytes
 
     if num_hosts is None:
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
-    if reading.host is not None:
+    if "host" in reading.given():
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
     project = project_here()
     settings = reading.settings(project)

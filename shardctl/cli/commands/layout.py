@@ -38,7 +38,7 @@ def layout(
     Example: shardctl layout train -d imagenet2012
     """
     from shardctl.planning.layout import layout as lay_out
-    from shardctl.readers.disk import check_files, with_disk_bytes
+    from shardctl.readers.files_on_disk import check_files, with_disk_bytes
     from shardctl.rendering.text.quantities import first_few
 
     dataset = chosen_dataset(source, project_here())

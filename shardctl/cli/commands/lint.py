@@ -21,6 +21,7 @@ from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_of
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
+from shardctl.core.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
@@ -103,7 +104,7 @@ def lint(
 
 def _machine(reading: OrderOptions, project: "Project") -> dict[str, Any]:
     """Return this machine's CPUs for a cycle of "auto", which is a finding on any machine."""
-    cycles = (reading.cycle, project.read.get("cycle"))
+    cycles = (reading.given().get("cycle"), project.read.get("cycle"))
     return {"cpus": os.cpu_count() or 1} if "auto" in cycles else {}
 
 
@@ -123,8 +124,7 @@ def _origins(
 
     if project.path is None:
         return SettingOrigins(lines={})
-    given = reading.given().keys() | using.given().keys()
-    given |= {"pass"} if reading.pass_index is not None else set()
+    given = {SETTING_BY_FIELD[name].name for name in reading.given()} | using.given().keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
     return SettingOrigins(
         file=os.path.relpath(project.path) if for_people else path_from_repository(project.path),

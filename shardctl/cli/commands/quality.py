@@ -82,7 +82,7 @@ def quality(
     project = project_here()
     settings = reading.settings(project)
     if num_hosts is not None:
-        if reading.host is not None:
+        if "host" in reading.given():
             raise UsageError("--host I/N says how many hosts there are; give --hosts N without it")
         settings = replace(settings, host=Host(index=0, count=num_hosts))
     if num_classes is None and sorted_by_shard:

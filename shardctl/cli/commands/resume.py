@@ -12,6 +12,7 @@ from shardctl.cli.options.plan_file import plan_of_file
 from shardctl.cli.options.resume import ResumeOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
+from shardctl.core.phrase import phrase
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _continued(
         return plan_resume(dataset, spec, settings, consumed=only, steps=steps, mode=mode)
     except UnpredictableOrderError as error:
         raise UnpredictableOrderError(
-            f"{error}; or plan from what was logged, with --seen FILE"
+            phrase("{}; or plan from what was logged, with {seen=CODES}", error)
         ) from error
 
 

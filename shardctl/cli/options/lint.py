@@ -10,6 +10,8 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.numbers import whole_number
+from shardctl.core.phrase import phrase
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.planning.lint.context import Usage
@@ -87,13 +89,21 @@ class LintOptions:
         Raises:
             UsageError: a value of another kind, or a name that lint does not know.
         """
-        from shardctl.planning.lint.section import lint_arguments
+        from shardctl.cli.options.config_faults import located
+        from shardctl.planning.lint.config_section import lint_arguments
+        from shardctl.planning.lint.lint import chosen_rules
 
-        return {**lint_arguments(project.lint, f"{project.shown_path}, lint"), **self.given()}
+        given = self.given()
+        try:
+            arguments = {**lint_arguments(project.lint), **given}
+            chosen_rules(arguments.get("select", ()), arguments.get("ignore", ()))
+        except UsageError as error:
+            raise located(error, project, "lint", given) from None
+        return arguments
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, each by its name under `lint:`."""
-        from shardctl.planning.lint.section import comma_separated, parse_seeds
+        from shardctl.planning.lint.config_section import comma_separated
 
         given = {
             "eval": self.evaluated and tuple(self.evaluated),
@@ -102,12 +112,21 @@ class LintOptions:
             "as_data_source": self.as_data_source,
             "assert_cardinality": self.assert_cardinality,
             "autocache": self.autocache,
-            "seeds": None if self.seeds is None else parse_seeds(self.seeds, "--seeds"),
+            "seeds": None if self.seeds is None else _seeds(self.seeds),
             "open_files": self.open_files,
             "select": self.select and [c for text in self.select for c in comma_separated(text)],
             "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
         }
         return {name: value for name, value in given.items() if value is not None}
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    from shardctl.planning.lint.config_section import parse_seeds
+
+    try:
+        return parse_seeds(text)
+    except UsageError as error:
+        raise UsageError(phrase("{seeds!}: {}", error, seeds=text)) from None
 
 
 def usage_of(arguments: dict[str, Any]) -> "Usage":

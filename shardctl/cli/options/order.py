@@ -2,137 +2,77 @@
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from shardctl.cli.options.numbers import whole_number
-from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.phrase import named_arguments
+from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
+from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS, Setting
 from shardctl.core.text import quoted
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
     from shardctl.readers.project_file import Project
 
-
-def _number(flag: str, text: str, minimum: int | None = None, metavar: str = "N") -> Any:
-    return typer.Option(
-        flag, metavar=metavar, parser=whole_number(flag, minimum=minimum), help=text
-    )
+Error = TypeVar("Error", bound=ShardctlError)
 
 
-_HOST_CALLS = [mode.call for mode in HOST_MODES.values()]
-HOST_BY = typer.Option(
-    "--host-by",
-    metavar="|".join(HOST_MODES),
-    help=f"{', '.join(_HOST_CALLS[:-1])} or {_HOST_CALLS[-1]} [default: {DEFAULT_HOST_MODE}].",
-)
+def _option(setting: Setting) -> Any:
+    """Return what Typer is told of the option of a setting."""
+    kind, text = setting.kind, as_options(setting.help)
+    if isinstance(kind, Switch):
+        return typer.Option(f"{setting.option}/--no-{setting.option.removeprefix('--')}", help=text)
+    parser = _parser(setting.option, kind) if isinstance(kind, WholeNumber) else None
+    return typer.Option(setting.option, metavar=kind.metavar, parser=parser, help=text)
 
 
-def _cycle(text: str) -> int | str:
-    return "auto" if text == "auto" else whole_number("--cycle", minimum=1)(text)
+def _parser(option: str, kind: WholeNumber) -> Any:
+    # The sizes of a buffer have a gap, which its own rule explains.
+    number = whole_number(option, minimum=None if isinstance(kind, BufferSize) else kind.least)
+    return lambda text: text if text in kind.words else number(text)
 
 
-@dataclass(frozen=True, kw_only=True)
+def _type(setting: Setting) -> Any:
+    if isinstance(setting.kind, WholeNumber):
+        return Any  # as its parser returns it
+    return bool | None if isinstance(setting.kind, Switch) else str | None
+
+
+HOST_BY = _option(SETTING_BY_NAME["host_by"])
+
+
 class OrderOptions:
-    """The settings of TFDS's reader and of the pipeline behind it; None where not given."""
+    """The settings of TFDS's reader and of the pipeline behind it, by the fields of `ReadSettings`.
 
-    cycle: Annotated[
-        Any,
-        typer.Option(
-            "--cycle",
-            metavar="N|auto",
-            parser=_cycle,
-            help="ReadConfig.interleave_cycle_length [default: 16, or 1 for an ordered dataset].",
-        ),
-    ] = None
-    block: Annotated[
-        Any, _number("--block", "ReadConfig.interleave_block_length [default: 16].", 1)
-    ] = None
-    cpus: Annotated[Any, _number("--cpus", "CPUs of the machine, for --cycle auto.", 1)] = None
-    shuffle_files: Annotated[
-        bool | None,
-        typer.Option("--shuffle-files/--no-shuffle-files", help="Shuffle the files."),
-    ] = None
-    shuffle_seed: Annotated[
-        Any, _number("--shuffle-seed", "ReadConfig.shuffle_seed; implies --shuffle-files.")
-    ] = None
-    reshuffle: Annotated[
-        bool | None,
-        typer.Option(
-            "--reshuffle/--no-reshuffle",
-            help="Shuffle the files anew each epoch [default: as TFDS, yes].",
-        ),
-    ] = None
-    deterministic: Annotated[
-        bool | None,
-        typer.Option(
-            "--deterministic/--no-deterministic",
-            help="ReadConfig.options.deterministic; off leaves the order open [default: TFDS's].",
-        ),
-    ] = None
-    buffer: Annotated[Any, _number("--buffer", "ds.shuffle(N) after the read.")] = None
-    buffer_seed: Annotated[Any, _number("--buffer-seed", "Seed of that shuffle.")] = None
-    buffer_reshuffle: Annotated[
-        bool | None,
-        typer.Option(
-            "--buffer-reshuffle/--no-buffer-reshuffle",
-            help="Its reshuffle_each_iteration [default: yes].",
-        ),
-    ] = None
-    global_seed: Annotated[Any, _number("--global-seed", "tf.random.set_seed(N).")] = None
-    epochs: Annotated[
-        Any, _number("--epochs", "ds.repeat(N) after the shuffle [default: 1].", 1)
-    ] = None
-    repeat_files: Annotated[
-        bool | None,
-        typer.Option(
-            "--repeat-files/--no-repeat-files",
-            help="ReadConfig.repeat_filenames: the files repeat for ever, of which as many "
-            "examples are followed as --epochs N hold.",
-        ),
-    ] = None
-    reverse: Annotated[
-        bool | None, typer.Option("--reverse/--no-reverse", help="Files back to front.")
-    ] = None
-    file_order: Annotated[
-        str | None,
-        typer.Option(
-            "--file-order", metavar="FILE", help="Files as a list names them, a line each."
-        ),
-    ] = None
-    host: Annotated[
-        str | None, typer.Option("--host", metavar="I/N", help="Host I of N, from 0.")
-    ] = None
-    host_by: Annotated[
-        str | None,
-        HOST_BY,
-    ] = None
-    batch: Annotated[Any, _number("--batch", "ds.batch(N).", 1)] = None
-    drop_remainder: Annotated[
-        bool | None,
-        typer.Option("--drop-remainder/--no-drop-remainder", help="Drop a last partial batch."),
-    ] = None
-    pass_index: Annotated[
-        Any,
-        _number("--pass", "Which iteration of the same dataset object, from 0 [default: 0].", 0),
-    ] = None
-    loop: Annotated[
-        str | None,
-        typer.Option(
-            "--loop",
-            metavar="python|keras-fit",
-            help="Who iterates; Keras takes two iterators an epoch [default: python].",
-        ),
-    ] = None
+    Values are those of the command line; what was not given is None or left out.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        self._values = values
+        self._project: Project | None = None  # that the settings were taken from
+
+    @staticmethod
+    def parameters() -> list[Parameter]:
+        """Return the parameters of a command that has these options, one a setting."""
+        return [
+            Parameter(
+                setting.field,
+                Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[_type(setting), _option(setting)],
+            )
+            for setting in SETTINGS
+        ]
 
     def given(self) -> dict[str, Any]:
-        """Return what is given here, by the names of the settings."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
+        """Return what is given here, by the fields of the settings."""
+        return {name: value for name, value in self._values.items() if value is not None}
 
     def settings(
         self, project: "Project", fallback: Mapping[str, Any] | None = None
@@ -147,10 +87,8 @@ class OrderOptions:
         from shardctl.core.hosts.host import Host
         from shardctl.core.settings.read_settings import ReadSettings
 
-        stated = _stated(project)
+        self._project = project
         arguments = dict(fallback or {})
-        _give_way(arguments, stated)
-        arguments |= stated
         given = self.given()
         if "host" in given:
             given["host"] = Host.parse(given["host"])
@@ -158,24 +96,21 @@ class OrderOptions:
             given["file_order"] = _listed_files(Path(given["file_order"]))
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
-        _give_way(arguments, given)
         try:
-            return ReadSettings(**{**arguments, **given})
+            for chosen in (_stated(project), given):
+                _give_way(arguments, chosen)
+                arguments |= chosen
+            return ReadSettings(**arguments)
         except UsageError as error:
-            if not stated or not _is_fine(given):
-                raise
-            raise UsageError(f"{project.shown_path}, read: {error}") from None
+            raise self.located(error) from None
 
+    def located(self, error: Error) -> Error:
+        """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
+        if self._project is None or not named_arguments(error):
+            return error
+        from shardctl.cli.options.config_faults import located
 
-def _is_fine(given: dict[str, Any]) -> bool:
-    """Return whether the options alone would be taken, so that a fault is the file's."""
-    from shardctl.core.settings.read_settings import ReadSettings
-
-    try:
-        ReadSettings(**given)
-    except UsageError:
-        return False
-    return True
+        return located(error, self._project, "read", self.given())
 
 
 # An option replaces the settings of the file that would contradict it.
@@ -199,14 +134,12 @@ def _stated(project: "Project") -> dict[str, Any]:
     """Return the settings under `read:` of a project."""
     from shardctl.core.settings.document import settings_from_document
 
-    if project.path is None:
-        return {}
     read = dict(project.read)
-    order = read.get("file_order", read.get("file-order"))
-    if isinstance(order, str):  # the name of a list, as the option has it
-        read.pop("file-order", None)
-        read["file_order"] = list(_listed_files(project.path.parent / order))
-    return settings_from_document(read, f"{project.shown_path}, read")
+    for key in ("file_order", "file-order"):
+        if project.path is not None and isinstance(read.get(key), str):
+            # The name of a list, as the option has it.
+            read[key] = list(_listed_files(project.path.parent / str(read[key])))
+    return settings_from_document(read)
 
 
 def _listed_files(path: Path) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.errors import DatasetError, ShardctlError, UsageError
+from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
     from shardctl.cli.options.shared import DatasetOptions
@@ -27,12 +28,11 @@ def plan_of_file(
         DatasetError: the file is broken, or the dataset another than the plan was made for.
     """
     from shardctl.files.plan.reader import read_plan
-    from shardctl.planning.resume.check import applied
+    from shardctl.planning.resume.apply_plan import applied
 
     for name, value in given.items():
         if value is not None:
-            option = f"--{name.removesuffix('_index').replace('_', '-')}"
-            said = name if name == "SPEC" else option
+            said = name if name == "SPEC" else option_name(name)
             raise UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
     plan = read_plan(path)
     dataset = dataset_of_plan(plan, source)

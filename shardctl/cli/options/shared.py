@@ -1,20 +1,22 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """Options that several commands share, each spelled out once.
 
-A group is a dataclass whose fields are Typer options. A command takes the group as one parameter;
-`spelled_out` shows Typer the fields instead and hands the command the group.
+A group is a dataclass whose fields are Typer options, or names its `parameters` itself. A command
+takes the group as one parameter; `spelled_out` shows Typer the options instead and hands the
+command the group.
 """
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeGuard, get_type_hints
 
 import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.errors import ShardctlError
 
 SpecArgument = Annotated[
     str | None,
@@ -51,6 +53,31 @@ class DatasetOptions:
     ] = None
 
 
+def _is_group(annotation: object) -> TypeGuard[type[Any]]:
+    return isinstance(annotation, type) and (
+        is_dataclass(annotation) or hasattr(annotation, "parameters")
+    )
+
+
+def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter]:
+    """Return a parameter for each option of a group: those it names itself, else its fields."""
+    if hasattr(group, "parameters"):
+        made: list[inspect.Parameter] = group.parameters()
+        return made
+    annotations = get_type_hints(group, include_extras=True)
+    if group is OutputOptions:
+        annotations["format"] = formats.option
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=annotations[field.name],
+        )
+        for field in fields(group)
+    ]
+
+
 def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
     """Return `command` with each parameter that is an option group replaced by its options.
 
@@ -61,20 +88,10 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
     groups: dict[str, tuple[type[Any], list[str]]] = {}
     for parameter in inspect.signature(command).parameters.values():
         annotation = hints[parameter.name]
-        if isinstance(annotation, type) and is_dataclass(annotation):
-            members = get_type_hints(annotation, include_extras=True)
-            if annotation is OutputOptions:
-                members["format"] = formats.option
-            groups[parameter.name] = (annotation, [field.name for field in fields(annotation)])
-            parameters += [
-                inspect.Parameter(
-                    field.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=field.default,
-                    annotation=members[field.name],
-                )
-                for field in fields(annotation)
-            ]
+        if _is_group(annotation):
+            members = _parameters_of(annotation, formats)
+            groups[parameter.name] = (annotation, [member.name for member in members])
+            parameters += members
         else:
             parameters.append(
                 parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
@@ -86,7 +103,13 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
             values[name] = group(**{member: values.pop(member) for member in names})
             if group is OutputOptions:
                 values[name] = replace(values[name], format=formats.chosen(values[name]))
-        command(**values)
+        try:
+            command(**values)
+        except ShardctlError as error:
+            for name in groups:  # a group knows what was taken from shardctl.yaml in its place
+                if hasattr(values[name], "located"):
+                    error = values[name].located(error)
+            raise error
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

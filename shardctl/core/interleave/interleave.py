@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.interleave.continuation import InterleaveState, continuation_at, state_at
 from shardctl.core.interleave.read import read
-from shardctl.core.interleave.resume import InterleaveState, continuation_at, state_at
 from shardctl.core.interleave.schedule import build_schedule
 from shardctl.errors import UsageError
 

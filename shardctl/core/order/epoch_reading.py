@@ -9,6 +9,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
 # Each file that is opened takes about a microsecond and 200 bytes.
@@ -103,7 +104,13 @@ def repetitions_to_list(take: Int64s, num_examples: int, *, cycle_length: int) -
     repetitions = -(-(num_examples + open_files) // a_list)
     if repetitions * len(take) > MAX_OPENED:
         raise UsageError(
-            f"--repeat-files: {num_examples} examples take {repetitions} times {len(take)} files, "
-            f"more than {MAX_OPENED}; ask for fewer --epochs"
+            phrase(
+                "{repeat_files=True}: {} examples take {} times {} files, more than {}; "
+                "ask for fewer {epochs}",
+                num_examples,
+                repetitions,
+                len(take),
+                MAX_OPENED,
+            )
         )
     return repetitions

@@ -16,8 +16,9 @@ from shardctl.core.numbers import INT64_MAX
 from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import RowLookup, own_rows, sorted_reads
+from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.order.shuffled_codes import shuffled_codes
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
 from shardctl.core.tfds_rules import WHOLE_DATASET
@@ -74,8 +75,12 @@ class Order:
         total = self.epoch_size * settings.epochs
         if total > INT64_MAX:
             raise UsageError(
-                f"--epochs {settings.epochs} of {self.epoch_size} examples: "
-                f"positions go up to {INT64_MAX}"
+                phrase(
+                    "{epochs=} of {} examples: positions go up to {}",
+                    self.epoch_size,
+                    INT64_MAX,
+                    epochs=settings.epochs,
+                )
             )
         rest = total % settings.batch if settings.batch is not None else 0
         self.seeds = EpochSeeds(
@@ -149,8 +154,12 @@ class Order:
         query, rows, offsets = self._lookup.rows_of(np.asarray(codes, np.int64))
         if self._num_streams * len(rows) > _MAX_MATCHES:
             raise UsageError(
-                f"{len(rows)} examples in {self._num_streams} epochs have more than {_MAX_MATCHES} "
-                "positions; ask for fewer --epochs"
+                phrase(
+                    "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
+                    len(rows),
+                    self._num_streams,
+                    _MAX_MATCHES,
+                )
             )
         found_query, found_position = [_NONE], [_NONE]
         if self._epochs_are_alike:

@@ -10,7 +10,7 @@ from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import AfterRead
-from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 
@@ -161,5 +161,4 @@ MAX_FURTHER_EPOCHS = 1000
 
 def settings_as_planned(settings: ReadSettings, *, ordered: bool) -> ReadSettings:
     """Return settings with every default written out, as a plan file gives them back."""
-    document = settings_in_force(settings, ordered=ordered)
-    return ReadSettings(**settings_from_document(document, "settings"))
+    return settings_of_document(settings_in_force(settings, ordered=ordered), "settings")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from shardctl.core.hosts.host import Host
+from shardctl.core.phrase import Argument, Placeholder, phrase, spelled
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices, quoted
+from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import UsageError
 
 SettingsDocument = dict[str, Any]
 
 
 def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocument:
-    """Return every setting by its option's name, with the defaults that are in force.
+    """Return every setting by its name, with the defaults that are in force.
 
     What no part of the pipeline reads is None. Read back it gives the same order.
 
@@ -22,114 +23,81 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     >>> document["cycle"], document["shuffle_files"], document["reshuffle"], document["buffer"]
     (16, True, True, None)
     """
-    shuffles, buffers = settings.shuffles_files, settings.buffer is not None
-    return {
-        # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
-        "cycle": settings.cycle_length(ordered=ordered),
-        "cpus": None,
-        "block": settings.block,
-        "shuffle_files": shuffles,
-        "shuffle_seed": settings.shuffle_seed if shuffles else None,
-        "reshuffle": settings.reshuffle is not False if shuffles else None,
-        "deterministic": settings.deterministic,
-        "buffer": settings.buffer,
-        "buffer_seed": settings.buffer_seed,
-        "buffer_reshuffle": settings.buffer_reshuffle is not False if buffers else None,
-        "global_seed": settings.global_seed,
-        "epochs": settings.epochs,
-        "repeat_files": settings.repeat_files,
-        "reverse": settings.reverse,
-        "file_order": None if settings.file_order is None else list(settings.file_order),
-        "host": None if settings.host is None else str(settings.host),
-        "host_by": settings.host_by,
-        "batch": settings.batch,
-        "drop_remainder": settings.drop_remainder,
-        "pass": settings.pass_index,
-        "loop": settings.loop,
-    }
+    return {setting.name: setting.value_in_force(settings, ordered=ordered) for setting in SETTINGS}
 
 
-def settings_from_document(document: Mapping[str, object], where: str) -> dict[str, Any]:
+def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of `ReadSettings` that a mapping holds; those that are None left out.
 
-    Names may be written with `-` or `_`, as in `shuffle-seed`. `where` names the file in errors.
+    Names may be written with `-` or `_`, as in `shuffle-seed`. Whether values fit together is seen
+    when they are put into `ReadSettings`.
 
     Raises:
-        UsageError: an unknown name, or a value of another kind; the message says which.
+        UsageError: an unknown name, or a value of another kind; `as_keys` spells it as they stand.
 
-    >>> settings_from_document({"shuffle-seed": 32, "host": "1/4"}, "shardctl.yaml")
+    >>> settings_from_document({"shuffle-seed": 32, "host": "1/4"})
     {'shuffle_seed': 32, 'host': Host(index=1, count=4)}
     """
     arguments: dict[str, Any] = {}
     for key, value in document.items():
-        name = str(key).replace("-", "_")
-        if name not in _KINDS:
-            raise UsageError(f"{where}: no setting {quoted(key)}; there are: {choices(_KINDS, 30)}")
+        setting = SETTING_BY_NAME.get(str(key).replace("-", "_"))
+        if setting is None:
+            names = choices(SETTING_BY_NAME, len(SETTING_BY_NAME))
+            raise UsageError(
+                phrase("{}: no such setting; there are: {}", Argument(str(key)), names)
+            )
         if value is None:
             continue
-        if name in arguments:
-            raise UsageError(f"{where}: setting {quoted(key)} stands there twice")
-        arguments["pass_index" if name == "pass" else name] = _KINDS[name](
-            value, f"{where}: {name}"
-        )
+        if setting.field in arguments:
+            raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
+        try:
+            taken = setting.kind.from_document(value)
+            fault = setting.kind.fault(taken)
+        except UsageError as error:
+            fault = str(error)
+        if fault is not None:
+            given = Argument(setting.field, value, given=True)
+            raise UsageError(phrase("{}: {}", given, fault))
+        arguments[setting.field] = taken
     return arguments
 
 
-def _whole(value: object, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{what} {quoted(value)}: a whole number is needed")
-    return value
+def settings_of_document(document: Mapping[str, object], where: str) -> ReadSettings:
+    """Return the settings that a mapping holds; `where` names the mapping in errors.
 
+    >>> settings_of_document({"cycle": 0}, "pipeline")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: pipeline.cycle: 0: a number from 1 to 9223372036854775807 is needed
 
-def _flag(value: object, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{what} {quoted(value)}: true or false is needed")
-    return value
-
-
-def _word(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{what} {quoted(value)}: a word is needed")
-    return value
-
-
-def _cycle(value: object, what: str) -> object:
-    return value if value == "auto" else _whole(value, what)
-
-
-def _host(value: object, what: str) -> Host:
+    Raises:
+        UsageError: an unknown name, a value outside its range, or two that exclude each other.
+    """
     try:
-        return Host.parse(_word(value, what))
+        return ReadSettings(**settings_from_document(document))
     except UsageError as error:
-        raise UsageError(f"{what}: {error}") from None
+        raise UsageError(as_keys(error, where)) from None
 
 
-def _files(value: object, what: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise UsageError(f"{what} {quoted(value)}: a list of file names is needed")
-    return tuple(value)
+def as_keys(text: object, where: str) -> str:
+    """Return a text, or that of an error, that names settings as keys of the mapping `where`.
+
+    >>> as_keys(phrase("{cycle=auto} needs {cpus=N}"), "read")
+    'read.cycle: auto needs read.cpus: N'
+    """
+    return spelled(text, lambda argument: key_of(argument, where))
 
 
-_KINDS: dict[str, Callable[[object, str], object]] = {
-    "cycle": _cycle,
-    "cpus": _whole,
-    "block": _whole,
-    "shuffle_files": _flag,
-    "shuffle_seed": _whole,
-    "reshuffle": _flag,
-    "deterministic": _flag,
-    "buffer": _whole,
-    "buffer_seed": _whole,
-    "buffer_reshuffle": _flag,
-    "global_seed": _whole,
-    "epochs": _whole,
-    "repeat_files": _flag,
-    "reverse": _flag,
-    "file_order": _files,
-    "host": _host,
-    "host_by": _word,
-    "batch": _whole,
-    "drop_remainder": _flag,
-    "pass": _whole,
-    "loop": _word,
-}
+def key_of(argument: Argument, where: str) -> str:
+    """Return an argument as a key of the mapping `where`, with its value where it has one."""
+    setting = SETTING_BY_FIELD.get(argument.name)
+    name = f"{where}.{printable(argument.name if setting is None else setting.name)}"
+    return f"{name}: {_yaml(argument.value)}" if argument.has_value else name
+
+
+def _yaml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and not isinstance(value, Placeholder) and not value.isidentifier():
+        return quoted(value)
+    return printable(str(value), 80)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Literal
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
-from shardctl.core.numbers import INT64_MAX
+from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import (
     CYCLE_PREFETCH_FACTOR,
     DEFAULT_BLOCK,
@@ -24,7 +24,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 class ReadSettings:
     """Everything that fixes an order besides the dataset and the spec, None for TFDS's default.
 
-    cycle: `ReadConfig.interleave_cycle_length`; "auto" is TFDS's None, ceil(cpus / 3).
+    cycle, cpus: `ReadConfig.interleave_cycle_length`; "auto" is TFDS's None, ceil(cpus / 3).
     block: `ReadConfig.interleave_block_length`.
     shuffle_files, shuffle_seed, reshuffle: `shuffle_files`, `ReadConfig.shuffle_seed` and
         `shuffle_reshuffle_each_iteration`; a seed implies the switch.
@@ -68,45 +68,33 @@ class ReadSettings:
     loop: Loop = "python"
 
     def __post_init__(self) -> None:
-        self._check_ranges()
+        for setting in SETTINGS:
+            value = getattr(self, setting.field)
+            if value is None and setting.field in _MAY_BE_NONE:
+                continue
+            fault = setting.kind.fault(value)
+            if fault is not None:
+                given = Argument(setting.field, value, given=True)
+                raise UsageError(phrase("{}: {}", given, fault))
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
-                "--cycle auto stands for a third of the CPUs of the machine that reads; "
-                "name them with --cpus N"
+                phrase(
+                    "{cycle=auto} needs {cpus=N}: it stands for a third of the CPUs of the machine "
+                    "that reads"
+                )
             )
         if self.cpus is not None and self.cycle != "auto":
-            raise UsageError("--cpus is read with --cycle auto only")
+            raise UsageError(phrase("{cpus} is read with {cycle=auto} only"))
         if self.reverse and self.file_order is not None:
-            raise UsageError("--reverse and --file-order are two orders of the files; choose one")
-        if self.drop_remainder and self.batch is None:
-            raise UsageError("--drop-remainder needs --batch N: it drops the last batch")
-        if self.buffer is None and (self.buffer_seed, self.buffer_reshuffle) != (None, None):
-            raise UsageError("--buffer-seed and --buffer-reshuffle need --buffer N")
-
-    def _check_ranges(self) -> None:
-        for name, value, minimum in (
-            ("--cycle", self.cycle, 1),
-            ("--cpus", self.cpus, 1),
-            ("--block", self.block, 1),
-            ("--epochs", self.epochs, 1),
-            ("--batch", self.batch, 1),
-            ("--pass", self.pass_index, 0),
-        ):
-            if isinstance(value, int) and not minimum <= value <= INT64_MAX:
-                raise UsageError(
-                    f"{name} {quoted(value, 24)}: a number from {minimum} to {INT64_MAX} is needed"
-                )
-        if self.buffer not in (None, WHOLE_DATASET) and not 1 <= self.buffer <= INT64_MAX:
             raise UsageError(
-                f"--buffer {quoted(self.buffer, 24)}: a number of examples from 1 to {INT64_MAX} "
-                "is needed, or -2 for the whole dataset"
+                phrase("{reverse} and {file_order} are two orders of the files; choose one")
             )
-        for name, word, words in (
-            ("--host-by", self.host_by, tuple(HOST_MODES)),
-            ("--loop", self.loop, get_args(Loop)),
-        ):
-            if word not in words:
-                raise UsageError(f"{name} {quoted(word)}: choose from {choices(words)}")
+        if self.drop_remainder and self.batch is None:
+            raise UsageError(
+                phrase("{drop_remainder=True} needs {batch=N}: it drops the last batch")
+            )
+        if self.buffer is None and (self.buffer_seed, self.buffer_reshuffle) != (None, None):
+            raise UsageError(phrase("{buffer_seed} and {buffer_reshuffle} need {buffer=N}"))
 
     @property
     def host_mode(self) -> HostMode:
@@ -147,52 +135,70 @@ class ReadSettings:
             self._check_ordered()
         if self.deterministic is False:
             raise UnpredictableOrderError(
-                "deterministic=False hands out examples as their decoding ends, in another order "
-                "each run; leave it out, or use --deterministic"
+                phrase(
+                    "deterministic=False hands out examples as their decoding ends, in another "
+                    "order each run; leave it out, or use {deterministic=True}"
+                )
             )
         self._check_seeds()
         if not self.repeat_files:
             return
         if self.buffer == WHOLE_DATASET:
             raise UsageError(
-                "--buffer -2 (the whole dataset) of --repeat-files, which has no end: the buffer "
-                "never fills; give --buffer N"
+                phrase(
+                    "{buffer=-2} (the whole dataset) of {repeat_files=True}, which has no end: the "
+                    "buffer never fills; give {buffer=N}"
+                )
             )
         if self.pass_index:
             raise UnpredictableOrderError(
-                "--pass after a pass of --repeat-files: that pass has no end, and where it was cut "
-                "leaves the file order to timing; build the dataset anew, which is pass 0"
+                phrase(
+                    "{pass_index} after a pass of {repeat_files=True}: that pass has no end, and "
+                    "where it was cut leaves the file order to timing; build the dataset anew, "
+                    "which is pass 0"
+                )
             )
 
     def _check_seeds(self) -> None:
         if self.shuffles_files and self.shuffle_seed is None:
             if self.global_seed is None:
                 raise UnpredictableOrderError(
-                    "--shuffle-files without a seed has another order in each run; "
-                    "give --shuffle-seed N"
+                    phrase(
+                        "{shuffle_files=True} without a seed has another order in each run; "
+                        "give {shuffle_seed=N}"
+                    )
                 )
             if not self.deterministic:
                 raise UnpredictableOrderError(
-                    "--shuffle-files with a global seed only: TFDS then interleaves with "
-                    "deterministic=False, so the order of the examples depends on timing; give "
-                    "--shuffle-seed N, or --deterministic where ReadConfig.options says so"
+                    phrase(
+                        "{shuffle_files=True} with a global seed only: TFDS then interleaves with "
+                        "deterministic=False, so the order of the examples depends on timing; give "
+                        "{shuffle_seed=N}, or {deterministic=True} where ReadConfig.options says so"
+                    )
                 )
         if self.buffer is not None and self.buffer_seed is None and self.global_seed is None:
             raise UnpredictableOrderError(
-                "--buffer without a seed has another order in each run; "
-                "give --buffer-seed N, or --global-seed N where tf.random.set_seed(N) is called"
+                phrase(
+                    "{buffer} without a seed has another order in each run; give {buffer_seed=N}, "
+                    "or {global_seed=N} where tf.random.set_seed(N) is called"
+                )
             )
 
     def _check_ordered(self) -> None:
         reasons = []
         if self.shuffles_files:
-            reasons.append("--shuffle-files")
+            reasons.append(Argument("shuffle_files", True))
         # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
         if self.cycle not in (None, ORDERED_CYCLE):
-            reasons.append(f"--cycle {self.cycle}")
+            reasons.append(Argument("cycle", self.cycle))
         if reasons:
             raise UsageError(
-                "this is an ordered dataset (disable_shuffling=True): TFDS refuses "
-                f"{' and '.join(reasons)}, because examples would not be read in order; "
-                "without them it is read shard by shard"
+                phrase(
+                    "this is an ordered dataset (disable_shuffling=True): TFDS refuses {}, because "
+                    "examples would not be read in order; without them it is read shard by shard",
+                    listed(reasons),
+                )
             )
+
+
+_MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)

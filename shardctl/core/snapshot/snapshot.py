@@ -11,7 +11,7 @@ from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
-from shardctl.core.settings.document import SettingsDocument, settings_from_document
+from shardctl.core.settings.document import SettingsDocument, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
@@ -112,7 +112,7 @@ class Snapshot:
         """
         if isinstance(self.pipeline.get("file_order"), str):
             return None
-        return ReadSettings(**settings_from_document(self.pipeline, "the snapshot's pipeline"))
+        return settings_of_document(self.pipeline, "the snapshot's pipeline")
 
 
 def shortened(pipeline: SettingsDocument) -> SettingsDocument:

@@ -16,8 +16,7 @@ from shardctl.core.resume.resume_plan import (
     ResumePlan,
     ShuffleState,
 )
-from shardctl.core.settings.document import settings_from_document
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.document import settings_of_document
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -124,7 +123,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         dataset=read_identity(document),
         spec=_text(document["spec"], "spec"),
         mode=mode,
-        settings=ReadSettings(**settings_from_document(settings, "pipeline")),
+        settings=settings_of_document(settings, "pipeline"),
         consumed=fields.count(document["consumed"], "consumed"),
         epoch=fields.count(document["epoch"], "epoch"),
         remaining=fields.count(document["remaining"], "remaining"),

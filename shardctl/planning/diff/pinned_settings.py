@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.settings.document import settings_from_document
+from shardctl.core.settings.document import as_keys, settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.errors import UsageError
 
 
 def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, Any]:
@@ -23,4 +24,7 @@ def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, An
     default = ReadSettings().cycle_length(ordered=pinned.ordered)
     if pinned.ordered != dataset.ordered and document.get("cycle") == default:
         del document["cycle"]
-    return settings_from_document(document, "the snapshot's pipeline")
+    try:
+        return settings_from_document(document)
+    except UsageError as error:
+        raise UsageError(as_keys(error, "the snapshot's pipeline")) from None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from shardctl.core.phrase import phrase
 from shardctl.planning.eval.cures import Cure, cures
 from shardctl.planning.eval.eval import Evaluation
 
@@ -47,9 +48,10 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
 
 def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.differing_step is not None:
-        yield (
-            f"at step {evaluation.differing_step:,} hosts hold batches of different sizes, so they "
-            "run different XLA programs; --pad gives all one"
+        yield phrase(
+            "at step {:,} hosts hold batches of different sizes, so they run different XLA "
+            "programs; {remainder=pad} gives all one",
+            evaluation.differing_step,
         )
     partial = np.unique(evaluation.remainders)
     uneven = partial[partial % evaluation.num_devices > 0]
@@ -60,9 +62,11 @@ def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
         )
     shapes = evaluation.distinct_shapes("ragged")
     if shapes > 1:
-        yield (
-            f"{shapes:,} shapes are compiled; --pad compiles 1 and fills the last batches with "
-            f"{int(evaluation.padding.sum()):,} examples of padding"
+        yield phrase(
+            "{:,} shapes are compiled; {remainder=pad} compiles 1 and fills the last batches with "
+            "{:,} examples of padding",
+            shapes,
+            int(evaluation.padding.sum()),
         )
 
 
@@ -81,24 +85,26 @@ def _steps(count: int) -> str:
 
 
 def _sentence(cure: Cure, evaluation: Evaluation) -> str:
-    now = {"batch": evaluation.device_batch, "hosts": evaluation.num_hosts}
     if cure.change == "padding":
-        change = "--pad"
+        change = phrase("{remainder=pad}")
         if cure.value:
             batches = "1 batch" if cure.value == 1 else f"{cure.value:,} batches"
-            change += f" with {batches} of padding alone"
+            change = phrase("{} with {} of padding alone", change, batches)
+    elif cure.change == "hosts":
+        now = evaluation.num_hosts
+        change = phrase("{num_hosts=} instead of {}", now, num_hosts=cure.value)
     else:
-        change = f"--{cure.change} {cure.value} instead of {now[cure.change]}"
+        change = phrase("{batch=} instead of {}", evaluation.device_batch, batch=cure.value)
     cost = [f"{_steps(cure.num_steps)} a host"]
     if cure.num_slots:
         cost.append(f"{cure.padding / cure.num_slots:.1%} of the places empty")
     if evaluation.remainder == "drop":
         cost.append(f"{cure.dropped:,} examples lost" if cure.dropped else "nothing lost")
-    return f"cure: {change} ({', '.join(cost)})"
+    return phrase("cure: {} ({})", change, ", ".join(cost))
 
 
 def problems(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return what `--check` finds wrong, each in a line: a hang, examples that are lost."""
+    """Return what a check finds wrong, each in a line: a hang, examples that are lost."""
     found = []
     hang = evaluation.hang(evaluation.remainder)
     if hang is not None:

@@ -16,8 +16,8 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
@@ -190,13 +190,14 @@ def evaluate(
     >>> evaluate(mnist, batch=512, num_hosts=6).num_examples.tolist()
     [1667, 1667, 1667, 1667, 1666, 1666]
     """
-    for option, number, most in (
-        ("--hosts", num_hosts, MAX_NUM_HOSTS),
-        ("--devices", num_devices, MAX_NUM_HOSTS),
-        ("--batch", batch, _MAX_BATCH),
+    for name, number, most in (
+        ("num_hosts", num_hosts, MAX_NUM_HOSTS),
+        ("num_devices", num_devices, MAX_NUM_HOSTS),
+        ("batch", batch, _MAX_BATCH),
     ):
         if not 1 <= number <= most:
-            raise UsageError(f"{option} {quoted(number, 24)}: a number from 1 to {most} is needed")
+            given = Argument(name, number, given=True)
+            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
     settings = ReadSettings() if settings is None else settings
     resolved = resolve_subsplit(_default(dataset) if spec is None else spec, dataset)
     reads = sorted_rows(

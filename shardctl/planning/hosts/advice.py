@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION, Comparison
 from shardctl.planning.hosts.strategy import Load, Strategy
@@ -69,16 +70,21 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
     if best is not None and best.num_batches is not None and best.is_uneven:
         load = best.num_batches
-        cure = f"take({load.min})" + (
-            " or --drop-remainder" if _dropping_cures(best, settings) else ""
-        )
-        yield (
-            f"{best.name}: hosts make {load.min:,} to {load.max:,} batches, so a collective hangs "
-            f"at step {load.min:,}; {cure} gives every host {load.min:,}"
+        dropping = _dropping_cures(best, settings)
+        yield phrase(
+            "{}: hosts make {:,} to {:,} batches, so a collective hangs at step {:,}; "
+            "take({}){} gives every host {:,}",
+            best.name,
+            load.min,
+            load.max,
+            load.min,
+            load.min,
+            phrase(" or {drop_remainder=True}") if dropping else "",
+            load.min,
         )
     if settings.shuffles_files and settings.shuffle_seed is None:
-        yield (
-            "examples: without --shuffle-seed each host shuffles the files its own way, so the "
+        yield phrase(
+            "examples: without {shuffle_seed} each host shuffles the files its own way, so the "
             "hosts' examples overlap and others are read by nobody"
         )
     elif any(s.same_permutation for s in comparison.strategies if not HOST_MODES[s.name].reads_all):
@@ -101,7 +107,7 @@ def problems(
     strategy: HostBy = DEFAULT_HOST_MODE,
     max_amplification: float = MAX_AMPLIFICATION,
 ) -> tuple[str, ...]:
-    """Return what `--check` finds wrong with a strategy, each in a line.
+    """Return what a check finds wrong with a strategy, each in a line.
 
     Idle hosts, hosts with different numbers of batches (where a batch size is given), a read
     amplification over the bound, and that TFDS refuses.

@@ -12,8 +12,8 @@ from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.numbers import INT64_MAX
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.order import resolved_spec
@@ -109,7 +109,9 @@ def hosts(
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise UsageError(
-                f"--hosts {quoted(count, 24)}: a number from 1 to {MAX_NUM_HOSTS} is needed"
+                phrase(
+                    "{num_hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, num_hosts=count
+                )
             )
     resolved = resolved_spec(dataset, spec)
     reads = sorted_rows(
@@ -118,7 +120,13 @@ def hosts(
         file_order=settings.file_order,
     )
     if reads.num_examples * settings.epochs > INT64_MAX:
-        raise UsageError(f"--epochs {settings.epochs} of {reads.num_examples} examples is too many")
+        raise UsageError(
+            phrase(
+                "{epochs=} of {} examples is too many",
+                reads.num_examples,
+                epochs=settings.epochs,
+            )
+        )
     keep = isinstance(num_hosts, int)
     return HostsPlan(
         dataset=dataset,

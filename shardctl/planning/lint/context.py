@@ -12,6 +12,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -42,12 +43,14 @@ class Usage:
 
     def __post_init__(self) -> None:
         for name, value in (
-            ("--hosts", self.num_hosts),
-            ("--take", self.take),
-            ("--open-files", self.max_open_files),
+            ("num_hosts", self.num_hosts),
+            ("take", self.take),
+            ("max_open_files", self.max_open_files),
         ):
             if value is not None and value < 1:
-                raise UsageError(f"{name} {value}: a number, at least 1, is needed")
+                raise UsageError(
+                    phrase("{}: a number, at least 1, is needed", Argument(name, value))
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

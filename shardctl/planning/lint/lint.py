@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
 from shardctl.planning.lint.rule import Rule, Severity
@@ -74,7 +75,11 @@ def lint(
     host = settings.host
     if host is not None and usage.num_hosts not in (None, host.count):
         raise UsageError(
-            f"--host {host} and --hosts {usage.num_hosts}: two numbers of hosts; choose one"
+            phrase(
+                "{host=} and {num_hosts=}: two numbers of hosts; choose one",
+                host=host,
+                num_hosts=usage.num_hosts,
+            )
         )
     if specs is None:
         specs = _default_specs(dataset, evaluated)
@@ -126,10 +131,12 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
     Raises:
         UsageError: a beginning that no code has.
     """
-    for option, prefixes in (("--select", select), ("--ignore", ignore)):
+    for name, prefixes in (("select", select), ("ignore", ignore)):
         for prefix in prefixes:
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
-                raise UsageError(f"{option} {quoted(prefix)}: {_no_such_code()}")
+                raise UsageError(
+                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code())
+                )
     return tuple(
         rule
         for rule in LINT_RULES
@@ -155,7 +162,7 @@ def explained(code: str) -> Rule:
     for rule in LINT_RULES:
         if code.upper() == rule.code or code == rule.name:
             return rule
-    raise UsageError(f"--explain {quoted(code)}: {_no_such_code()}")
+    raise UsageError(phrase("{code!}: {}", _no_such_code(), code=code))
 
 
 def _no_such_code() -> str:

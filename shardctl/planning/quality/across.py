@@ -12,7 +12,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
-from shardctl.core.order.own_reads import RowLookup
+from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.quality.metrics import batch_coverage
 from shardctl.planning.quality.sample import (

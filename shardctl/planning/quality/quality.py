@@ -8,6 +8,7 @@ from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
 from shardctl.errors import UsageError
@@ -156,16 +157,18 @@ def quality(
 
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
-    notes = []
-    seeds = [f"--{name.replace('_', '-')} {value}" for name, value in assumed.items()]
+    notes: list[str] = []
+    seeds = [Argument(name, value) for name, value in assumed.items() if name != "deterministic"]
     if "deterministic" in assumed:
-        seeds.remove("--deterministic True")
         notes.append(
-            "the order depends on timing, which mixes a little more; measured as if --deterministic"
+            phrase(
+                "the order depends on timing, which mixes a little more; measured as if "
+                "{deterministic=True}"
+            )
         )
     if seeds:
         notes.append(
-            f"no seed is given: measured with {' and '.join(seeds)}; others give about the same"
+            phrase("no seed is given: measured with {}; others give about the same", listed(seeds))
         )
     if order.codes.several_splits:
         notes.append("several splits are read: in storage one follows the other")
@@ -179,10 +182,15 @@ def _check(spec: str, num_examples: int, num_classes: int | None, target: float 
         )
     if num_classes is not None and not 0 <= num_classes <= num_examples:
         raise UsageError(
-            f"--classes {num_classes}: {spec} has {num_examples} examples; give 1 to that many"
+            phrase(
+                "{num_classes=}: {} has {} examples; give 1 to that many",
+                spec,
+                num_examples,
+                num_classes=num_classes,
+            )
         )
     if target is not None and not 0 < target <= 1:
-        raise UsageError(f"--target {target}: a score above 0, at most 1, is needed")
+        raise UsageError(phrase("{target=}: a score above 0, at most 1, is needed", target=target))
 
 
 def _window(settings: ReadSettings, num_examples: int) -> int:

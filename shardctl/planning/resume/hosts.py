@@ -12,11 +12,13 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.resume.rest import (
+from shardctl.planning.resume.host_shares import MAX_HOSTS, dealt
+from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
     pending_inputs,
@@ -31,7 +33,6 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
-from shardctl.planning.resume.shares import MAX_HOSTS, dealt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +65,15 @@ def resume_on_hosts(
     """
     settings = ReadSettings() if settings is None else settings
     if settings.host is not None:
-        raise UsageError("--host with --to-hosts: all hosts are planned at once; leave --host out")
+        raise UsageError(
+            phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
+        )
     if settings.repeat_files:
         raise UsageError(
-            "--repeat-files with --to-hosts: the epochs of each host run into one another without "
-            "end, so nothing is left over to deal; resume each host by itself"
+            phrase(
+                "{repeat_files=True} with {to_hosts}: the epochs of each host run into one another "
+                "without end, so nothing is left over to deal; resume each host by itself"
+            )
         )
     planned = old_orders(dataset, spec, settings, hosts)
     counts = _counts([p.order for p in planned], consumed, steps)
@@ -108,7 +113,9 @@ def old_orders(
 ) -> list[PlannedOrder]:
     """Return the order of each of the hosts that stopped."""
     if not 1 <= hosts <= MAX_HOSTS:
-        raise UsageError(f"--hosts {hosts}: a number from 1 to {MAX_HOSTS} is needed")
+        raise UsageError(
+            phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
+        )
     of_hosts = (replace(settings, host=Host(index=i, count=hosts)) for i in range(hosts))
     first = plan_order(dataset, spec, next(of_hosts))
     return [first, *map(first.with_settings, of_hosts)]
@@ -123,15 +130,18 @@ def _counts(
         each = list(consumed)
     else:
         raise UsageError(
-            f"--consumed names {len(consumed)} counts for --hosts {len(orders)}: "
-            "give one for all, or one a host"
+            phrase(
+                "{consumed} names {} counts for {hosts=}: give one for all, or one a host",
+                len(consumed),
+                hosts=len(orders),
+            )
         )
     counts = []
     for index, (order, count) in enumerate(zip(orders, each, strict=True)):
         try:
             counts.append(consumed_examples(order, consumed=count, steps=steps))
         except UsageError as error:
-            raise UsageError(f"host {index} of {len(orders)}: {error}") from None
+            raise UsageError(phrase("host {} of {}: {}", index, len(orders), error)) from None
     return counts
 
 

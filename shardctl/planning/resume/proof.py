@@ -19,14 +19,15 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.check import applied
-from shardctl.planning.resume.counts import Counts, num_apart
+from shardctl.planning.resume.apply_plan import applied
+from shardctl.planning.resume.compare_streams import Counts, num_apart
 from shardctl.planning.resume.hosts import old_orders
 
 _PIECE = 1 << 20
@@ -142,7 +143,9 @@ def _is_over(plan: ResumePlan, order: Order, consumed: int) -> bool:
 
 def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) -> Proof:
     if seen is None:
-        raise UsageError("this plan was made from a log: give it again with --seen FILE to prove")
+        raise UsageError(
+            phrase("this plan was made from a log: give it again with {seen=CODES} to prove")
+        )
     # The share of a host, read in whatever order, each example of it once.
     settings = ReadSettings(
         host=plan.settings.host,

@@ -11,6 +11,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.resume.after_read import (
     AfterRead,
     BatchCall,
@@ -27,10 +28,10 @@ from shardctl.core.resume.resume_plan import (
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.resume.rest import (
+from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
     pending_inputs,
     reader_state,
@@ -73,7 +74,9 @@ def resume(
     [('d-train-00002', 1, 1), ('d-train-00002', 2, 2)]
     """
     if mode not in get_args(BufferMode):
-        raise UsageError(f"--mode {quoted(mode)}: choose from {choices(get_args(BufferMode))}")
+        raise UsageError(
+            phrase("{mode!}: choose from {}", choices(get_args(BufferMode)), mode=mode)
+        )
     settings = ReadSettings() if settings is None else settings
     planned = plan_order(dataset, spec, settings)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode)
@@ -144,34 +147,47 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     """
     total, batch = order.num_examples, order.settings.batch
     if (consumed is None) == (steps is None):
-        raise UsageError("say how far the pipeline got: --consumed N, or --steps S with --batch B")
+        raise UsageError(
+            phrase("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
+        )
     if consumed is not None:
         if not 0 <= consumed <= total:
             raise UsageError(
-                f"--consumed {quoted(consumed, 24)}: the order has {total} examples"
-                + _as_a_pass(order, consumed, total, "consumed")
+                phrase(
+                    "{consumed!}: the order has {} examples{}",
+                    total,
+                    _as_a_pass(order, consumed, total, "consumed"),
+                    consumed=consumed,
+                )
             )
         return consumed
     if batch is None:
-        raise UsageError("--steps needs --batch N: a step is a batch")
+        raise UsageError(phrase("{steps} needs {batch=N}: a step is a batch"))
     num_steps = -(-total // batch)
     steps = steps or 0
     if not 0 <= steps <= num_steps:
         raise UsageError(
-            f"--steps {quoted(steps, 24)}: the order has {num_steps} batches of {batch}"
-            + _as_a_pass(order, steps, num_steps, "steps")
+            phrase(
+                "{steps!}: the order has {} batches of {}{}",
+                num_steps,
+                batch,
+                _as_a_pass(order, steps, num_steps, "steps"),
+                steps=steps,
+            )
         )
     return min(steps * batch, total)
 
 
-def _as_a_pass(order: Order, count: int, total: int, option: str) -> str:
+def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
     """Return how a count over several passes is to be given, "" where there is no such way."""
     if count < 0 or not total or order.settings.repeat_files:
         return ""
     passes, rest = divmod(count, total)
     pass_index = order.settings.pass_index + passes
-    return (
-        f"; counted over several passes of the dataset it is --pass {pass_index} --{option} {rest}"
+    return phrase(
+        "; counted over several passes of the dataset it is {pass_index=} {}",
+        Argument(name, rest),
+        pass_index=pass_index,
     )
 
 

@@ -13,13 +13,14 @@ from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import own_rows, sorted_reads
+from shardctl.core.order.reads_of_host import own_rows, sorted_reads
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
+from shardctl.planning.resume.host_shares import dealt
 from shardctl.planning.resume.resume import calls_after_read
-from shardctl.planning.resume.shares import dealt
 
 
 def resume_unseen(
@@ -96,9 +97,11 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
     host = settings.host
     if host is not None and host.count > 1 and settings.host_mode.reads_all:
         raise UsageError(
-            f"--seen with --host-by {settings.host_by}: which examples are a host's own hangs on "
-            "the order that was read; gather the logs of all hosts and deal the rest with "
-            "--to-hosts N"
+            phrase(
+                "{seen} with {host_by=}: which examples are a host's own hangs on the order that "
+                "was read; gather the logs of all hosts and deal the rest with {to_hosts=N}",
+                host_by=settings.host_by,
+            )
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
 

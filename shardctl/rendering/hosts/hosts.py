@@ -9,6 +9,7 @@ from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Load, Strategy
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted, human_bytes
 from shardctl.rendering.text.screen import Screen
 from shardctl.rendering.text.tables import Column, elided, paragraph, table
@@ -35,7 +36,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> 
     named = "none" if best is None else best.name
     yield paragraph(f"serves best: {named}, {reason(comparison)}", screen)
     for line in advice(comparison, plan.settings):
-        yield paragraph(f"- {line}", screen)
+        yield paragraph(f"- {as_options(line)}", screen)
     shown = comparison.strategies if every_row else [best] if best is not None else []
     for strategy in shown:
         yield "\n"
@@ -160,7 +161,7 @@ def hosts_document(plan: HostsPlan) -> Document:
         "recommended": None if best is None else best.name,
         "reason": reason(comparison),
         "even_shard_counts": list(comparison.even_shard_counts),
-        "advice": list(advice(comparison, plan.settings)),
+        "advice": list(map(as_options, advice(comparison, plan.settings))),
     }
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.table import SETTINGS, InForce
 from shardctl.planning.locate import MATCH_FIELDS, Match
 
 
@@ -25,35 +25,11 @@ def pipeline_line(spec: str, order: Order) -> str:
     return f"{spec} of {order.dataset.title}: {settings_words(pipeline_record(order))}"
 
 
-def settings_words(in_force: Mapping[str, Any]) -> str:
+# Where places are equal the order of the table counts.
+_SAID = sorted((s for s in SETTINGS if s.said is not None), key=lambda setting: setting.place)
+
+
+def settings_words(in_force: InForce) -> str:
     """Return those of the settings in force that shape an order, as words."""
-    words = [f"cycle {in_force['cycle']}", f"block {in_force['block']}"]
-    if in_force["reverse"]:
-        words.append("files reversed")
-    elif in_force["file_order"]:
-        words.append("files in a given order")
-    if in_force["shuffle_files"]:
-        again = "" if in_force["reshuffle"] else ", the same each epoch"
-        seed = in_force["shuffle_seed"]
-        words.append(f"files shuffled{'' if seed is None else f' with seed {seed}'}{again}")
-    if in_force["repeat_files"]:
-        words.append("files repeated")
-    if in_force["host"]:
-        words.append(f"host {in_force['host']} by {in_force['host_by']}")
-    if in_force["buffer"]:
-        seed = in_force["buffer_seed"]
-        size = "the whole epoch" if in_force["buffer"] == -2 else f"{in_force['buffer']:,}"
-        words.append(f"shuffle buffer {size}{'' if seed is None else f' with seed {seed}'}")
-    if in_force["global_seed"] is not None:
-        words.append(f"global seed {in_force['global_seed']}")
-    if in_force["epochs"] > 1:
-        words.append(f"{in_force['epochs']} epochs")
-    if in_force["batch"]:
-        words.append(
-            f"batches of {in_force['batch']}{', last dropped' * in_force['drop_remainder']}"
-        )
-    if in_force["pass"]:
-        words.append(f"pass {in_force['pass']}")
-    if in_force["loop"] != "python":
-        words.append("Keras fit")
-    return ", ".join(words)
+    said = (setting.said(in_force) for setting in _SAID if setting.said is not None)
+    return ", ".join(words for words in said if words)

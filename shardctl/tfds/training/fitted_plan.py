@@ -18,7 +18,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import read_plan
 from shardctl.planning.order import order_of, resolved_spec
-from shardctl.planning.resume.check import applied
+from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 

@@ -14,7 +14,7 @@ from shardctl.core.text import choices
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.position_file import PositionRecord, read_position, write_position
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.check import what_changed
+from shardctl.planning.resume.apply_plan import what_changed
 from shardctl.planning.resume.resume import resume_order
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow

@@ -12,7 +12,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.own_reads import sorted_reads
+from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import order_of

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import PlannedOrder, plan_order
@@ -176,8 +177,13 @@ class _Check:
         take = taken(self.take, self.read, order.num_examples)
         if self.take != "all" and num_inputs_read(plan, window) > self._most(window.read, take):
             self.notes.append(
-                f"positions {window.start:,} to {window.stop - 1:,} are left out: the buffer takes "
-                f"{order.num_buffered:,} examples before it hands them out; --take -1 reads them"
+                phrase(
+                    "positions {:,} to {:,} are left out: the buffer takes {:,} examples before it "
+                    "hands them out; {take=all} reads them",
+                    window.start,
+                    window.stop - 1,
+                    order.num_buffered,
+                )
             )
             return False
         source = self._source(window.read)

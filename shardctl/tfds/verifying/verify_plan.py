@@ -17,7 +17,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
-from shardctl.planning.resume.check import applied
+from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     FirstDifference,

@@ -180,9 +180,15 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, arguments: list[str], message
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("{ignroe: SC001}", "lint: no setting 'ignroe'; there are: specs, eval, hosts, "),
-        ("{hosts: many}", "lint: hosts 'many': a whole number, at least 1, is needed"),
-        ("{ignore: SC9}", "--ignore 'SC9': no finding has this code"),
+        (
+            "{ignroe: SC001}",
+            "lint.ignroe: no such setting; there are: specs, eval, hosts, ",
+        ),
+        (
+            "{hosts: many}",
+            "lint.hosts: many: a whole number, at least 1, is needed",
+        ),
+        ("{ignore: SC9}", "lint.ignore: SC9: no finding has this code"),
     ],
 )
 def test_a_typo_in_shardctl_yaml_is_no_silence(
@@ -191,5 +197,5 @@ def test_a_typo_in_shardctl_yaml_is_no_silence(
     Path("shardctl.yaml").write_text(f"dataset: mnist\nlint: {section}\n")
     ran = shardctl("lint")
     assert ran.exit_code == 2
-    assert message in ran.stderr
+    assert f"shardctl.yaml:2: {message}" in ran.stderr
     assert ran.stderr.count("\n") == 1

@@ -153,7 +153,7 @@ def test_a_file_order_in_shardctl_yaml_is_a_list_or_the_name_of_one(shardctl: Sh
         (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv, ids, tfds-ids"),
         (["train+test", "-f", "npy"], "npy holds numbers, and train+test reads several splits"),
         (["--cycle", "0"], "--cycle '0': a whole number, at least 1, is needed"),
-        (["--cycle", "auto"], "name them with --cpus N"),
+        (["--cycle", "auto"], "--cycle auto needs --cpus N"),
         (["--host", "2/2"], "host 2 of 2: hosts count from 0 to 1"),
         (["--host-by", "x"], "--host-by 'x': choose from even, files, examples"),
         (["--loop", "x"], "--loop 'x': choose from python, keras-fit"),

@@ -43,11 +43,11 @@ def test_what_is_given_keeps_false() -> None:
 @pytest.mark.parametrize(
     ("options", "project", "said"),
     [
-        (LintOptions(seeds="1,x"), Project(), "^--seeds '1,x': whole numbers"),
+        (LintOptions(seeds="1,x"), Project(), r'^seeds="1,x": whole numbers'),
         (
             LintOptions(),
             Project(path=Path("/p/shardctl.yaml"), lint={"hots": 1}),
-            "^/p/shardctl.yaml, lint: no setting 'hots'",
+            "^/p/shardctl.yaml: lint.hots: no such setting",
         ),
     ],
 )

@@ -1,12 +1,15 @@
-"""The settings in force: options over those of the project, over what else is known."""
+"""The options of the table, over those of the project, over what else is known."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, get_args, get_origin
 
 import pytest
 
 from shardctl.cli.options.order import OrderOptions
+from shardctl.core.settings.kinds import Switch
+from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UsageError
 from shardctl.readers.project_file import Project, find_project
 
@@ -14,6 +17,33 @@ from shardctl.readers.project_file import Project, find_project
 def project(tmp_path: Path, read: str) -> Project:
     (tmp_path / "shardctl.yaml").write_text(f"read: {read}\n")
     return find_project(tmp_path)
+
+
+def test_each_setting_is_an_option_with_its_metavar_and_help() -> None:
+    for parameter in OrderOptions.parameters():
+        setting = SETTING_BY_FIELD[parameter.name]
+        assert get_origin(parameter.annotation) is Annotated
+        option = get_args(parameter.annotation)[1]
+        names = option.default.split("/")  # inside Annotated that is Typer's first argument
+        assert names[0] == setting.option
+        if isinstance(setting.kind, Switch):
+            assert names[1:] == [f"--no-{setting.option.removeprefix('--')}"]
+        else:
+            assert option.metavar == setting.kind.metavar
+        assert option.help.split()[0] == setting.help.split()[0]
+        assert "=" not in option.help.replace("even_splits", "")
+
+
+def test_a_number_may_be_a_word_where_the_table_says_so() -> None:
+    options = {p.name: get_args(p.annotation)[1] for p in OrderOptions.parameters()}
+    assert options["cycle"].parser("auto") == "auto"
+    assert options["cycle"].parser("1_000") == 1000
+    assert options["shuffle_seed"].parser("-5") == -5
+    assert options["buffer"].parser("-2") == -2
+    with pytest.raises(UsageError, match=r"--cycle 'AUTO': a whole number, at least 1, is needed"):
+        options["cycle"].parser("AUTO")
+    with pytest.raises(UsageError, match=r"--block 'auto': a whole number, at least 1, is needed"):
+        options["block"].parser("auto")
 
 
 def test_options_go_over_the_project_and_that_over_the_fallback(tmp_path: Path) -> None:
@@ -56,5 +86,5 @@ def test_options_that_contradict_each_other_are_refused() -> None:
 
 def test_a_fault_of_the_file_is_said_about_the_file(tmp_path: Path) -> None:
     stated = project(tmp_path, "{cycle: 0}")
-    with pytest.raises(UsageError, match=f"^{tmp_path}/shardctl.yaml, read: "):
+    with pytest.raises(UsageError, match=f"^{tmp_path}/shardctl.yaml:1: read.cycle: 0: a number"):
         OrderOptions(block=2).settings(stated)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.instructions.reads import filenames_of, reads_of
-from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.instructions.reads import filenames_of
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.errors import UsageError
+from tests.core.order.folders import codes_of, spread
 from tests.strategies import datasets
 
 
@@ -98,59 +98,6 @@ def test_what_is_no_tfds_id_is_refused(text: str, message: str) -> None:
         ExampleCodes(TOY, ["test"]).parse_tfds_id(text)
 
 
-def spread(*folders: str) -> tuple[Dataset, Split]:
-    """Return a dataset whose one split has two shards of 2 and 1 examples in each folder."""
-    files = tuple(ShardFiles(data_dir=f, pattern="d-\0", num_shards=2) for f in folders)
-    split = Split(name="train", shard_lengths=(2, 1) * len(folders), files=files)
-    return Dataset(name="d", splits=(split,)), split
-
-
-def codes_of(dataset: Dataset, split: Split, start: int, stop: int) -> ExampleCodes:
-    table = reads_of(dataset, [SplitRange(split=split, start=start, stop=stop)])
-    return ExampleCodes(dataset, ["train"], table)
-
-
-FOLDERS = [
-    (("/data/mon/d/1.0.0", "/data/tue/d/1.0.0"), ("mon/d/1.0.0/", "tue/d/1.0.0/")),
-    (("/a/x1/d", "/a/y1/d", "/a/z1/d"), ("x1/d/", "y1/d/", "z1/d/")),
-    (("gs://b/one", "gs://b/two"), ("one/", "two/")),
-    (("one/d", "two/d"), ("one/d/", "two/d/")),
-    # What TFDS's pattern comes to where the common end is no whole folder, or holds a "+".
-    (("/a/1/d", "/a/11/d"), ("/a/1/d/", "11/d/")),
-    (("/a/b+c/d", "/e/b+c/d"), ("/a/b+c/d/", "/e/b+c/d/")),
-]
-BROKEN = (("/a(/d", "/b(/d"), ("a(/d/", "b(/d/"))  # a pattern that TFDS fails on
-
-
-@pytest.mark.parametrize(("folders", "prefixes"), [*FOLDERS, BROKEN])
-def test_files_in_several_folders_are_called_by_the_folders_that_differ(
-    folders: tuple[str, ...], prefixes: tuple[str, ...]
-) -> None:
-    codes = codes_of(*spread(*folders), 0, 3 * len(folders))
-    expected = [
-        f"{prefix}d-{file}__{i}"
-        for prefix in prefixes
-        for file, i in (("00000", 0), ("00000", 1), ("00001", 0))
-    ]
-    every = list(range(len(expected)))
-    assert codes.tfds_ids(every) == expected
-    assert [codes.parse_tfds_id(tfds_id) for tfds_id in expected] == every
-
-
-@pytest.mark.parametrize(("folders", "prefixes"), FOLDERS)
-def test_tfds_calls_them_the_same(folders: tuple[str, ...], prefixes: tuple[str, ...]) -> None:
-    from tensorflow_datasets.core import reader
-    from tensorflow_datasets.core.utils import shard_utils
-
-    files = [
-        shard_utils.FileInstruction(f"{folder}/d-00000", 0, 2, 2)  # filename, skip, take, length
-        for folder in folders
-    ]
-    assert list(reader._get_tfds_id_prefixes(files).values()) == [
-        f"{prefix}d-00000" for prefix in prefixes
-    ]
-
-
 @pytest.mark.parametrize("folders", [("/data",), ("/data/mon", "/data/tue")])
 def test_many_examples_are_named_as_few_are(
     folders: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -162,12 +109,6 @@ def test_many_examples_are_named_as_few_are(
     monkeypatch.setattr("shardctl.core.order.example_codes._FEW", 0)
     monkeypatch.setattr("shardctl.core.instructions.reads._FEW", 0)
     assert (codes.tfds_ids(every), filenames_of(codes.dataset, splits, shards)) == few
-
-
-def test_a_slice_that_lies_in_one_folder_needs_no_folder_in_its_tfds_ids() -> None:
-    codes = codes_of(*spread("/data/mon", "/data/tue"), 3, 6)
-    assert codes.tfds_ids([3, 5]) == ["d-00000__0", "d-00001__0"]
-    assert codes.parse_tfds_id("d-00001__0") == 5
 
 
 def test_splits_that_together_pass_an_int64_are_refused() -> None:

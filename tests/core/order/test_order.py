@@ -151,7 +151,7 @@ def test_a_far_epoch_of_repeated_files_builds_no_farther_than_asked() -> None:
     far = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=2**50)
     near = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=9)
     assert far.read(60, 72).tolist() == near.read(60, 72).tolist()
-    with pytest.raises(UsageError, match=rf"more than {MAX_OPENED}; ask for fewer --epochs"):
+    with pytest.raises(UsageError, match=rf"more than {MAX_OPENED}; ask for fewer epochs"):
         far.codes_at([2**52])
 
 
@@ -219,6 +219,6 @@ def test_more_positions_than_an_int64_counts_are_refused() -> None:
 
 def test_fewer_files_than_hosts_are_refused_as_tfds_refuses_them() -> None:
     host = Host(index=0, count=3)
-    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*--host-by even"):
+    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*host_by=.even."):
         of_shards(3, 0, 4, host=host, host_by="files")
     assert whole(of_shards(3, 0, 4, host=Host(index=0, count=1), host_by="files"))

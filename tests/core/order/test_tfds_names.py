@@ -1,42 +1,88 @@
-"""File names in a tfds_id: base names, or with the folders in which the files differ."""
+"""Files in several folders, called in a tfds_id as TFDS calls them."""
 
 from __future__ import annotations
+
+import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.tfds_names import TfdsNames
+from tests.core.order.folders import codes_of, spread
 
-FOLDERS = ("/data/mon/d/1.0.0", "/data/tue/d/1.0.0")
-SPLIT = Split(
-    name="train",
-    shard_lengths=(2, 1, 2, 1),
-    files=tuple(ShardFiles(data_dir=folder, pattern="d-\0", num_shards=2) for folder in FOLDERS),
-)
-TOY = Dataset(name="d", splits=(SPLIT,))
-
-
-def names(start: int, stop: int, split: Split = SPLIT) -> TfdsNames:
-    dataset = Dataset(name="d", splits=(split,))
-    reads = reads_of(dataset, [SplitRange(split=split, start=start, stop=stop)])
-    return TfdsNames(reads, {0: split})
+FOLDERS = [
+    (("/data/mon/d/1.0.0", "/data/tue/d/1.0.0"), ("mon/d/1.0.0/", "tue/d/1.0.0/")),
+    (("/a/x1/d", "/a/y1/d", "/a/z1/d"), ("x1/d/", "y1/d/", "z1/d/")),
+    (("gs://b/one", "gs://b/two"), ("one/", "two/")),
+    (("one/d", "two/d"), ("one/d/", "two/d/")),
+    # What TFDS's pattern comes to where the common end is no whole folder, or holds a "+".
+    (("/a/1/d", "/a/11/d"), ("/a/1/d/", "11/d/")),
+    (("/a/b+c/d", "/e/b+c/d"), ("/a/b+c/d/", "/e/b+c/d/")),
+]
 
 
-def test_files_that_are_read_of_two_folders_are_called_by_them() -> None:
-    every = names(0, 6).of_split(SPLIT)
-    assert every == tuple(f"{day}/d/1.0.0/d-0000{i}" for day in ("mon", "tue") for i in (0, 1))
-    assert [names(0, 6).of_shard(SPLIT, shard) for shard in range(4)] == list(every)
+BROKEN = (("/a(/d", "/b(/d"), ("a(/d/", "b(/d/"))  # a pattern that TFDS fails on
 
 
-def test_of_one_folder_the_base_name_is_enough() -> None:
-    assert names(0, 3).of_split(SPLIT) == ("d-00000", "d-00001") * 2
-    assert names(3, 6).of_shard(SPLIT, 2) == "d-00000"
+@pytest.mark.parametrize(("folders", "prefixes"), [*FOLDERS, BROKEN])
+def test_files_in_several_folders_are_called_by_the_folders_that_differ(
+    folders: tuple[str, ...], prefixes: tuple[str, ...]
+) -> None:
+    codes = codes_of(*spread(*folders), 0, 3 * len(folders))
+    expected = [
+        f"{prefix}d-{file}__{i}"
+        for prefix in prefixes
+        for file, i in (("00000", 0), ("00000", 1), ("00001", 0))
+    ]
+    every = list(range(len(expected)))
+    assert codes.tfds_ids(every) == expected
+    assert [codes.parse_tfds_id(tfds_id) for tfds_id in expected] == every
 
 
-def test_folders_may_stand_in_the_names_themselves() -> None:
-    paths = ("a/x/d-0", "a/y/d-0")
-    files = ShardFiles(names=paths, num_shards=2)
-    split = Split(name="train", shard_lengths=(1, 1), files=(files,))
-    assert names(0, 1, split).of_split(split) == ("d-0", "d-0")
-    assert names(0, 2, split).of_shard(split, 1) == "y/d-0"  # the last folder differs
+@pytest.mark.parametrize(("folders", "prefixes"), FOLDERS)
+def test_tfds_calls_them_the_same(folders: tuple[str, ...], prefixes: tuple[str, ...]) -> None:
+    from tensorflow_datasets.core import reader
+    from tensorflow_datasets.core.utils import shard_utils
+
+    files = [
+        shard_utils.FileInstruction(f"{folder}/d-00000", 0, 2, 2)  # filename, skip, take, length
+        for folder in folders
+    ]
+    assert list(reader._get_tfds_id_prefixes(files).values()) == [
+        f"{prefix}d-00000" for prefix in prefixes
+    ]
+
+
+def test_a_slice_that_lies_in_one_folder_needs_no_folder_in_its_tfds_ids() -> None:
+    codes = codes_of(*spread("/data/mon", "/data/tue"), 3, 6)
+    assert codes.tfds_ids([3, 5]) == ["d-00000__0", "d-00001__0"]
+    assert codes.parse_tfds_id("d-00001__0") == 5
+
+
+@pytest.mark.parametrize(("folders", "prefixes"), [(("/data",), ("",)), *FOLDERS])
+def test_one_file_is_called_as_it_is_among_all(
+    folders: tuple[str, ...], prefixes: tuple[str, ...]
+) -> None:
+    dataset, split = spread(*folders)
+    ranges = [SplitRange(split=split, start=0, stop=split.num_examples)]
+    names = TfdsNames(reads_of(dataset, ranges), {0: split})
+    expected = tuple(f"{prefix}d-{i:05}" for prefix in prefixes for i in range(2))
+    assert names.of_split(split) == expected
+    assert tuple(names.of_shard(split, shard) for shard in range(split.num_shards)) == expected
+
+
+def test_files_of_a_part_may_lie_in_folders_of_their_own() -> None:
+    # A template whose folder holds the index of the shard, and names listed one by one.
+    for files in (
+        ShardFiles(data_dir="/data", pattern="\0/d", num_shards=2),
+        ShardFiles(data_dir="/data", names=("00000/d", "00001/d"), num_shards=2),
+    ):
+        split = Split(name="train", shard_lengths=(2, 1), files=(files,))
+        dataset = Dataset(name="d", splits=(split,))
+        ranges = [SplitRange(split=split, start=0, stop=3)]
+        names = TfdsNames(reads_of(dataset, ranges), {0: split})
+        assert names.of_split(split) == ("00000/d", "00001/d")
+        # Of a slice that one folder holds the base name will do.
+        first = reads_of(dataset, [SplitRange(split=split, start=0, stop=2)])
+        assert TfdsNames(first, {0: split}).of_shard(split, 0) == split.filename(0)

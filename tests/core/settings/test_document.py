@@ -14,7 +14,11 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
-from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.document import (
+    settings_from_document,
+    settings_in_force,
+    settings_of_document,
+)
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from tests.core.order.order_cases import changed, read_settings
@@ -45,7 +49,7 @@ def test_what_was_in_force_gives_the_same_order(
         more |= {"cycle": "auto", "cpus": cpus}
     settings = changed(settings, **more)
     shown = settings_in_force(settings, ordered=False)
-    again = ReadSettings(**settings_from_document(json.loads(json.dumps(shown)), "x"))
+    again = ReadSettings(**settings_from_document(json.loads(json.dumps(shown))))
     assert settings_in_force(again, ordered=False) == shown
     order, same = order_of(settings), order_of(again)
     assert order.num_examples == same.num_examples
@@ -56,7 +60,7 @@ def test_what_was_in_force_gives_the_same_order(
 def test_the_cycle_of_an_ordered_dataset_is_shown_as_it_is_and_taken_back() -> None:
     shown = settings_in_force(ReadSettings(), ordered=True)
     assert shown["cycle"] == 1
-    again = ReadSettings(**settings_from_document(shown, "x"))
+    again = ReadSettings(**settings_from_document(shown))
     assert order_of(again, ordered=True).read(0, 29).tolist() == list(range(1, 30))
 
 
@@ -74,29 +78,29 @@ def test_what_no_part_of_the_pipeline_reads_is_none() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"cycles": 3}, "x: no setting 'cycles'; there are: cycle, cpus, block"),
-        ({3: 3}, "no setting '3'"),
-        ({"cycle": "3"}, "x: cycle '3': a whole number is needed"),
-        ({"cycle": True}, "cycle 'True': a whole number"),
-        ({"block": 2.0}, "block '2.0': a whole number"),
-        ({"shuffle_files": 1}, "shuffle_files '1': true or false"),
-        ({"host": 1}, "host '1': a word is needed"),
-        ({"host": "1"}, "x: host: host '1' is not I/N"),
-        ({"host": "4/4"}, "x: host: host 4 of 4"),
-        ({"file_order": "a"}, "file_order 'a': a list of file names"),
+        ({"cycles": 3}, "^x.cycles: no such setting; there are: cycle, cpus, block"),
+        ({3: 3}, "^x.3: no such setting"),
+        ({"cycle": "3"}, "^x.cycle: '3': a whole number is needed"),
+        ({"cycle": True}, "cycle: true: a whole number"),
+        ({"block": 2.0}, "block: 2.0: a whole number"),
+        ({"shuffle_files": 1}, "shuffle_files: 1: true or false"),
+        ({"host": 1}, "host: 1: I/N is needed"),
+        ({"host": "1"}, "^x.host: '1': host '1' is not I/N"),
+        ({"host": "4/4"}, "^x.host: '4/4': host 4 of 4"),
+        ({"file_order": "a"}, "file_order: a: a list of file names"),
         ({"file_order": [1]}, "a list of file names"),
-        ({"shuffle-seed": 1, "shuffle_seed": 2}, "stands there twice"),
+        ({"shuffle-seed": 1, "shuffle_seed": 2}, "is there twice"),
         ({"loop": ["python"]}, "a word is needed"),
     ],
 )
 def test_what_is_no_setting_is_refused(document: dict[Any, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        settings_from_document(document, "x")
+        settings_of_document(document, "x")
 
 
 def test_names_may_be_written_as_options_are() -> None:
     document = {"shuffle-seed": 3, "buffer-reshuffle": False, "buffer": 2, "pass": 1}
-    assert settings_from_document(document, "x") == {
+    assert settings_from_document(document) == {
         "shuffle_seed": 3,
         "buffer_reshuffle": False,
         "buffer": 2,

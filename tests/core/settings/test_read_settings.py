@@ -13,24 +13,24 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"cycle": 0}, "--cycle '0': a number from 1"),
-        ({"cycle": 2**63}, "--cycle .*: a number from 1 to 9223372036854775807"),
-        ({"block": 0}, "--block '0'"),
-        ({"epochs": 0}, "--epochs '0'"),
-        ({"batch": -3}, "--batch '-3'"),
-        ({"pass_index": -1}, "--pass '-1': a number from 0"),
-        ({"cpus": 0, "cycle": "auto"}, "--cpus '0'"),
-        ({"buffer": 0}, "--buffer '0': a number of examples from 1 to .* or -2 for the whole"),
-        ({"buffer": -1}, "--buffer '-1'"),
-        ({"buffer": 2**63}, "--buffer '9223372036854775808'"),
-        ({"host_by": "shards"}, "--host-by 'shards': choose from even, files, examples"),
-        ({"loop": "jax"}, "--loop 'jax': choose from python, keras-fit"),
-        ({"cycle": "auto"}, "name them with --cpus N"),
-        ({"cpus": 8}, "--cpus is read with --cycle auto only"),
+        ({"cycle": 0}, "cycle=0: a number from 1"),
+        ({"cycle": 2**63}, "cycle=.*: a number from 1 to 9223372036854775807"),
+        ({"block": 0}, "block=0"),
+        ({"epochs": 0}, "epochs=0"),
+        ({"batch": -3}, "batch=-3"),
+        ({"pass_index": -1}, "pass_index=-1: a number from 0"),
+        ({"cpus": 0, "cycle": "auto"}, "cpus=0"),
+        ({"buffer": 0}, "buffer=0: a number of examples from 1 to .* or -2 for the whole"),
+        ({"buffer": -1}, "buffer=-1"),
+        ({"buffer": 2**63}, "buffer=9223372036854775808"),
+        ({"host_by": "shards"}, 'host_by="shards": choose from even, files, examples'),
+        ({"loop": "jax"}, 'loop="jax": choose from python, keras-fit'),
+        ({"cycle": "auto"}, 'cycle="auto" needs cpus=N'),
+        ({"cpus": 8}, 'cpus is read with cycle="auto" only'),
         ({"reverse": True, "file_order": ("a",)}, "two orders of the files; choose one"),
-        ({"drop_remainder": True}, "--drop-remainder needs --batch N"),
-        ({"buffer_seed": 1}, "need --buffer N"),
-        ({"buffer_reshuffle": False}, "need --buffer N"),
+        ({"drop_remainder": True}, "drop_remainder=True needs batch=N"),
+        ({"buffer_seed": 1}, "need buffer=N"),
+        ({"buffer_reshuffle": False}, "need buffer=N"),
     ],
 )
 def test_values_outside_their_range_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -41,12 +41,12 @@ def test_values_outside_their_range_are_refused(settings: dict[str, Any], messag
 @pytest.mark.parametrize(
     ("settings", "reason", "way_out"),
     [
-        ({"shuffle_files": True}, "another order in each run", "--shuffle-seed N"),
-        ({"buffer": 5}, "another order in each run", "--buffer-seed N"),
+        ({"shuffle_files": True}, "another order in each run", "shuffle_seed=N"),
+        ({"buffer": 5}, "another order in each run", "buffer_seed=N"),
         (
             {"shuffle_files": True, "global_seed": 1},
             "deterministic=False, so the order of the examples depends on timing",
-            "--shuffle-seed N, or --deterministic",
+            "shuffle_seed=N, or deterministic=True",
         ),
         ({"deterministic": False}, "as their decoding ends", "leave it out"),
         ({"deterministic": False, "shuffle_seed": 3}, "another order each run", "leave it out"),
@@ -83,17 +83,17 @@ def test_what_tensorflow_fixes_is_not_refused(settings: dict[str, Any]) -> None:
 
 
 def test_a_buffer_as_large_as_an_endless_stream_is_refused() -> None:
-    with pytest.raises(UsageError, match="the buffer never fills; give --buffer N"):
+    with pytest.raises(UsageError, match="the buffer never fills; give buffer=N"):
         ReadSettings(buffer=-2, buffer_seed=1, repeat_files=True).check_predictable(ordered=False)
 
 
 @pytest.mark.parametrize(
     ("settings", "reasons"),
     [
-        ({"shuffle_seed": 1}, "--shuffle-files"),
-        ({"cycle": 16}, "--cycle 16"),
-        ({"cycle": "auto", "cpus": 2}, "--cycle auto"),  # a cycle of 1, but no 1 for TFDS
-        ({"cycle": 2, "shuffle_files": True}, "--shuffle-files and --cycle 2"),
+        ({"shuffle_seed": 1}, "shuffle_files=True"),
+        ({"cycle": 16}, "cycle=16"),
+        ({"cycle": "auto", "cpus": 2}, 'cycle="auto"'),  # a cycle of 1, but no 1 for TFDS
+        ({"cycle": 2, "shuffle_files": True}, "shuffle_files=True and cycle=2"),
     ],
 )
 def test_the_guard_of_ordered_datasets(settings: dict[str, Any], reasons: str) -> None:

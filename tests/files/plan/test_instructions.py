@@ -1,4 +1,4 @@
-"""The list of file instructions in a plan file: columns, or one line about the entry."""
+"""The file instructions of a plan file: taken as they stand, or refused by entry."""
 
 from __future__ import annotations
 
@@ -9,53 +9,55 @@ import pytest
 from shardctl.errors import DatasetError
 from shardctl.files.plan.instructions import read_instructions
 
-NAMES = {"test": 0, "train": 1}
+SPLITS = {"train": 0, "test": 1}
+RECORD = {"filename": "a", "split": "train", "skip": 1, "take": 2, "examples_in_shard": 3}
 
 
-def record(**changes: Any) -> dict[str, Any]:
-    fields = {"filename": "d-0", "split": "train", "skip": 1, "take": 2, "examples_in_shard": 3}
-    return {**fields, **changes}
+def test_records_become_columns_in_the_order_of_the_file() -> None:
+    more = {"filename": "b", "split": "test", "skip": 0, "take": 4, "examples_in_shard": 4}
+    reads = read_instructions([RECORD, more, RECORD], SPLITS, "x")
+    assert reads.filenames() == ["a", "b", "a"]
+    assert reads.split.tolist() == [0, 1, 0]
+    assert reads.skip.tolist() == [1, 0, 1]
+    assert reads.take.tolist() == [2, 4, 2]
+    assert reads.examples_in_shard.tolist() == [3, 4, 3]
+    assert reads.num_examples == 8
 
 
-def test_records_become_columns() -> None:
-    reads = read_instructions([record(), record(filename="d-1", split="test")], NAMES, "list")
-    assert reads.filenames() == ["d-0", "d-1"]
-    assert reads.split_names == ("test", "train")
-    assert (reads.split.tolist(), reads.skip.tolist()) == ([1, 0], [1, 1])
-    assert (reads.take.tolist(), reads.examples_in_shard.tolist()) == ([2, 2], [3, 3])
-    assert reads.shard_index is None
-    assert not reads.names_repeat
-
-
-def test_files_of_one_name_come_with_their_place() -> None:
-    reads = read_instructions([record(shard_index=4), record(shard_index=2)], NAMES, "list")
-    assert reads.names_repeat
+def test_an_index_tells_files_of_one_name_apart() -> None:
+    records = [{**RECORD, "shard_index": index} for index in (7, 4)]
+    reads = read_instructions(records, SPLITS, "x")
     assert reads.shard_index is not None
-    assert reads.shard_index.tolist() == [4, 2]
+    assert reads.shard_index.tolist() == [7, 4]
+    assert read_instructions([RECORD], SPLITS, "x").shard_index is None
 
 
-def test_a_list_may_be_empty() -> None:
-    reads = read_instructions([], NAMES, "list")
-    assert (len(reads), reads.num_examples, reads.filenames()) == (0, 0, [])
+def test_an_empty_list_is_no_instruction() -> None:
+    assert len(read_instructions([], SPLITS, "x")) == 0
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("value", "said"),
     [
-        (None, "list must be a list, not nothing"),
-        ([3], "list, entry 0: filename, split, .* are needed, in this order, not 3"),
-        ([record(), {**record(), "more": 1}], "list, entry 1: .* are needed, in this order"),
-        ([record(), record(shard_index=1)], "list, entry 1: .* are needed, in this order"),
-        ([record(split="trian")], "split 'trian'; the splits are test, train"),
-        ([record(filename=3)], "entry 0: file 3 of split 'train'"),
-        ([record(skip=-1)], "list, entry 0: skip -1 is negative"),
-        ([record(take=1.5)], "list, entry 0: take must be a whole number, not 1.5"),
-        ([record(take=True)], "list, entry 0: take must be a whole number, not true"),
-        ([record(examples_in_shard=2**63)], "is more than an int64 holds"),
-        ([record(), record(take=3)], "list, entry 1: skip 1 and take 3 do not fit a file of 3"),
-        ([record(skip=2**62, take=2**62)], "do not fit a file of 3 examples"),
+        (None, "x must be a list, not nothing"),
+        ({}, "x must be a list, not a mapping"),
+        ([RECORD, 7], "x, entry 1: filename, split, skip, take, examples_in_shard are needed"),
+        ([dict(reversed(RECORD.items()))], "in this order, not examples_in_shard, take, skip"),
+        ([{**RECORD, "more": 1}], "x, entry 0: "),
+        ([RECORD, {**RECORD, "shard_index": 0}], "x, entry 1: "),
+        ([{**RECORD, "filename": 7}], "x, entry 0: file 7 of split 'train'"),
+        ([{**RECORD, "split": "trian"}], "split 'trian'; the splits are train, test"),
+        ([{**RECORD, "split": None}], "split nothing; the splits are"),
+        ([{**RECORD, "skip": -1}], "x, entry 0: skip -1 is negative"),
+        ([{**RECORD, "take": True}], "x, entry 0: take must be a whole number, not true"),
+        ([{**RECORD, "take": 1.0}], "x, entry 0: take must be a whole number, not 1.0"),
+        ([{**RECORD, "take": 2**63}], "x, entry 0: take 9223372036854775808 is more than"),
+        ([RECORD, {**RECORD, "take": 3}], "x, entry 1: skip 1 and take 3 do not fit a file of 3"),
+        ([{**RECORD, "skip": 4, "take": 0}], "skip 4 and take 0 do not fit a file of 3"),
+        ([{**RECORD, "skip": 2**62, "take": 2**62}], "do not fit a file of 3 examples"),
     ],
 )
-def test_what_is_no_list_of_instructions_is_refused(value: object, message: str) -> None:
-    with pytest.raises(DatasetError, match=message):
-        read_instructions(value, NAMES, "list")
+def test_a_broken_list_is_refused_with_its_first_wrong_entry(value: Any, said: str) -> None:
+    with pytest.raises(DatasetError) as refused:
+        read_instructions(value, SPLITS, "x")
+    assert said in str(refused.value)

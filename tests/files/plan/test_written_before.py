@@ -31,7 +31,7 @@ from shardctl.files.plan.reader import parse_plan, read_plan
 from shardctl.files.plan.writer import plan_json, plan_rows, plan_yaml
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.planning.plan import plan
-from shardctl.planning.resume.check import applied
+from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume

@@ -16,7 +16,7 @@ def test_advice_names_host_step_and_cure() -> None:
     assert said[:2] == (
         "hangs at step 1, counted from 0: "
         "host 0 waits there for 7 hosts that are done after 1 step",
-        "cure: --batch 65 instead of 64 (1 step a host, 1.5% of the places empty)",
+        "cure: batch=65 instead of 64 (1 step a host, 1.5% of the places empty)",
     )
 
 
@@ -49,20 +49,20 @@ def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
         (
             4097,
             {"batch": 64, "num_devices": 8, "num_hosts": 8},
-            "2 shapes are compiled; --pad compiles 1 and fills the last batches with 511 examples "
-            "of padding",
+            '2 shapes are compiled; remainder="pad" compiles 1 and fills the last batches with '
+            "511 examples of padding",
         ),
         (
             10_000,
             {"batch": 512, "num_hosts": 6},
             "at step 3 hosts hold batches of different sizes, so they run different XLA programs; "
-            "--pad gives all one",
+            'remainder="pad" gives all one',
         ),
         (
             10_000,
             {"batch": 512, "num_hosts": 6},
-            "3 shapes are compiled; --pad compiles 1 and fills the last batches with 2,288 "
-            "examples of padding",
+            '3 shapes are compiled; remainder="pad" compiles 1 and fills the last batches with '
+            "2,288 examples of padding",
         ),
         (
             6,

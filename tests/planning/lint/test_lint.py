@@ -87,7 +87,9 @@ def test_the_default_is_train_and_what_is_evaluated() -> None:
 def test_hosts_are_named_once_or_alike() -> None:
     settings = ReadSettings(host=Host(index=1, count=8))
     assert lint(dataset(), settings=settings, usage=Usage(num_hosts=8)).context.num_hosts == 8
-    with pytest.raises(UsageError, match=r"--host 1/8 and --hosts 4: two numbers of hosts"):
+    with pytest.raises(
+        UsageError, match=r"host=Host\(index=1, count=8\) and num_hosts=4: two numbers of hosts"
+    ):
         lint(dataset(), settings=settings, usage=Usage(num_hosts=4))
 
 
@@ -113,19 +115,17 @@ def test_the_longer_beginning_decides(
 
 @pytest.mark.parametrize("prefix", ["", "E501", "SC9", "SC0011", "041"])
 def test_a_beginning_that_no_code_has_is_refused_with_all_codes(prefix: str) -> None:
-    for option, arguments in (("--select", ([prefix], [])), ("--ignore", ([], [prefix]))):
+    for name, arguments in (("select", ([prefix], [])), ("ignore", ([], [prefix]))):
         with pytest.raises(UsageError) as refused:
             chosen_rules(*arguments)
         message = str(refused.value)
-        assert message.startswith(
-            f"{option} '{prefix}': no finding has this code; there are: SC001"
-        )
+        assert message.startswith(f'{name}="{prefix}": no finding has this code; there are: SC001')
         assert all(code in message for code in CODES)
 
 
 def test_a_rule_is_explained_by_code_or_name() -> None:
     assert explained("sc012") is explained("SC012") is explained("equal-seeds")
-    with pytest.raises(UsageError, match="--explain 'SC999': no finding has this code; there are"):
+    with pytest.raises(UsageError, match=r"code=.SC999.: no finding has this code; there are"):
         explained("SC999")
 
 

@@ -13,7 +13,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
-from shardctl.planning.resume.check import applied
+from shardctl.planning.resume.apply_plan import applied
 from tests.core.order.order_cases import changed, elements
 from tests.core.order.toy_pipelines import (
     Case,

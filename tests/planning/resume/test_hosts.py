@@ -14,7 +14,7 @@ from shardctl.errors import UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.check import applied
+from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import read_settings
@@ -63,12 +63,12 @@ def test_a_host_without_examples_stands_nowhere() -> None:
 @pytest.mark.parametrize(
     ("settings", "arguments", "text"),
     [
-        ({}, {"consumed": [1, 2, 3]}, "--consumed names 3 counts for --hosts 2"),
-        ({}, {"consumed": [6, 6]}, "host 1 of 2: --consumed '6': the order has 5 examples"),
-        ({}, {"consumed": [1], "to_hosts": 0}, "--to-hosts 0: a number from 1"),
-        ({}, {"consumed": [1], "hosts": 0}, "--hosts 0: a number from 1"),
-        ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave --host out"),
-        ({"repeat_files": True}, {"consumed": [1]}, "--repeat-files with --to-hosts"),
+        ({}, {"consumed": [1, 2, 3]}, "consumed names 3 counts for hosts=2"),
+        ({}, {"consumed": [6, 6]}, "host 1 of 2: consumed=6: the order has 5 examples"),
+        ({}, {"consumed": [1], "to_hosts": 0}, "to_hosts=0: a number from 1"),
+        ({}, {"consumed": [1], "hosts": 0}, "hosts=0: a number from 1"),
+        ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave host out"),
+        ({"repeat_files": True}, {"consumed": [1]}, "repeat_files=True with to_hosts"),
         ({}, {}, "host 0 of 2: say how far"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:
     assert prove(TOY, plan, seen=[0, 0, 10]).holds
     assert prove(TOY, plan, seen=[0]).lost == 1
     assert prove(TOY, plan, seen=[0, 1, 10]).repeated == 1
-    with pytest.raises(UsageError, match="give it again with --seen FILE"):
+    with pytest.raises(UsageError, match="give it again with seen=CODES"):
         prove(TOY, plan)
 
 
@@ -126,5 +126,5 @@ def test_a_plan_for_another_dataset_proves_nothing() -> None:
 def test_more_examples_than_can_be_counted_are_refused() -> None:
     huge = dataset(train=(2**40,))
     plan = resume_on_hosts(huge, "train", hosts=2, to_hosts=1, consumed=[2**39 - 1])
-    with pytest.raises(UsageError, match="--prove counts every example"):
+    with pytest.raises(UsageError, match="prove counts every example"):
         prove(huge, plan)

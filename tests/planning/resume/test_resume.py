@@ -15,7 +15,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.check import applied
+from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.resume import resume
 from tests.cases import FUZZ, check_cases
 from tests.oracles import interleave_by_hand
@@ -121,21 +121,21 @@ def test_a_place_within_a_batch_is_a_warning() -> None:
         (
             {"consumed": 12},
             {},
-            "--consumed '12': the order has 11 examples; .* --pass 1 --consumed 1",
+            "consumed=12: the order has 11 examples; .* pass_index=1 consumed=1",
         ),
-        ({"consumed": -1}, {}, "--consumed '-1': the order has 11 examples$"),
+        ({"consumed": -1}, {}, "consumed=-1: the order has 11 examples$"),
         (
             {"steps": 4},
             {"batch": 4},
-            "--steps '4': the order has 3 batches of 4; .* --pass 1 --steps 1",
+            "steps=4: the order has 3 batches of 4; .* pass_index=1 steps=1",
         ),
-        ({"steps": 1}, {}, "--steps needs --batch N"),
-        ({}, {}, "--consumed N, or --steps S"),
-        ({"consumed": 1, "steps": 1}, {"batch": 1}, "--consumed N, or --steps S"),
+        ({"steps": 1}, {}, "steps needs batch=N"),
+        ({}, {}, "consumed=N, or steps=S"),
+        ({"consumed": 1, "steps": 1}, {"batch": 1}, "consumed=N, or steps=S"),
         (
             {"consumed": 1, "mode": "fast"},
             {},
-            "--mode 'fast': choose from exactly-once, exact-order",
+            'mode="fast": choose from exactly-once, exact-order',
         ),
     ],
 )

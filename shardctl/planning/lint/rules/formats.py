@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.tfds_rules import ORDERED_CYCLE, PARQUET_BATCH, RANDOM_ACCESS_FORMATS
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -22,8 +23,10 @@ from shardctl.planning.lint.rule import Story, Violation, rule
         "refuses to shuffle its files and to interleave them, which is any cycle length but 1, "
         "None included: as_dataset raises a ValueError.",
         source="TFDS core/reader.py, _verify_read_config_for_ordered_dataset.",
-        fix="Leave these settings out; or set ReadConfig(enable_ordering_guard=False) where the "
-        "order does not matter, and --ignore SC026.",
+        fix=phrase(
+            "Leave these settings out; or set ReadConfig(enable_ordering_guard=False) where the "
+            "order does not matter, and {ignore=[SC026]}."
+        ),
         example="shardctl lint --shuffle-seed 1 -d ordered.yaml",
     ),
 )
@@ -40,7 +43,9 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"the dataset is ordered (disable_shuffling=True), and TFDS refuses "
             f"{' and '.join(said)}",
-            fix="leave them out, or ReadConfig(enable_ordering_guard=False) and --ignore SC026",
+            fix=phrase(
+                "leave them out, or ReadConfig(enable_ordering_guard=False) and {ignore=[SC026]}"
+            ),
             settings=tuple(names),
         )
 
@@ -74,7 +79,7 @@ def format_refused(context: LintContext) -> Iterator[Violation]:
     if not context.reads_data_source and form == "array_record":
         yield Violation(
             why="as_dataset does not read array_record files: it raises NotImplementedError",
-            fix="as_data_source, said with --as-data-source",
+            fix=phrase("as_data_source, said with {as_data_source=True}"),
             settings=("as_data_source",),
         )
 
@@ -139,8 +144,10 @@ def num_in_whole_shards(piece: SplitRange) -> int:
         "nothing there; a sampler decides the order.",
         source="TFDS core/dataset_builder.py, as_data_source(split, decoders, "
         "deserialize_method, file_format).",
-        fix="Leave them out and give the sampler its seed; or read with as_dataset, said with "
-        "--no-as-data-source.",
+        fix=phrase(
+            "Leave them out and give the sampler its seed; or read with as_dataset, said with "
+            "{as_data_source=False}."
+        ),
         example="shardctl lint --shuffle-seed 1 --as-data-source -d parquet.yaml",
     ),
     for_data_source=True,
@@ -162,9 +169,11 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     }
     names = tuple(name for name, is_given in given.items() if is_given)
     if names:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
         yield Violation(
-            why=f"as_data_source reads none of {options}: a sampler decides the order",
+            why=phrase(
+                "as_data_source reads none of {}: a sampler decides the order",
+                listed(map(Argument, names), ", "),
+            ),
             fix="leave them out, or read with as_dataset",
             settings=names,
         )

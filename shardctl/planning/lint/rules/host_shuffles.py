@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -51,8 +52,10 @@ def same_permutation(context: LintContext) -> Iterator[Violation]:
         "are shuffled without a seed, or timing has a say, each host has its own order: some "
         "examples are read by several hosts and others by none, and nothing fails.",
         source="tensorflow/core/kernels/data/shard_dataset_op.cc counts places, not examples.",
-        fix="Give every host the same --shuffle-seed; or split the examples before the shuffle: "
-        "--host-by even.",
+        fix=phrase(
+            "Give every host the same {shuffle_seed}; or split the examples before the shuffle: "
+            "{host_by=even}."
+        ),
         example="shardctl lint --hosts 4 --host-by examples --shuffle-files -d imagenet2012",
     ),
 )
@@ -70,7 +73,7 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why="each host reads in an order of its own, so ds.shard gives some examples to "
             "several hosts and others to none",
-            fix="one --shuffle-seed for all hosts, or --host-by even",
+            fix=phrase("one {shuffle_seed} for all hosts, or {host_by=even}"),
             settings=("host_by", "deterministic", "shuffle_files"),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -38,7 +39,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
         if context.host_mode.refuses_files(read.num_files, num_hosts):
             yield Violation(
                 why=f"{read.spec}: TFDS refuses to split {files} among {num_hosts:,} hosts",
-                fix=f"--host-by even, or {num_hosts:,} shards or a multiple of that",
+                fix=phrase("{host_by=even}, or {:,} shards or a multiple of that", num_hosts),
                 specs=(read.spec,),
                 settings=("host_by", "hosts", "host"),
                 severity="error",
@@ -117,8 +118,10 @@ def _files(count: int) -> str:
         "nothing in an epoch.",
         source="tensorflow/core/kernels/data/shard_dataset_op.cc; `shardctl hosts` has the "
         "amplification as a figure.",
-        fix="--host-by even (tfds.even_splits), or --host-by files (InputContext) where the hosts "
-        "divide the number of shards.",
+        fix=phrase(
+            "{host_by=even} (tfds.even_splits), or {host_by=files} (InputContext) where the hosts "
+            "divide the number of shards."
+        ),
         example="shardctl lint --hosts 64 --host-by examples -d imagenet2012",
     ),
 )
@@ -135,7 +138,7 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"{read.spec}: each of {num_hosts:,} hosts reads and decodes every example, "
             f"{num_hosts:,} times the data in all",
-            fix="--host-by even, or --host-by files",
+            fix=phrase("{host_by=even}, or {host_by=files}"),
             specs=(read.spec,),
             settings=("host_by",),
         )
@@ -147,10 +150,12 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
     "warning",
     "hosts that make different numbers of batches",
     story=Story(
-        happens="Hosts that train together meet in each step, in an all-reduce. A host with a "
-        "batch more waits there for hosts that have ended, and the job hangs at the end of the "
-        "epoch. Without --batch the finding is made where the busiest host has 1% more examples "
-        "than the mean one.",
+        happens=phrase(
+            "Hosts that train together meet in each step, in an all-reduce. A host with a "
+            "batch more waits there for hosts that have ended, and the job hangs at the end of "
+            "the epoch. Without {batch} the finding is made where the busiest host has 1% more "
+            "examples than the mean one."
+        ),
         source='Flax, "Processing the entire Dataset". `shardctl hosts --batch B` shows each '
         "host, `shardctl eval` the padding that cures an evaluation.",
         fix="Drop the remainder where all hosts then have as many batches, or take as many on "
@@ -173,7 +178,8 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
             continue
         if batches is None:
             why = f"hosts read {examples.min:,} to {examples.max:,} examples"
-            fix = "--host-by even" if context.host_mode.whole_files else f"take({examples.min})"
+            whole_files = context.host_mode.whole_files
+            fix = phrase("{host_by=even}") if whole_files else f"take({examples.min})"
         else:
             why = (
                 f"hosts make {batches.min:,} to {batches.max:,} batches, so a collective hangs at "
@@ -181,8 +187,9 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
             )
             size, epochs = settings.batch or 1, settings.epochs
             cured = examples.min * epochs // size == examples.max * epochs // size
-            drop = "--drop-remainder, or " if cured and not settings.drop_remainder else ""
-            fix = f"{drop}take({batches.min}) on the batches"
+            fix = f"take({batches.min}) on the batches"
+            if cured and not settings.drop_remainder:
+                fix = phrase("{drop_remainder=True}, or {}", fix)
             if read.evaluates:
                 fix = "pad, as `shardctl eval --pad` counts it"
         yield Violation(

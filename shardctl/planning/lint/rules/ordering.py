@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.phrase import phrase
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -23,7 +24,9 @@ from shardctl.planning.lint.rule import Story, Violation, rule
         source="TFDS core/reader.py passes deterministic to the interleave and not to the map that "
         "decodes. With a shuffle seed and the option off, 21 of 24 runs came in different orders; "
         "with num_parallel_calls_for_decode=1, none.",
-        fix="Leave options.deterministic alone (--deterministic), or give up exact resumption.",
+        fix=phrase(
+            "Leave options.deterministic alone ({deterministic=True}), or give up exact resumption."
+        ),
         example="shardctl lint --no-deterministic --shuffle-seed 1 -d imagenet2012",
     ),
 )
@@ -33,7 +36,7 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why="examples come as their decoding ends, in another order each run, whatever the "
             "seeds",
-            fix="leave out --no-deterministic",
+            fix=phrase("leave out {deterministic=False}"),
             settings=("deterministic",),
         )
 
@@ -49,7 +52,9 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
         "The files then come in the same order in each run, and the examples do not.",
         source="TFDS core/reader.py, _read_files (`deterministic = False`). With a global seed "
         "alone 5 of 24 runs agreed; with options.deterministic = True all 24.",
-        fix="Give --shuffle-seed N; or --deterministic, where ReadConfig.options says so.",
+        fix=phrase(
+            "Give {shuffle_seed=N}; or {deterministic=True}, where ReadConfig.options says so."
+        ),
         example="shardctl lint --shuffle-files --global-seed 1 -d imagenet2012",
     ),
 )
@@ -59,7 +64,7 @@ def racy_interleave(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why="without a shuffle seed TFDS interleaves files as they are ready: the global seed "
             "fixes the files' order, not the examples'",
-            fix="--shuffle-seed N, or --deterministic",
+            fix=phrase("{shuffle_seed=N}, or {deterministic=True}"),
             settings=("shuffle_files", "global_seed"),
         )
 
@@ -75,7 +80,7 @@ def racy_interleave(context: LintContext) -> Iterator[Violation]:
         "example: it reads for ever, until memory ends.",
         source="tensorflow/core/kernels/data/shuffle_dataset_op.cc: a buffer size of -2 grows with "
         "its input.",
-        fix="Give --buffer N, or repeat after the shuffle with --epochs N.",
+        fix=phrase("Give {buffer=N}, or repeat after the shuffle with {epochs=N}."),
         example="shardctl lint --repeat-files --shuffle-seed 1 --buffer -2 --buffer-seed 1 "
         "-d imagenet2012",
     ),
@@ -85,6 +90,6 @@ def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     if context.settings.repeat_files and context.settings.buffer == WHOLE_DATASET:
         yield Violation(
             why="the buffer waits for the end of files that repeat for ever, and memory runs out",
-            fix="--buffer N with a number, or --epochs N in place of --repeat-files",
+            fix=phrase("{buffer=N} with a number, or {epochs=N} in place of {repeat_files=True}"),
             settings=("buffer", "repeat_files"),
         )

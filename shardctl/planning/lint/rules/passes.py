@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import ShufflePasses, file_shuffle_passes
 from shardctl.errors import UnpredictableOrderError
@@ -26,8 +27,10 @@ from shardctl.planning.lint.rule import Story, Violation, rule
         "of epoch 0 again. `shardctl resume --loop keras-fit` says what to read instead.",
         source="keras/src/trainers/epoch_iterator.py, Keras 3.15. Under a user shuffle only that "
         "one skips pairs; the file shuffle below is asked when an epoch is read.",
-        fix="Know it, and --ignore SC014; or give steps_per_epoch; or iterate in a Python loop "
-        "(--loop python).",
+        fix=phrase(
+            "Know it, and {ignore=[SC014]}; or give steps_per_epoch; or iterate in a Python loop "
+            "({loop=python})."
+        ),
         example="shardctl lint --loop keras-fit --shuffle-seed 1 -d imagenet2012",
     ),
 )
@@ -41,7 +44,7 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why="Keras makes two iterators an epoch, so epochs take every second order: those of "
             "a Python loop differ, and initial_epoch begins anew",
-            fix="steps_per_epoch, --loop python, or --ignore SC014 where it is known",
+            fix=phrase("steps_per_epoch, {loop=python}, or {ignore=[SC014]} where it is known"),
             settings=("loop",),
         )
 
@@ -60,8 +63,10 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         "two; ds.shuffle(..).repeat(k) is, and ds.shuffle(..).map(..).repeat(k) is not.",
         source="tensorflow/core/kernels/data/repeat_dataset_op.cc; grappler's "
         "shuffle_and_repeat_fusion. 0/17,703 passes over random pipelines differed.",
-        fix="Name the pass (--pass P) in what you compare with, or iterate ds once per epoch in "
-        "place of ds.repeat(k).",
+        fix=phrase(
+            "Name the pass ({pass_index=P}) in what you compare with, or iterate ds once per "
+            "epoch in place of ds.repeat(k)."
+        ),
         example="shardctl lint --shuffle-seed 1 --epochs 3 --pass 1 -d imagenet2012",
     ),
 )

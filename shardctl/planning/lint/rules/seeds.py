@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -22,9 +23,11 @@ from shardctl.planning.lint.rule import Story, Violation, rule
         "The global seed counts at the moment when the dataset is built.",
         source="tensorflow/python/framework/random_seed.py, get_seed; "
         "tensorflow/python/data/util/random_seed.py.",
-        fix="Build the dataset before tf.random.set_seed, which then does not count (leave out "
-        "--global-seed); or keep the global seed fixed as carefully as the shuffle seed, and "
-        "--ignore this finding.",
+        fix=phrase(
+            "Build the dataset before tf.random.set_seed, which then does not count (leave out "
+            "{global_seed}); or keep the global seed fixed as carefully as the shuffle seed, and "
+            "{ignore} this finding."
+        ),
         example="shardctl lint --shuffle-seed 1 --global-seed 42 -d imagenet2012",
     ),
 )
@@ -34,14 +37,17 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     if settings.global_seed is None:
         return
     seeded = {
-        "--shuffle-seed": settings.shuffle_seed if settings.shuffles_files else None,
-        "--buffer-seed": settings.buffer_seed if context.buffers else None,
+        "shuffle_seed": settings.shuffle_seed if settings.shuffles_files else None,
+        "buffer_seed": settings.buffer_seed if context.buffers else None,
     }
-    options = [option for option, seed in seeded.items() if seed is not None]
-    if options:
+    own = [Argument(name) for name, seed in seeded.items() if seed is not None]
+    if own:
         yield Violation(
-            why=f"the order depends on --global-seed as well as on {' and '.join(options)}: "
-            "another tf.random.set_seed gives another order",
+            why=phrase(
+                "the order depends on {global_seed} as well as on {}: another tf.random.set_seed "
+                "gives another order",
+                listed(own),
+            ),
             fix="build the dataset before tf.random.set_seed, or fix that seed too",
             settings=("global_seed",),
         )
@@ -53,11 +59,14 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     "warning",
     "seeds that are equal modulo 2^31 - 1",
     story=Story(
-        happens="TensorFlow takes seeds modulo 2^31 - 1 = 2147483647. Seeds that differ by a "
-        "multiple of it are one seed: 0 and 2147483647, -1 and 2147483646. Runs that were meant to "
-        "differ then read in the same order. Seeds made from hashes or from the clock can meet.\n\n"
-        "The seeds of several runs are named with --seeds, or `seeds:` under `lint:` in "
-        "shardctl.yaml; a file seed and a buffer seed are compared as well.",
+        happens=phrase(
+            "TensorFlow takes seeds modulo 2^31 - 1 = 2147483647. Seeds that differ by a "
+            "multiple of it are one seed: 0 and 2147483647, -1 and 2147483646. Runs that were "
+            "meant to differ then read in the same order. Seeds made from hashes or from the "
+            "clock can meet.\n\n"
+            "The seeds of several runs are named with {seeds}, or `seeds:` under `lint:` in "
+            "shardctl.yaml; a file seed and a buffer seed are compared as well."
+        ),
         source="tensorflow/python/framework/random_seed.py, _truncate_seed. 0/15,504 orders over "
         "seeds up to 10^30 differed from this rule.",
         fix="Take seeds from 0 to 2147483646, all different.",
@@ -84,8 +93,13 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
     pair = [seed for seed in both if seed is not None]
     if list(_alike(pair, settings.global_seed)):
         yield Violation(
-            why=f"--shuffle-seed {pair[0]} and --buffer-seed {pair[1]} are one seed modulo "
-            f"{SEED_MODULUS}: both shuffles draw the same numbers",
+            why=phrase(
+                "{shuffle_seed=} and {buffer_seed=} are one seed modulo {}: both shuffles draw the "
+                "same numbers",
+                SEED_MODULUS,
+                shuffle_seed=pair[0],
+                buffer_seed=pair[1],
+            ),
             fix=f"seeds from 0 to {SEED_MODULUS - 1}, all different",
             settings=("buffer_seed", "shuffle_seed"),
         )
@@ -114,7 +128,7 @@ def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]
         "another order.",
         source="tensorflow/python/eager/context.py, _internal_operation_seed: Python's generator, "
         "one randint(0, 2^31 - 1) an op.",
-        fix="Give the shuffle its own seed: --shuffle-seed N, --buffer-seed N.",
+        fix=phrase("Give the shuffle its own seed: {shuffle_seed=N}, {buffer_seed=N}."),
         example="shardctl lint --buffer 50000 --global-seed 42 -d imagenet2012",
     ),
 )
@@ -125,13 +139,13 @@ def drawn_seed(context: LintContext) -> Iterator[Violation]:
         return
     unseeded = []
     if settings.shuffles_files and settings.shuffle_seed is None:
-        unseeded.append("--shuffle-seed")
+        unseeded.append(Argument("shuffle_seed", Placeholder("N")))
     if context.buffers and settings.buffer_seed is None:
-        unseeded.append("--buffer-seed")
+        unseeded.append(Argument("buffer_seed", Placeholder("N")))
     if unseeded:
         yield Violation(
             why="a seed is drawn from the global one: every random op built before the shuffle "
             "changes the order",
-            fix=" and ".join(f"{option} N" for option in unseeded),
+            fix=listed(unseeded),
             settings=("global_seed",),
         )

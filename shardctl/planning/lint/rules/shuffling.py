@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -16,18 +17,22 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
     "warning",
     "several epochs in one order",
     story=Story(
-        happens="Every epoch hands out the same examples in the same order, so every epoch makes "
-        "the same batches. A model then sees one fixed set of batches however long it trains, and "
-        "the noise between epochs that shuffling is meant to give is missing.\n\n"
-        "It comes about without any shuffle, with reshuffle_each_iteration=False, and where the "
-        "only shuffle is that of a single file. With --repeat-files the files come in one order "
-        "again and again.",
+        happens=phrase(
+            "Every epoch hands out the same examples in the same order, so every epoch makes "
+            "the same batches. A model then sees one fixed set of batches however long it "
+            "trains, and the noise between epochs that shuffling is meant to give is missing.\n\n"
+            "It comes about without any shuffle, with reshuffle_each_iteration=False, and "
+            "where the only shuffle is that of a single file. With {repeat_files=True} the "
+            "files come in one order again and again."
+        ),
         source="A shuffle with reshuffle_each_iteration=False draws from the same two seeds for "
         "each iterator (tensorflow/core/kernels/data/shuffle_dataset_op.cc). The TFDS determinism "
         "guide says that a shuffle_seed alone repeats the order in each epoch; since "
         "shuffle_reshuffle_each_iteration exists it no longer does.",
-        fix="Give --shuffle-seed N where there are several files, or --buffer N with "
-        "--buffer-seed N, and leave out --no-reshuffle and --no-buffer-reshuffle.",
+        fix=phrase(
+            "Give {shuffle_seed=N} where there are several files, or {buffer=N} with "
+            "{buffer_seed=N}, and leave out {reshuffle=False} and {buffer_reshuffle=False}."
+        ),
         example="shardctl lint --epochs 90 -d imagenet2012",
     ),
 )
@@ -44,17 +49,17 @@ def one_order(context: LintContext) -> Iterator[Violation]:
         if context.reshuffles_files and context.files_of_host(read) > 1:
             continue
         names: tuple[str, ...] = ("epochs", "repeat_files", "pass")
-        fix = "--buffer N with --buffer-seed N"
+        fix = phrase("{buffer=N} with {buffer_seed=N}")
         if context.buffers:
             cause = "its buffer is shuffled the same way each time"
-            fix, names = "leave out --no-buffer-reshuffle", ("buffer_reshuffle",)
+            fix, names = phrase("leave out {buffer_reshuffle=False}"), ("buffer_reshuffle",)
         elif context.files_of_host(read) == 1:
             cause = "it lies in one file" if settings.shuffles_files else "nothing shuffles it"
         elif settings.shuffles_files:
             cause = "its files are shuffled the same way each time"
-            fix, names = "leave out --no-reshuffle", ("reshuffle",)
+            fix, names = phrase("leave out {reshuffle=False}"), ("reshuffle",)
         else:
-            cause, fix = "nothing shuffles it", f"--shuffle-seed N, or {fix}"
+            cause, fix = "nothing shuffles it", phrase("{shuffle_seed=N}, or {}", fix)
         what = "files come" if settings.repeat_files else "examples come"
         yield Violation(
             why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
@@ -76,9 +81,12 @@ def one_order(context: LintContext) -> Iterator[Violation]:
         "come at most one buffer earlier than it is read.\n\n"
         f"The finding is made where the buffer is {FAR_SMALLER} times smaller than the mean shard "
         "times the cycle length (or the number of files, where that is smaller).",
-        source="The buffer hands out what it read up to one buffer length before; it never looks "
-        "further ahead (tensorflow/core/kernels/data/shuffle_dataset_op.cc). `shardctl quality` "
-        "measures how well an order is mixed, and with --target how large the buffer has to be.",
+        source=phrase(
+            "The buffer hands out what it read up to one buffer length before; it never looks "
+            "further ahead (tensorflow/core/kernels/data/shuffle_dataset_op.cc). `shardctl "
+            "quality` measures how well an order is mixed, and with {target} how large the "
+            "buffer has to be."
+        ),
         fix="Make the buffer about as large as a shard times the cycle length, where memory "
         "allows; or store the examples shuffled and in more, smaller shards.",
         example="shardctl lint --buffer 1000 --buffer-seed 1 -d imagenet2012",
@@ -97,8 +105,10 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"{read.spec}: the buffer holds {size:,} of the {round(shard * cycle):,} examples "
             f"in the {files} read at a time",
-            fix=f"--buffer {round(shard * cycle)}, or what memory allows; "
-            "`shardctl quality` says what it gains",
+            fix=phrase(
+                "{buffer=}, or what memory allows; `shardctl quality` says what it gains",
+                buffer=round(shard * cycle),
+            ),
             specs=(read.spec,),
             settings=("buffer",),
         )
@@ -115,7 +125,7 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
         "are neighbours in every epoch, so batches of a block's size or below repeat.",
         source="TFDS shuffles the list of file instructions and nothing else (TFDS core/reader.py, "
         "_read_files); blocks are ReadConfig.interleave_block_length, 16.",
-        fix="Add ds.shuffle: --buffer N with --buffer-seed N.",
+        fix=phrase("Add ds.shuffle: {buffer=N} with {buffer_seed=N}."),
         example="shardctl lint --epochs 90 --shuffle-seed 1 -d imagenet2012",
     ),
 )
@@ -131,7 +141,7 @@ def files_only(context: LintContext) -> Iterator[Violation]:
                 "a block stay neighbours in every epoch"
                 if settings.block > 1
                 else f"{read.spec}: only files are shuffled, so a file's examples keep their order",
-                fix="--buffer N with --buffer-seed N",
+                fix=phrase("{buffer=N} with {buffer_seed=N}"),
                 specs=(read.spec,),
                 settings=("shuffle_seed", "shuffle_files"),
             )
@@ -148,7 +158,9 @@ def files_only(context: LintContext) -> Iterator[Violation]:
         "Small datasets such as mnist have one shard.",
         source="TFDS core/reader.py, _read_files: `instruction_ds.shuffle(len(file_instructions))` "
         "comes before the files are opened.",
-        fix="Shuffle examples: --buffer N with --buffer-seed N (a small dataset fits whole).",
+        fix=phrase(
+            "Shuffle examples: {buffer=N} with {buffer_seed=N} (a small dataset fits whole)."
+        ),
         example="shardctl lint --shuffle-seed 1 -d mnist",
     ),
 )
@@ -165,7 +177,7 @@ def one_file_shuffle(context: LintContext) -> Iterator[Violation]:
             )
             yield Violation(
                 why=f"{read.spec}: shuffling files changes nothing, since {where} in one file",
-                fix="--buffer N with --buffer-seed N",
+                fix=phrase("{buffer=N} with {buffer_seed=N}"),
                 specs=(read.spec,),
                 settings=("shuffle_files", "shuffle_seed"),
             )
@@ -190,7 +202,7 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     if context.settings.buffer == 1:
         yield Violation(
             why="ds.shuffle(1) leaves every example where it is",
-            fix="a larger --buffer, or none",
+            fix=phrase("a larger {buffer}, or none"),
             settings=("buffer",),
         )
 
@@ -207,7 +219,7 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
         "examples twice and others not at all in that epoch.",
         source="tensorflow/python/framework/random_seed.py, get_seed: two zeros, which tell the "
         "kernel to seed itself.",
-        fix="Give --shuffle-seed N for files and --buffer-seed N for the buffer.",
+        fix=phrase("Give {shuffle_seed=N} for files and {buffer_seed=N} for the buffer."),
         example="shardctl lint --shuffle-files -d imagenet2012",
     ),
 )
@@ -220,13 +232,13 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why="files are shuffled in another order in each run, which cannot be repeated or "
             "resumed",
-            fix="--shuffle-seed N",
+            fix=phrase("{shuffle_seed=N}"),
             settings=("shuffle_files",),
         )
     if context.buffers and settings.buffer_seed is None:
         yield Violation(
             why="the buffer shuffles in another order in each run, which cannot be repeated or "
             "resumed",
-            fix="--buffer-seed N",
+            fix=phrase("{buffer_seed=N}"),
             settings=("buffer",),
         )

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.id_sets import (
     IdSets,
@@ -28,11 +29,14 @@ _SPECS = ("specs", "eval")
     "error",
     "evaluation examples that are trained on",
     story=Story(
-        happens="A spec for training and a spec for evaluation share examples: the evaluation "
-        "measures in part what was learned by heart. train[:60%] and train[50%:] share a tenth of "
-        "the split.\n\n"
-        "Specs of splits whose names begin with test, val, dev or eval count as evaluation; others "
-        "are named with --eval SPEC, or `eval:` under `lint:` in shardctl.yaml.",
+        happens=phrase(
+            "A spec for training and a spec for evaluation share examples: the evaluation "
+            "measures in part what was learned by heart. train[:60%] and train[50%:] share a "
+            "tenth of the split.\n\n"
+            "Specs of splits whose names begin with test, val, dev or eval count as "
+            "evaluation; others are named with {evaluated=[SPEC]}, or `eval:` under `lint:` in "
+            "shardctl.yaml."
+        ),
         source="TFDS core/splits.py: a percent bound is rounded to an example, so that [:60%] and "
         "[60%:] meet exactly.",
         fix="End the one where the other begins: train[:60%] and train[60%:].",
@@ -62,9 +66,11 @@ def leak(context: LintContext) -> Iterator[Violation]:
     "warning",
     "specs that share examples",
     story=Story(
-        happens="Two specs of one use share examples. Where one of them is meant for validation "
-        "this is a leak, which --eval tells apart; where both are trained on, these examples count "
-        "twice. k-fold training shares by design: lint one fold at a time.",
+        happens=phrase(
+            "Two specs of one use share examples. Where one of them is meant for validation "
+            "this is a leak, which {evaluated} tells apart; where both are trained on, these "
+            "examples count twice. k-fold training shares by design: lint one fold at a time."
+        ),
         source="TFDS core/splits.py resolves each spec by itself and compares none.",
         fix="End the one where the other begins: train[:60%] and train[60%:].",
         example="shardctl lint 'train[:60%]' 'train[50%:]' -d imagenet2012",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.planning.lint.rules import reading
+from shardctl.planning.lint.rules import reader_settings
 from tests.planning.lint.rules.rule_cases import (
     ENDLESS,
     HOSTS,
@@ -57,4 +57,4 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {code for code, _, _ in CASES} == codes_of(reading)
+    assert {code for code, _, _ in CASES} == codes_of(reader_settings)

@@ -11,8 +11,8 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 
@@ -36,8 +36,14 @@ def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
         return reads
     if mode.refuses_files(len(reads), host.count):
         raise UsageError(
-            f"--host {quoted(host)} by {mode.word}: {len(reads)} file instructions for "
-            f"{host.count} hosts, TFDS needs one a host at least; deal examples with --host-by even"
+            phrase(
+                "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
+                "least; deal examples with {host_by=even}",
+                mode.word,
+                len(reads),
+                host.count,
+                host=host,
+            )
         )
     return reads.select(mode.own_instructions(len(reads), host))
 

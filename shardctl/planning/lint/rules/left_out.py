@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
@@ -106,12 +107,14 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
     "warning",
     "a remainder that is dropped in evaluation",
     story=Story(
-        happens="drop_remainder=True leaves out what fills no whole batch, on every host. In "
-        "training these examples come in another epoch; an evaluation never sees them, and its "
-        "metric is that of a smaller dataset, which changes with the batch size and the number of "
-        "hosts. 10,000 examples in batches of 512 are 9,728.\n\n"
-        "Specs of splits whose names begin with test, val, dev or eval count as evaluation; others "
-        "are named with --eval SPEC.",
+        happens=phrase(
+            "drop_remainder=True leaves out what fills no whole batch, on every host. In "
+            "training these examples come in another epoch; an evaluation never sees them, and "
+            "its metric is that of a smaller dataset, which changes with the batch size and "
+            "the number of hosts. 10,000 examples in batches of 512 are 9,728.\n\n"
+            "Specs of splits whose names begin with test, val, dev or eval count as "
+            "evaluation; others are named with {evaluated=[SPEC]}."
+        ),
         source='Flax, "Processing the entire Dataset".',
         fix="Pad the last batch and mask the padding out of the metric (`shardctl eval --pad` "
         "counts it), or take a batch size that divides.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.phrase import phrase
 from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -23,7 +24,9 @@ OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a l
         "container is given. (interleave_block_length=None, by the way, is 1, not TFDS's 16.)",
         source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc, for calls that are "
         "tuned automatically; 16 on a machine with 48 CPUs.",
-        fix=f"Give a number, TFDS's {DEFAULT_CYCLE} for one: --cycle {DEFAULT_CYCLE}.",
+        fix=phrase(
+            "Give a number, TFDS's {} for one: {cycle=}.", DEFAULT_CYCLE, cycle=DEFAULT_CYCLE
+        ),
         example="shardctl lint --cycle auto --cpus 8 -d imagenet2012",
     ),
 )
@@ -35,7 +38,7 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
             "another machine reads in another order",
-            fix=f"--cycle {DEFAULT_CYCLE}, or another number",
+            fix=phrase("{cycle=}, or another number", cycle=DEFAULT_CYCLE),
             settings=("cycle",),
         )
 
@@ -52,7 +55,9 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         'but contained at least N+1". The job fails after its first epoch.',
         source="TFDS core/reader.py, assert_cardinality_and_apply_options. The assertion is left "
         "out with an InputContext, and .take(N) of no more than an epoch hides it.",
-        fix="Set ReadConfig(assert_cardinality=False) and say so with --no-assert-cardinality.",
+        fix=phrase(
+            "Set ReadConfig(assert_cardinality=False) and say so with {assert_cardinality=False}."
+        ),
         example="shardctl lint --repeat-files --shuffle-seed 1 -d imagenet2012",
     ),
 )
@@ -70,7 +75,9 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"{read.spec}: reading fails after the first epoch, since TFDS asserts that there "
             f"are no more than {num_examples:,} examples",
-            fix="ReadConfig(assert_cardinality=False), said with --no-assert-cardinality",
+            fix=phrase(
+                "ReadConfig(assert_cardinality=False), said with {assert_cardinality=False}"
+            ),
             specs=(read.spec,),
             settings=("repeat_files",),
         )
@@ -88,7 +95,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
         "epoch: memory grows until it ends.",
         source="TFDS core/dataset_builder.py, _should_cache_ds, which does not look at "
         "repeat_filenames.",
-        fix="Set ReadConfig(try_autocache=False) and say so with --no-autocache.",
+        fix=phrase("Set ReadConfig(try_autocache=False) and say so with {try_autocache=False}."),
         example="shardctl lint --repeat-files --buffer 60000 --buffer-seed 1 "
         "--no-assert-cardinality -d mnist",
     ),
@@ -107,7 +114,7 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 why=f"{read.spec}: TFDS caches this small dataset, and the cache of a stream "
                 "without end grows for ever",
-                fix="ReadConfig(try_autocache=False), said with --no-autocache",
+                fix=phrase("ReadConfig(try_autocache=False), said with {try_autocache=False}"),
                 specs=(read.spec,),
                 settings=("repeat_files",),
             )
@@ -119,14 +126,16 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     "error",
     "more files open than the system allows",
     story=Story(
-        happens="The interleave holds the files of its cycle open, and opens the next two cycles "
-        "ahead: three times the cycle length, as far as there are files. Past the limit of the "
-        'process, which is often 1024, reading fails with "Too many open files".\n\n'
-        "The limit here is that of this machine; --open-files N names another's.",
+        happens=phrase(
+            "The interleave holds the files of its cycle open, and opens the next two cycles "
+            "ahead: three times the cycle length, as far as there are files. Past the limit of the "
+            'process, which is often 1024, reading fails with "Too many open files".\n\n'
+            "The limit here is that of this machine; {max_open_files=N} names another's."
+        ),
         source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc; counted in "
         "/proc/self/fd: 12, 48 and 96 files at cycle lengths 4, 16 and 32, for every "
         "num_parallel_calls.",
-        fix="A smaller --cycle, or a higher limit: ulimit -n N.",
+        fix=phrase("A smaller {cycle}, or a higher limit: ulimit -n N."),
         example="shardctl lint --cycle 512 --open-files 1024 -d imagenet2012",
     ),
 )
@@ -145,7 +154,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 why=f"{read.spec}: cycle {cycle:,} and its read-ahead hold {num_open:,} files "
                 f"open, and a process may open {limit:,}",
-                fix=f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}",
+                fix=phrase("{cycle=}, or ulimit -n {}", num_open + OTHER_OPEN_FILES, cycle=fitting),
                 specs=(read.spec,),
                 settings=("cycle", "open_files"),
             )
@@ -162,7 +171,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
         "order is that of a cycle as long as the list of files.",
         source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc: slots without a "
         "file are skipped.",
-        fix="A shorter --cycle, more shards, or --buffer N.",
+        fix=phrase("A shorter {cycle}, more shards, or {buffer=N}."),
         example="shardctl lint --cycle 64 -d mnist",
     ),
 )
@@ -178,7 +187,7 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 why=f"{read.spec}: a cycle of {settings.cycle:,} mixes {files}, as many as a host "
                 "reads",
-                fix=f"--cycle {num_files}, more shards, or --buffer N",
+                fix=phrase("{cycle=}, more shards, or {buffer=N}", cycle=num_files),
                 specs=(read.spec,),
                 settings=("cycle",),
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardctl.core.hosts.even_splits import even_range
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare
 from shardctl.errors import UsageError
 
@@ -19,7 +20,9 @@ def dealt(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
         UsageError: less than one host.
     """
     if not 1 <= num_hosts <= MAX_HOSTS:
-        raise UsageError(f"--to-hosts {num_hosts}: a number from 1 to {MAX_HOSTS} is needed")
+        raise UsageError(
+            phrase("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
+        )
     total = reads.num_examples
     shares = []
     for index in range(num_hosts):

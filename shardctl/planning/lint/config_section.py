@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shardctl.core.text import choices, quoted
+from shardctl.core.phrase import Argument, phrase
+from shardctl.core.text import choices
 from shardctl.errors import UsageError
 
 
-def lint_arguments(document: Mapping[str, object], where: str) -> dict[str, Any]:
+def lint_arguments(document: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments that the mapping holds; those that are None left out.
 
     Names may be written with `-` or `_`; what is a list may be a single value, and codes and seeds
-    also one text with commas. `where` names the file in errors.
+    also one text with commas.
 
-    >>> lint_arguments({"ignore": "SC003, SC035", "eval": ["train[90%:]"]}, "shardctl.yaml")
+    >>> lint_arguments({"ignore": "SC003, SC035", "eval": ["train[90%:]"]})
     {'ignore': ('SC003', 'SC035'), 'eval': ('train[90%:]',)}
 
     Raises:
@@ -25,11 +26,19 @@ def lint_arguments(document: Mapping[str, object], where: str) -> dict[str, Any]
     for key, value in document.items():
         name = str(key).replace("-", "_")
         if name not in _KINDS:
-            raise UsageError(f"{where}: no setting {quoted(key)}; there are: {choices(_KINDS, 20)}")
+            names = choices(_KINDS, len(_KINDS))
+            raise UsageError(
+                phrase("{}: no such setting; there are: {}", Argument(str(key)), names)
+            )
         if name in arguments:
-            raise UsageError(f"{where}: setting {quoted(key)} is there twice")
-        if value is not None:
-            arguments[name] = _KINDS[name](value, f"{where}: {name}")
+            raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
+        if value is None:
+            continue
+        try:
+            arguments[name] = _KINDS[name](value)
+        except UsageError as error:
+            given = Argument(name, value, given=True)
+            raise UsageError(phrase("{}: {}", given, error)) from None
     return arguments
 
 
@@ -42,51 +51,51 @@ def comma_separated(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def parse_seeds(text: str, what: str) -> tuple[int, ...]:
+def parse_seeds(text: str) -> tuple[int, ...]:
     """Return the seeds in a text with commas, of any size.
 
-    >>> parse_seeds("0, -1,2147483647", "--seeds")
+    >>> parse_seeds("0, -1,2147483647")
     (0, -1, 2147483647)
     """
     try:
         return tuple(map(int, comma_separated(text)))
     except ValueError:
-        raise UsageError(f"{what} {quoted(text)}: whole numbers, with commas, are needed") from None
+        raise UsageError("whole numbers, with commas, are needed") from None
 
 
-def _texts(value: object, what: str) -> tuple[str, ...]:
+def _texts(value: object) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     if not all(isinstance(item, str) and item for item in items):
-        raise UsageError(f"{what} {quoted(value)}: text, or a list of texts, is needed")
+        raise UsageError("text, or a list of texts, is needed")
     return tuple(items)
 
 
-def _codes(value: object, what: str) -> tuple[str, ...]:
-    return tuple(code for text in _texts(value, what) for code in comma_separated(text))
+def _codes(value: object) -> tuple[str, ...]:
+    return tuple(code for text in _texts(value) for code in comma_separated(text))
 
 
-def _seeds(value: object, what: str) -> tuple[int, ...]:
+def _seeds(value: object) -> tuple[int, ...]:
     if isinstance(value, str):
-        return parse_seeds(value, what)
+        return parse_seeds(value)
     items = value if isinstance(value, list) else [value]
     if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
-        raise UsageError(f"{what} {quoted(value)}: a list of whole numbers is needed")
+        raise UsageError("a list of whole numbers is needed")
     return tuple(items)
 
 
-def _count(value: object, what: str) -> int:
+def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"{what} {quoted(value)}: a whole number, at least 1, is needed")
+        raise UsageError("a whole number, at least 1, is needed")
     return value
 
 
-def _flag(value: object, what: str) -> bool:
+def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise UsageError(f"{what} {quoted(value)}: true or false is needed")
+        raise UsageError("true or false is needed")
     return value
 
 
-_KINDS: dict[str, Callable[[object, str], object]] = {
+_KINDS: dict[str, Callable[[object], object]] = {
     "specs": _texts,
     "eval": _texts,
     "hosts": _count,

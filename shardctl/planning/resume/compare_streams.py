@@ -8,6 +8,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
 MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
@@ -39,8 +40,11 @@ class Counts:
         ends = [int(base) + s.num_examples for base, s in zip(codes.bases, splits, strict=True)]
         if max(ends) > MAX_COUNTED:
             raise UsageError(
-                f"--prove counts every example of the splits; {max(ends):,} are more than "
-                f"{MAX_COUNTED:,}"
+                phrase(
+                    "{prove} counts every example of the splits; {:,} are more than {:,}",
+                    max(ends),
+                    MAX_COUNTED,
+                )
             )
         self._counts = np.zeros(max(ends), np.int32)
 

@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.readers.catalog import catalog_dataset
-from shardctl.readers.disk import check_files, with_disk_bytes
+from shardctl.readers.files_on_disk import check_files, with_disk_bytes
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.cases import check_cases
 from tests.strategies import Recipe, recipes

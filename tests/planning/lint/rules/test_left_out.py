@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.planning.lint.rules import parts
+from shardctl.planning.lint.rules import left_out
 from tests.cases import check_cases
 from tests.planning.lint.rules.rule_cases import ONE_FILE, Case, Row, case, codes_of
 from tests.planning.lint.rules.shares_by_hand import (
@@ -48,7 +48,7 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {code for code, _, _ in CASES} == codes_of(parts)
+    assert {code for code, _, _ in CASES} == codes_of(left_out)
 
 
 def test_an_evaluation_loses_what_fills_no_batch() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.errors import UsageError
-from shardctl.planning.resume import counts as module
-from shardctl.planning.resume.counts import Counts, num_apart
+from shardctl.planning.resume import compare_streams as module
+from shardctl.planning.resume.compare_streams import Counts, num_apart
 from tests.planning.resume.resume_cases import dataset
 
 NINE = dataset(train=(4, 5))

@@ -11,7 +11,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json
-from shardctl.planning.resume.check import applied, what_changed
+from shardctl.planning.resume.apply_plan import applied, what_changed
 from shardctl.planning.resume.resume import resume
 from tests.core.instructions.reads_cases import named_reads
 from tests.planning.resume.resume_cases import TOY, dataset

@@ -11,7 +11,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.errors import UsageError
-from shardctl.planning.resume.shares import MAX_HOSTS, dealt
+from shardctl.planning.resume.host_shares import MAX_HOSTS, dealt
 from tests.strategies import shard_lengths
 
 

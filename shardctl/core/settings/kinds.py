@@ -1,0 +1,153 @@
+"""The kinds of settings: which values they take, in Python and in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.numbers import INT64_MAX
+from shardctl.core.text import choices
+from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SettingKind:
+    """What a setting takes; None, for TFDS's default, is not asked about.
+
+    least: the least of the numbers, where they have one. words: those that may stand for a value.
+    """
+
+    # All kinds share these: a dataclass more is half a millisecond more at each start.
+    least: int | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def metavar(self) -> str:
+        """What stands for a value on a help page, "" for a switch."""
+        return ""
+
+    def fault(self, value: Any) -> str | None:
+        """Return the rule that a value from Python breaks, None where it breaks none."""
+        raise NotImplementedError
+
+    def from_document(self, value: Any) -> Any:
+        """Return the value that a document's stands for, which `fault` is then asked about.
+
+        Raises:
+            UsageError: it stands for none.
+        """
+        return value
+
+    def to_document(self, value: Any) -> Any:
+        """Return a value as a document has it."""
+        return value
+
+
+class WholeNumber(SettingKind):
+    """A whole number, of `least` at least, of any size where that is None; or one of some words.
+
+    >>> WholeNumber(least=1).fault(0)
+    'a number from 1 to 9223372036854775807 is needed'
+    >>> WholeNumber(least=1, words=("auto",)).fault("auto")
+    """
+
+    @property
+    def metavar(self) -> str:
+        return "|".join(("N", *self.words))
+
+    def fault(self, value: Any) -> str | None:
+        if isinstance(value, str) and value in self.words:
+            return None
+        if isinstance(value, bool):
+            return "a whole number is needed"
+        try:
+            number = index(value)  # also one of NumPy
+        except TypeError:
+            return "a whole number is needed"
+        return self.range_fault(number)
+
+    def range_fault(self, number: int) -> str | None:
+        """Return the rule that a whole number breaks."""
+        if self.least is None or self.least <= number <= INT64_MAX:
+            return None
+        return f"a number from {self.least} to {INT64_MAX} is needed"
+
+
+class BufferSize(WholeNumber):
+    """A number of examples, or -2 for all there are, as `ds.shuffle` takes it."""
+
+    def range_fault(self, number: int) -> str | None:
+        if number == WHOLE_DATASET or 1 <= number <= INT64_MAX:
+            return None
+        return (
+            f"a number of examples from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for the "
+            "whole dataset"
+        )
+
+
+class Switch(SettingKind):
+    """On or off.
+
+    >>> Switch().fault("no")
+    'true or false is needed'
+    """
+
+    def fault(self, value: Any) -> str | None:
+        # A text would count as on, whatever it says.
+        return None if isinstance(value, bool) else "true or false is needed"
+
+
+class Word(SettingKind):
+    """One of some words."""
+
+    @property
+    def metavar(self) -> str:
+        return "|".join(self.words)
+
+    def fault(self, value: Any) -> str | None:
+        if not isinstance(value, str):
+            return "a word is needed"
+        return None if value in self.words else f"choose from {choices(self.words)}"
+
+
+class WhichHost(SettingKind):
+    """A `Host`, which a document writes I/N."""
+
+    @property
+    def metavar(self) -> str:
+        return "I/N"
+
+    def fault(self, value: Any) -> str | None:
+        return None if isinstance(value, Host) else "a Host is needed, as Host(index=0, count=8)"
+
+    def from_document(self, value: Any) -> Host:
+        if not isinstance(value, str):
+            raise UsageError("I/N is needed, as in 0/8 (host 0 of 8)")
+        return Host.parse(value)
+
+    def to_document(self, value: Host) -> str:
+        return str(value)
+
+
+class FileNames(SettingKind):
+    """Names of files, in an order."""
+
+    @property
+    def metavar(self) -> str:
+        return "FILE"
+
+    def fault(self, value: Any) -> str | None:
+        # The names themselves are looked at where they are looked up.
+        return None if isinstance(value, list | tuple) else "a list of file names is needed"
+
+    def from_document(self, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise UsageError("a list of file names is needed")
+        return tuple(value)
+
+    def to_document(self, value: Sequence[str]) -> list[str]:
+        return list(value)

@@ -1,0 +1,66 @@
+"""The kinds of settings: what they take, from Python and from a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.kinds import (
+    BufferSize,
+    FileNames,
+    SettingKind,
+    Switch,
+    WhichHost,
+    WholeNumber,
+    Word,
+)
+from shardctl.errors import UsageError
+
+MOST = 2**63 - 1
+CYCLE = WholeNumber(least=1, words=("auto",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "metavar", "taken", "refused"),
+    [
+        (WholeNumber(), "N", [0, -1, 2**70, np.int32(3)], ["3", "auto", 1.0, True, [], {}]),
+        (WholeNumber(least=0), "N", [0, MOST], [-1, MOST + 1, np.int64(-1)]),
+        (CYCLE, "N|auto", [1, "auto", MOST], [0, "AUTO", "all", False]),
+        (BufferSize(least=1), "N", [1, -2, MOST], [0, -1, -3, MOST + 1, "all"]),
+        (Switch(), "", [True, False], [0, 1, "yes", "", []]),
+        (Word(words=("a", "b")), "a|b", ["a", "b"], ["c", "", 1, True, ["a"]]),
+        (WhichHost(), "I/N", [Host(index=0, count=1)], ["0/1", 3, (0, 1)]),
+        (FileNames(), "FILE", [("a",), ["a", "b"], ()], ["a", 3, {"a": 1}]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, SettingKind) else "",
+)
+def test_what_a_kind_takes(
+    kind: SettingKind, metavar: str, taken: list[Any], refused: list[Any]
+) -> None:
+    assert kind.metavar == metavar
+    assert [kind.fault(value) for value in taken] == [None] * len(taken)
+    assert all(kind.fault(value) for value in refused)
+
+
+@given(st.integers(0, 9), st.integers(1, 9))
+def test_a_host_comes_back_from_a_document(index: int, count: int) -> None:
+    if index >= count:
+        with pytest.raises(UsageError, match="hosts count from 0"):
+            WhichHost().from_document(f"{index}/{count}")
+        return
+    host = Host(index=index, count=count)
+    assert WhichHost().from_document(WhichHost().to_document(host)) == host
+
+
+def test_file_names_come_back_from_a_document() -> None:
+    names = ("b", "a", "b")
+    assert FileNames().to_document(names) == ["b", "a", "b"]
+    assert FileNames().from_document(["b", "a", "b"]) == names
+    for wrong in ("a", [1], ("a",), None):
+        with pytest.raises(UsageError, match="a list of file names is needed"):
+            FileNames().from_document(wrong)
