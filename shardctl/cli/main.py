@@ -5,9 +5,11 @@ Typer and the commands are imported where an interrupt or an error in them is ca
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,9 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         code = 0  # the reader of a pipe left; it has what it wanted
     except Exception as error:
-        from shardctl.cli.failures import report
+        if _is_an_interrupt(error):
+            code = 130
+        else:
+            from shardctl.cli.failures import report
 
-        code = report(error, arguments, COMMANDS)
+            code = report(error, arguments, COMMANDS)
     _leave(code)
 
 
@@ -55,16 +60,44 @@ def _run(arguments: list[str]) -> int:
 
         write([answer_shell(instruction, os.environ, _app)], None)
         return 0
-    import typer
+    with _interrupts_wait():
+        import typer
 
-    # Not `app()`, which would end a closed pipe with 1 and install a hook for tracebacks.
-    command = typer.main.get_command(_app(arguments))
+        # Not `app()`, which would end a closed pipe with 1 and install a hook for tracebacks.
+        command = typer.main.get_command(_app(arguments))
     try:
         with command.make_context("shardctl", arguments or ["--help"], obj=tuple(arguments)) as ctx:
             command.invoke(ctx)
     except typer.Exit as found:
         return found.exit_code
     return 0
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Let an interrupt wait while modules load; Python cannot end that in silence."""
+    came: list[int] = []
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # ignored, or somebody else's
+        return
+    try:
+        signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    except ValueError:  # not in the main thread, where no signal arrives
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
+
+
+def _is_an_interrupt(error: BaseException | None) -> bool:
+    """Return whether an interrupt caused an error, as it does in the body of a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _app(arguments: Sequence[str]) -> typer.Typer:

@@ -15,7 +15,7 @@ import pytest
 
 import shardctl as package
 from shardctl.cli.commands import plan as plan_command
-from shardctl.cli.main import COMMANDS
+from shardctl.cli.main import COMMANDS, main
 from tests.children import start
 from tests.cli.conftest import Shardctl
 
@@ -237,6 +237,23 @@ def test_an_interrupt_ends_with_130_in_silence(delay: float, tmp_path: Path) -> 
         running.send_signal(signal.SIGINT)
         assert running.stderr.read() == b""
         assert running.wait(timeout=30) == 130
+
+
+def test_an_error_that_an_interrupt_causes_is_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python raises a RuntimeError of it where it comes within the body of a class."""
+
+    def interrupted(arguments: list[str]) -> int:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise RuntimeError("Error calling __set_name__") from interrupt
+
+    monkeypatch.setattr("shardctl.cli.main._run", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main(["plan"])
+    assert (ended.value.code, capsys.readouterr().err) == (130, "")
 
 
 Terminal = Callable[..., str]
