@@ -78,7 +78,7 @@ def hosts(
             "--max-amplification",
             metavar="X",
             parser=_factor,
-            help="Most that --check lets all hosts together read, in times of the spec's examples "
+            help="The most that --check lets all hosts together read, as a multiple of the examples "
             "[default: 1.1].",
         ),
     ] = None,

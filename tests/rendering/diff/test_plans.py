@@ -29,7 +29,7 @@ def test_plans_that_differ_say_which_files_and_ranges() -> None:
         "  expected a of train, skip 0, take 5",
         "  actual   a of train, skip 2, take 3",
         "",
-        "1 file read otherwise:",
+        "1 file read differently:",
         "file  expected  actual",
         "a     0 to 4    2 to 4",
     ]
