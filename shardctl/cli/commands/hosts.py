@@ -78,8 +78,8 @@ def hosts(
             "--max-amplification",
             metavar="X",
             parser=_factor,
-            help="The most that --check lets all hosts together read, as a multiple of the examples "
-            "[default: 1.1].",
+            help="The most that --check lets all hosts read together, as a multiple of the "
+            "spec's examples [default: 1.1].",
         ),
     ] = None,
     every_row: Annotated[

@@ -43,7 +43,7 @@ def locate(
         list[str] | None, typer.Option("--tfds-id", metavar="T", help="When is this tfds_id read?")
     ] = None,
 ) -> None:
-    """Say which example is where: in the order and on disk, both ways.
+    """Say where examples are: in the order and on disk, both ways.
 
     Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
     stdin, one a line.

@@ -41,7 +41,7 @@ class LintOptions:
         typer.Option(
             "--eval",
             metavar="SPEC",
-            help="What is evaluated on; splits named test.. or val.. count as that anyway. Repeatable.",
+            help="What is evaluated on; splits named test.. or val.. always are. Repeatable.",
             autocompletion=completion.splits,
         ),
     ] = None
