@@ -78,7 +78,7 @@ def test_a_dataset_that_is_not_found_says_how_to_name_it() -> None:
         plan_of_file("made.yaml", DatasetOptions(), {})
 
 
-def test_a_broken_project_does_not_affect_the_plan() -> None:
+def test_a_broken_project_is_no_matter_of_the_plan() -> None:
     Path("shardctl.yaml").write_text("datset: x\n")
     with pytest.raises(DatasetError, match=r"shardctl.yaml: unknown key 'datset'; [^;]*$"):
         plan_of_file("made.yaml", DatasetOptions(), {})
