@@ -23,7 +23,7 @@ class Reads:
     """A list of file instructions as columns, each int64[n]; iterating gives `FileInstruction`s.
 
     files: the dataset that is read; of a plan file the files that it names, until they are found in
-        a dataset (`planning.resume.check.applied`).
+        a dataset (`planning.resume.apply_plan.applied`).
     part: which range of the spec a row comes from.
     split, shard: the index of its split, and that of its file among the split's; among
         `NamedFiles` that in their list.
@@ -188,7 +188,7 @@ class Reads:
     def runs(self) -> Reads:
         """Return the rows in the order of the files, those that continue one another as one.
 
-        Rows that read no example are left out; rows that read the same example stay apart.
+        Rows that read no example are left out; rows that read the same example stay two rows.
         """
         reads = self.select(np.flatnonzero(self.take))
         reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))

@@ -88,7 +88,7 @@ class EpochReading:
 def repetitions_to_list(take: Int64s, num_examples: int, *, cycle_length: int) -> int:
     """Return how often to list the files so that an endless list of them reads the same so far.
 
-    `take` (int64[n]) is what each file yields. The two part where a slot finds no file left to
+    `take` (int64[n]) is what each file yields. The two differ once a slot finds no file left to
     open; at most one file a slot is open by then, of those that have yielded anything.
 
     >>> repetitions_to_list(np.array([3, 2]), 10, cycle_length=2)

@@ -87,7 +87,7 @@ class Order:
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
         self._num_examples = total - rest if settings.drop_remainder else total
-        # A pass that hangs on timing is refused here, before a part of it is written.
+        # A pass that depends on timing is refused here, before a part of it is written.
         if settings.shuffles_files and len(self.reads) > 1:
             self.seeds.of_files(0)
         if settings.buffer is not None:

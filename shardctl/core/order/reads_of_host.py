@@ -38,7 +38,7 @@ def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
         raise UsageError(
             phrase(
                 "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
-                "least; deal examples with {host_by=even}",
+                "least; split examples with {host_by=even}",
                 mode.word,
                 len(reads),
                 host.count,

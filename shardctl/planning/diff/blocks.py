@@ -74,7 +74,7 @@ class TwoOrders:
     def ids(self, side: PinnedOrder, start: int, stop: int) -> list[Id | None]:
         """Return ids as ints, or as `split:id` where the two read several splits between them.
 
-        None stands for a position past the end, or one of a side that is strange.
+        None stands for a position past the end, or one of a side that is not rebuilt.
         """
         shown: list[Id | None] = []
         if not any(side is other for other in self.strange):

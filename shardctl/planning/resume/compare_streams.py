@@ -1,4 +1,4 @@
-"""Streams of examples held against each other: place by point, and by number."""
+"""Streams of examples compared with each other: position by position, and by number."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shardctl.errors import UsageError
 MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
 
 
-def num_apart(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
-    """Return at how many places two streams differ; what one has beyond the other differs."""
-    num_apart = 0
+def num_differing(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
+    """Return at how many positions two streams differ; what one has beyond the other differs."""
+    num_differing = 0
     left = right = np.empty(0, np.int64)
     ones, twos = iter(expected), iter(actual)
     while True:
@@ -27,9 +27,9 @@ def num_apart(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
         common = min(len(left), len(right))
         if not common:
             break
-        num_apart += int(np.count_nonzero(left[:common] != right[:common]))
+        num_differing += int(np.count_nonzero(left[:common] != right[:common]))
         left, right = left[common:], right[common:]
-    return num_apart + sum(map(len, (left, right, *ones, *twos)))
+    return num_differing + sum(map(len, (left, right, *ones, *twos)))
 
 
 class Counts:

@@ -19,7 +19,7 @@ from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
-from shardctl.planning.resume.host_shares import dealt
+from shardctl.planning.resume.host_shares import even_shares
 from shardctl.planning.resume.resume import calls_after_read
 
 
@@ -75,7 +75,7 @@ def resume_unseen_of(
         remaining_total=left.num_examples,
         instructions=left if to_hosts is None else nothing,
         from_seen=True,
-        hosts=() if to_hosts is None else dealt(left, to_hosts),
+        hosts=() if to_hosts is None else even_shares(left, to_hosts),
         after_read=calls_after_read(settings, "exactly-once", settings.epochs),
         warnings=(*resolved.warnings, *_outside(len(own) - num_seen, resolved.spec)),
     )
@@ -98,8 +98,8 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
     if host is not None and host.count > 1 and settings.host_mode.reads_all:
         raise UsageError(
             phrase(
-                "{seen} with {host_by=}: which examples are a host's own hangs on the order that "
-                "was read; gather the logs of all hosts and deal the rest with {to_hosts=N}",
+                "{seen} with {host_by=}: which examples are a host's own depends on the order "
+                "that was read; gather the logs of all hosts and share the rest with {to_hosts=N}",
                 host_by=settings.host_by,
             )
         )

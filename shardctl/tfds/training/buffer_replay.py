@@ -1,4 +1,4 @@
-"""A shuffle buffer that goes on from where it stood."""
+"""A shuffle buffer that continues from where it was."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEWER = "the files hold fewer examples than the metadata says"
 
 
 def replayed(rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop: int) -> Any:
-    """Return the dataset that a shuffle of `rest` hands out from where its buffer stood.
+    """Return the dataset that a shuffle of `rest` hands out from where its buffer was.
 
     `held` yields (record, code), the records that the buffer held, or is None; `held_codes`
     (int64[p]) are their codes in the order in which they were read. `rest` yields the records that

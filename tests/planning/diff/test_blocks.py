@@ -31,7 +31,7 @@ def pipeline(
 
 
 def side(pipeline: Pipeline) -> tuple[PinnedOrder, list[Example]]:
-    """Return a side as its file pins it, and what stands at each of its positions."""
+    """Return a side as its file pins it, and what is at each of its positions."""
     taken = snapshot(pipeline.dataset, pipeline.spec, pipeline.settings)
     return PinnedOrder(snapshot=taken.snapshot, label="a.yaml"), examples(pipeline, taken)
 
