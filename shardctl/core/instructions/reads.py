@@ -175,11 +175,13 @@ class Reads:
         """
         if start >= stop:
             return self.select(slice(0, 0))
+        # Rows that end at `start` or begin at `stop` have no part in it; the first and the last of
+        # the others are cut.
         low = int(np.searchsorted(self._ends, start, side="right"))
         high = int(np.searchsorted(self._ends, stop, side="left")) + 1
         rows = self.select(slice(low, high))
         skip = np.zeros_like(rows.take)
-        take = rows.take.copy()
+        take = rows.take.copy()  # a slice of this one's column
         skip[0] = start - (int(self._ends[low]) - int(take[0]))
         take[0] -= skip[0]
         take[-1] -= int(self._ends[high - 1]) - stop
@@ -191,7 +193,9 @@ class Reads:
         Rows that read no example are left out; rows that read the same example stay two rows.
         """
         reads = self.select(np.flatnonzero(self.take))
-        reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
+        reads = reads.select(
+            np.lexsort((reads.skip, reads.shard, reads.split))
+        )  # the last is first
         if not len(reads):
             return reads
         continues = (
@@ -267,6 +271,7 @@ def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
 
 
 def _columns(part: int, split_index: int, piece: SplitRange) -> Int64s:
+    # Only the offsets of the shards touched become an array: a split may have a million.
     touched = piece.shards()
     offsets = np.array(piece.split.offsets[touched.start : touched.stop + 1], np.int64)
     if not len(touched):

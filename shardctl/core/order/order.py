@@ -139,6 +139,8 @@ class Order:
         streams, inputs = np.divmod(wanted, self.stream_size)
         if self._epochs_are_alike or not streams.any():
             return self._codes_in_stream(0, inputs)
+        # Each stream is built once, for all its positions: they are sorted by stream and cut
+        # where the stream changes.
         found = np.empty(len(wanted), np.int64)
         by_stream = np.argsort(streams, kind="stable")
         cuts = np.flatnonzero(np.diff(streams[by_stream])) + 1
@@ -163,6 +165,7 @@ class Order:
             )
         found_query, found_position = [_NONE], [_NONE]
         if self._epochs_are_alike:
+            # One stream answers for all: every position comes again a stream's length later.
             which, position = self._positions_in_stream(0, rows, offsets)
             starts = np.arange(self._num_streams) * self.stream_size
             found_query.append(np.repeat(query[which], self._num_streams))
@@ -173,6 +176,7 @@ class Order:
                 found_query.append(query[which])
                 found_position.append(position + epoch * self.stream_size)
         which, position = np.concatenate(found_query), np.concatenate(found_position)
+        # A last batch that is dropped is in the reading, but not in the order.
         kept = np.flatnonzero(position < self.num_examples)
         which, position = which[kept], position[kept]
         order = np.lexsort((position, which))

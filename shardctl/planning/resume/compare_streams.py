@@ -24,6 +24,7 @@ def num_differing(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
             left = next(ones, left)
         if not len(right):
             right = next(twos, right)
+        # The streams come in chunks of their own sizes; what both have by now is compared.
         common = min(len(left), len(right))
         if not common:
             break
@@ -51,7 +52,7 @@ class Counts:
     def add(self, chunks: Iterable[Int64s]) -> None:
         """Expect these, codes as int64 arrays."""
         for chunk in chunks:
-            np.add.at(self._counts, chunk, 1)
+            np.add.at(self._counts, chunk, 1)  # `+= 1` would count a repeated code once
 
     def remove(self, chunks: Iterable[Int64s]) -> None:
         """Take note that these came."""

@@ -174,6 +174,7 @@ def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
     foremost = max(num_read)
     positions = []
     for index, host in enumerate(old):
+        # Example k of this host is at k * num_hosts + index of what all hosts read.
         between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
         positions += [
             between * num_hosts + index,

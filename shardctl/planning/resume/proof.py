@@ -219,6 +219,8 @@ def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     replay = ShuffleReplay(
         num_elements=state.num_elements, buffer_size=state.buffer_size, seeds=state.seeds
     )
+    # Inputs before `num_read` were in the buffer when the pipeline stopped. The plan lists their
+    # ids in the order read, so the k-th of their sorted positions has the k-th id.
     held = [
         chunk[chunk < state.num_read] for chunk in replay.chunks(state.emitted, state.num_elements)
     ]

@@ -64,6 +64,7 @@ def rest_of_reading(reads: Reads, reading: EpochReading, num_read: int) -> Reads
     shard, skip, take = reading.interleave.continuation(num_read * reading.stride)
     if reading.limit is not None:
         take = np.clip(_read_at_end(reading, reads.take)[shard] - skip, 0, take)
+        # Files that come up only after the cut are left out; those that are open keep their slots.
         kept = np.flatnonzero((take > 0) | (skip > 0))
         shard, skip, take = shard[kept], skip[kept], take[kept]
     return reads.select(reading.opened[shard]).trimmed(skip, take)
@@ -77,6 +78,7 @@ def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
     """
     last = (reading.num_examples - 1) * reading.stride + reading.phase
     state = reading.interleave.state(last + 1)
+    # Of the files opened by then all is read, but for those that are still in a slot.
     num_read = lengths[reading.opened]
     num_read[state.next_shard :] = 0
     for shard, count in state.slots:

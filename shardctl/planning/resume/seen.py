@@ -57,6 +57,8 @@ def resume_unseen_of(
     dataset, codes = resolved.dataset, codes_of(resolved)
     reads = _each_once(_share(dataset, resolved.ranges, settings), codes)
     firsts = codes.first_codes(reads)
+    # No two rows read the same example, so only the last that begins at or before a seen one can
+    # read it; `inside` leaves out what none reads, such as the examples of other hosts.
     own = distinct(np.asarray(seen, np.int64))
     row = np.searchsorted(firsts, own, side="right") - 1
     inside = row >= 0
@@ -112,6 +114,8 @@ def _each_once(reads: Reads, codes: ExampleCodes) -> Reads:
     if not len(reads):
         return reads
     firsts = codes.first_codes(reads)
+    # Rows ascend, so all before a row together read up to the largest of their ends; the row skips
+    # what it has of that.
     ends = np.maximum.accumulate(firsts + reads.take)
     skip = np.maximum(np.concatenate([[0], ends[:-1] - firsts[1:]]), 0)
     skip = np.minimum(skip, reads.take)
