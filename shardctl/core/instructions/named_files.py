@@ -13,7 +13,7 @@ class NamedFiles:
     """The file of each instruction of a plan file, as it is written there.
 
     `lengths` (int64[n]) are the examples in each file. `shards` (int64[n]) are their indices in
-    their splits, None where the base names tell the files of every split apart.
+    their splits, None where no two files of a split have the same base name.
     """
 
     split_names: tuple[str, ...]

@@ -15,7 +15,7 @@ from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
 
 _PIECE = 1 << 16  # rows made into Python values at once
-_FEW = 1000  # so many files are named one by one; for more the names of a split are made at once
+_FEW = 1000  # up to this many files are named one by one; for more all names of a split are made
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,9 +193,8 @@ class Reads:
         Rows that read no example are left out; rows that read the same example stay two rows.
         """
         reads = self.select(np.flatnonzero(self.take))
-        reads = reads.select(
-            np.lexsort((reads.skip, reads.shard, reads.split))
-        )  # the last is first
+        # By split, then shard, then skip: lexsort takes its first key last.
+        reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
         if not len(reads):
             return reads
         continues = (

@@ -41,7 +41,7 @@ class Order:
     that are shuffled anew it caches one at most (TFDS core/dataset_builder.py, _should_cache_ds).
 
     With `repeat_files` the files repeat for ever and an epoch is as many examples as they hold: of
-    the stream without end, `epochs` times so many are the order.
+    the stream without end, the order is `epochs` times as many.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves this order open.

@@ -43,7 +43,7 @@ class Cause:
 
 
 def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
-    """Return everything pinned in which two snapshots differ, what weighs most first."""
+    """Return everything pinned in which two snapshots differ, the weightiest first."""
     found = list(_rules(expected, actual))
     if expected.spec != actual.spec:
         found.append(Cause(kind="spec", name="spec", expected=expected.spec, actual=actual.spec))

@@ -103,7 +103,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         actual=actual,
         first=first,
         neighbours=None if scan is None else _neighbours(orders, first.position),
-        notes=tuple(map(_note, orders.strange)),
+        notes=tuple(map(_note, orders.not_reproduced)),
         moved=_moved(orders, blocks, scan, exact_limit),
         changes=changes,
     )

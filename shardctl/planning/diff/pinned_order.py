@@ -1,4 +1,4 @@
-"""A snapshot as one side of a comparison, and the order itself where it can be had."""
+"""A snapshot as one side of a comparison, and the order itself where it is available."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What came out: of `compared` examples so many lost, repeated, and in another point.
+    """What came out: how many of `compared` examples are lost, repeated, at another position.
 
     `moved` is None where there is no order to compare with: other hosts, or a log.
     """

@@ -13,8 +13,8 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import DatasetError
 from shardctl.tfds.imports import tensorflow
 
-# Records that pass through Python at a time: so many that a call for each piece costs little, so
-# few that they take little memory beside the buffer.
+# Records that pass through Python at a time: enough that a call for each piece costs little, and
+# few enough that they take little memory beside the buffer.
 PIECE_SIZE = 256
 _REPLAY_SIZE = 1 << 13
 _FEWER = "the files hold fewer examples than the metadata says"

@@ -23,7 +23,7 @@ from shardctl.tfds.training.resume import resume
 
 
 class Position:
-    """A place in the order of a pipeline: so many examples handed out, all epochs counted.
+    """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
     with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
