@@ -22,7 +22,7 @@ class PlanListing:
     """The plans in a file of kind `plan` or `resume`.
 
     `dataset` is what the file's head says; `pipeline` and `state` hold what else a
-    resumed reading hangs on, by name.
+    resumed reading depends on, by name.
     """
 
     kind: str

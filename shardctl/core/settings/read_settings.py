@@ -1,4 +1,4 @@
-"""The settings that an order hangs on: those of TFDS's reader and of the pipeline behind it."""
+"""The settings that an order depends on: those of TFDS's reader and of the pipeline behind it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 
 
 def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:
-    """Return settings whose order is fixed, and what was made up to fix it.
+    """Return settings whose order is fixed, and what was assumed to fix it.
 
     >>> settings, assumed = with_stand_in_seeds(ReadSettings(shuffle_files=True, buffer=10))
     >>> assumed

@@ -1,4 +1,4 @@
-"""Which settings does an order have today, where nobody says otherwise?"""
+"""Which settings does an order have now, where nobody says otherwise?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardctl.errors import UsageError
 
 
 def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, Any]:
-    """Return the arguments of `ReadSettings` that a snapshot stands for on today's dataset.
+    """Return the arguments of `ReadSettings` that a snapshot means on the dataset as it is now.
 
     A cycle length that was the default of its dataset stays the default: it changes where the
     dataset has become an ordered one. A list of files that is pinned as a hash is left out, so that

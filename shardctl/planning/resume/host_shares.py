@@ -1,4 +1,4 @@
-"""Runs of examples dealt evenly to hosts."""
+"""Runs of examples split evenly among hosts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardctl.errors import UsageError
 MAX_HOSTS = 100_000
 
 
-def dealt(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
+def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     """Return each host's share of the examples: one after the other, as many each, or one more.
 
     The first hosts take what does not divide, as in `tfds.even_splits`.

@@ -1,4 +1,4 @@
-"""Seeds made up where none is named: only those that an order needs, and told."""
+"""Seeds assumed where none is named: only those that an order needs, and told."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
         pytest.param({"deterministic": False}, {"deterministic": True}, id="as they come"),
     ],
 )
-def test_what_is_left_open_is_made_up(given: dict[str, Any], assumed: dict[str, Any]) -> None:
+def test_what_is_left_open_is_assumed(given: dict[str, Any], assumed: dict[str, Any]) -> None:
     settings = ReadSettings(**given)
     fixed, told = with_stand_in_seeds(settings)
     assert told == assumed

@@ -33,7 +33,7 @@ def test_an_order_is_made_again_from_what_is_pinned() -> None:
     np.testing.assert_array_equal(again.order.read(0, 10_000), before.live.order.read(0, 10_000))
 
 
-def test_an_order_at_hand_is_not_made_again() -> None:
+def test_a_known_order_is_not_made_again() -> None:
     before = taken()
     pinned = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
     assert pinned.rebuilt is before.live
@@ -57,7 +57,7 @@ def test_an_order_is_not_made_again_where_something_is_pinned_as_a_hash(
         pytest.param({"epochs": 2}, id="another number of examples than is pinned"),
     ],
 )
-def test_an_order_that_todays_rules_do_not_give_is_not_made_up(settings: dict[str, int]) -> None:
+def test_an_order_that_these_rules_do_not_give_is_not_rebuilt(settings: dict[str, int]) -> None:
     before = taken()
     assert side(before, pipeline={**before.snapshot.pipeline, **settings}).rebuilt is None
 
@@ -83,8 +83,8 @@ def test_a_block_holds_when_its_cells_have_the_digest_that_is_pinned() -> None:
         assert not pinned.holds(list(cell_digests([codes], splits)), size=4096, block=block)
 
 
-def test_nothing_is_asked_of_a_block_past_the_end_or_of_an_order_at_hand() -> None:
+def test_nothing_is_asked_of_a_block_past_the_end_or_of_a_known_order() -> None:
     before = taken()
     assert side(before).holds([], size=4096, block=3)
-    at_hand = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
-    assert at_hand.holds([b"anything"], size=4096, block=0)
+    known = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
+    assert known.holds([b"anything"], size=4096, block=0)

@@ -33,7 +33,7 @@ def pinned(*, ordered: bool = False, **settings: Any) -> Snapshot:
         pytest.param(False, False, 5, 5, id="a number of one's own on the same dataset"),
     ],
 )
-def test_a_default_cycle_is_that_of_the_dataset_as_it_is_today(
+def test_a_default_cycle_is_that_of_the_dataset_as_it_is_now(
     was_ordered: bool, is_ordered: bool, cycle: int | None, expected: int | None
 ) -> None:
     arguments = settings_to_fall_back_on(
@@ -49,7 +49,7 @@ def test_a_list_of_files_that_is_a_hash_has_to_be_given_again() -> None:
     assert "file_order" not in settings_to_fall_back_on(hashed, TOY)
 
 
-def test_settings_that_nobody_names_today_are_those_that_are_pinned() -> None:
+def test_settings_that_nobody_names_are_those_that_are_pinned() -> None:
     def check(pair: tuple[Pipeline, Pipeline]) -> None:
         taken = pair[0].taken()
         if taken is not None:

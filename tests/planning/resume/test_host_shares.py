@@ -11,7 +11,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.errors import UsageError
-from shardctl.planning.resume.host_shares import MAX_HOSTS, dealt
+from shardctl.planning.resume.host_shares import MAX_HOSTS, even_shares
 from tests.strategies import shard_lengths
 
 
@@ -22,7 +22,7 @@ def test_shares_are_stretches_of_the_list_as_even_as_can_be(
     files = ShardFiles(pattern="d-\0", num_shards=len(lengths))
     split = Split(name="train", shard_lengths=lengths, files=(files,))
     whole = SplitRange(split=split, start=0, stop=split.num_examples)
-    shares = dealt(reads_of(Dataset(name="d", splits=(split,)), [whole]), num_hosts)
+    shares = even_shares(reads_of(Dataset(name="d", splits=(split,)), [whole]), num_hosts)
     assert [(share.index, share.count) for share in shares] == [
         (index, num_hosts) for index in range(num_hosts)
     ]
@@ -39,4 +39,4 @@ def test_so_many_hosts_there_are_not(num_hosts: int) -> None:
     split = Split(name="train", shard_lengths=(1,))
     reads = reads_of(Dataset(name="d", splits=(split,)), [SplitRange(split=split, start=0, stop=1)])
     with pytest.raises(UsageError, match="a number from 1 to 100000 is needed"):
-        dealt(reads, num_hosts)
+        even_shares(reads, num_hosts)

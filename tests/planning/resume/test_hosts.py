@@ -22,7 +22,7 @@ from tests.planning.resume.resume_cases import TOY, dataset
 from tests.strategies import shard_lengths
 
 
-def test_what_is_left_is_dealt_evenly_in_the_order_of_the_files() -> None:
+def test_what_is_left_is_split_evenly_in_the_order_of_the_files() -> None:
     # Hosts 0 and 1 of an even split have ids 0-5 and 6-10 of files of 3, 5 and 3.
     plan = resume_on_hosts(
         TOY, "train", ReadSettings(cycle=1), hosts=2, to_hosts=3, consumed=[4, 2]
@@ -53,7 +53,7 @@ def test_hosts_in_different_epochs_leave_something_of_each() -> None:
     assert "epochs 0 to 1" in plan.warnings[0]
 
 
-def test_a_host_without_examples_stands_nowhere() -> None:
+def test_a_host_without_examples_is_in_no_epoch() -> None:
     toy = dataset(train=(1,))
     settings = ReadSettings(epochs=3)
     plan = resume_on_hosts(toy, "train", settings, hosts=2, to_hosts=1, consumed=[0])
@@ -72,7 +72,7 @@ def test_a_host_without_examples_stands_nowhere() -> None:
         ({}, {}, "host 0 of 2: say how far"),
     ],
 )
-def test_what_cannot_be_dealt_is_refused(
+def test_what_cannot_be_shared_is_refused(
     settings: dict[str, Any], arguments: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(UsageError, match=text):
@@ -83,7 +83,7 @@ def test_what_cannot_be_dealt_is_refused(
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Hosts of one number that stop, each somewhere, and the number that goes on."""
+    """Hosts of one number that stop, each somewhere, and the number that resumes."""
 
     dataset: Dataset
     spec: str

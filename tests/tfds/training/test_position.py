@@ -1,4 +1,4 @@
-"""Positions: what is counted, what stands in the file, and what is refused."""
+"""Positions: what is counted, what is in the file, and what is refused."""
 
 from __future__ import annotations
 
