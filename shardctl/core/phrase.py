@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from shardctl.core.text import printable
@@ -22,7 +23,10 @@ class Placeholder(str):
     """What stands for a value that the reader has to choose, as the N of `cpus=N`."""
 
 
-_ABSENT: Any = object()  # None is a value
+class _Absent(Enum):
+    """No value; None is one. A member stays the same when an error is pickled or copied."""
+
+    ABSENT = "absent"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +40,13 @@ class Argument:
     """
 
     name: str
-    value: Any = _ABSENT
+    value: Any = _Absent.ABSENT
     given: bool = False
 
     @property
     def has_value(self) -> bool:
         """Whether more than the name is meant; the value may be None."""
-        return self.value is not _ABSENT
+        return self.value is not _Absent.ABSENT
 
     def __str__(self) -> str:
         name = printable(self.name)

@@ -75,7 +75,8 @@ def name(value: object, what: str) -> str:
     'train'
     """
     if not isinstance(value, str):
-        raise DatasetError(f"{what} must be text, not {shown(value)}; put it in quotes")
+        hint = "" if value is None else "; put it in quotes"
+        raise DatasetError(f"{what} must be text, not {shown(value)}{hint}")
     if not value:
         raise DatasetError(f"{what} is empty")
     if len(value) > MAX_NAME_LENGTH:

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.phrase import Argument, Phrase, listed, named_arguments, phrase, spelled
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.rendering.text.command_line import as_options
 from tests.core.phrase_calls import PACKAGE, calls_of_phrase
 
 
@@ -117,3 +119,12 @@ def documentation(node: ast.AST) -> Iterator[ast.AST]:
 
 def test_no_text_of_the_library_is_in_the_words_of_the_command_line() -> None:
     assert list(texts_with_options()) == []
+
+
+def test_an_error_says_the_same_once_it_was_pickled_or_copied() -> None:
+    """As it is on its way from another process."""
+    with pytest.raises(UsageError) as refused:
+        ReadSettings(cpus=3)
+    for carried in (pickle.loads(pickle.dumps(refused.value)), copy.deepcopy(refused.value)):
+        assert str(carried) == 'cpus is read with cycle="auto" only'
+        assert as_options(carried) == "--cpus is read with --cycle auto only"

@@ -93,9 +93,13 @@ class LintOptions:
         from shardctl.planning.lint.config_section import lint_arguments
         from shardctl.planning.lint.lint import chosen_rules
 
-        given = self.given()
         try:
-            arguments = {**lint_arguments(project.lint), **given}
+            stated = lint_arguments(project.lint)
+        except UsageError as error:
+            raise located(error, project, "lint") from None
+        given = self.given()
+        arguments = {**stated, **given}
+        try:
             chosen_rules(arguments.get("select", ()), arguments.get("ignore", ()))
         except UsageError as error:
             raise located(error, project, "lint", given) from None

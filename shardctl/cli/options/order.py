@@ -98,6 +98,11 @@ class OrderOptions:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
         try:
             chosen = _stated(project)
+        except UsageError as error:
+            from shardctl.cli.options.config_faults import located
+
+            raise located(error, project, "read") from None
+        try:
             _give_way(chosen, given)
             chosen |= given
             _give_way(arguments, chosen)

@@ -29,8 +29,8 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
 def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of `ReadSettings` that a mapping holds; those that are None left out.
 
-    Names may be written with `-` or `_`, as in `shuffle-seed`. Whether values fit together is seen
-    when they are put into `ReadSettings`.
+    Names may be written with `-` or `_`, as in `shuffle-seed`. Whether values are in range and fit
+    together is seen when they are put into `ReadSettings`: another may take their place before.
 
     Raises:
         UsageError: an unknown name, or a value of another kind; `as_keys` spells it as it is there.
@@ -52,7 +52,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
             raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
         try:
             taken = setting.kind.from_document(value)
-            fault = setting.kind.fault(taken)
+            fault = setting.kind.type_fault(taken)
         except UsageError as error:
             fault = str(error)
         if fault is not None:

@@ -31,11 +31,19 @@ class SettingKind:
         return ""
 
     def fault(self, value: Any) -> str | None:
-        """Return the rule that a value from Python breaks, None where it breaks none."""
+        """Return the rule that a value breaks, None where it breaks none."""
+        return self.type_fault(value) or self.range_fault(value)
+
+    def type_fault(self, value: Any) -> str | None:
+        """Return the rule that a value of another type breaks."""
         raise NotImplementedError
 
+    def range_fault(self, value: Any) -> str | None:
+        """Return the rule that a value of the right type breaks."""
+        return None
+
     def from_document(self, value: Any) -> Any:
-        """Return the value that a document's stands for, which `fault` is then asked about.
+        """Return the value that a document's stands for, whose faults are then asked about.
 
         Raises:
             UsageError: it stands for none.
@@ -59,20 +67,17 @@ class WholeNumber(SettingKind):
     def metavar(self) -> str:
         return "|".join(("N", *self.words))
 
-    def fault(self, value: Any) -> str | None:
+    def type_fault(self, value: Any) -> str | None:
         if isinstance(value, str) and value in self.words:
             return None
-        if isinstance(value, bool):
-            return "a whole number is needed"
         try:
-            number = index(value)  # also one of NumPy
+            index(value)  # also one of NumPy
         except TypeError:
             return "a whole number is needed"
-        return self.range_fault(number)
+        return "a whole number is needed" if isinstance(value, bool) else None
 
-    def range_fault(self, number: int) -> str | None:
-        """Return the rule that a whole number breaks."""
-        if self.least is None or self.least <= number <= INT64_MAX:
+    def range_fault(self, value: Any) -> str | None:
+        if value in self.words or self.least is None or self.least <= value <= INT64_MAX:
             return None
         return f"a number from {self.least} to {INT64_MAX} is needed"
 
@@ -80,8 +85,8 @@ class WholeNumber(SettingKind):
 class BufferSize(WholeNumber):
     """A number of examples, or -2 for all there are, as `ds.shuffle` takes it."""
 
-    def range_fault(self, number: int) -> str | None:
-        if number == WHOLE_DATASET or 1 <= number <= INT64_MAX:
+    def range_fault(self, value: Any) -> str | None:
+        if value == WHOLE_DATASET or 1 <= value <= INT64_MAX:
             return None
         return (
             f"a number of examples from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for the "
@@ -96,9 +101,10 @@ class Switch(SettingKind):
     'true or false is needed'
     """
 
-    def fault(self, value: Any) -> str | None:
-        # A text would count as on, whatever it says.
-        return None if isinstance(value, bool) else "true or false is needed"
+    def type_fault(self, value: Any) -> str | None:
+        # A text would count as on, whatever it says; NumPy has truth values of its own.
+        truth = isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+        return None if truth else "true or false is needed"
 
 
 class Word(SettingKind):
@@ -108,9 +114,10 @@ class Word(SettingKind):
     def metavar(self) -> str:
         return "|".join(self.words)
 
-    def fault(self, value: Any) -> str | None:
-        if not isinstance(value, str):
-            return "a word is needed"
+    def type_fault(self, value: Any) -> str | None:
+        return None if isinstance(value, str) else "a word is needed"
+
+    def range_fault(self, value: Any) -> str | None:
         return None if value in self.words else f"choose from {choices(self.words)}"
 
 
@@ -121,7 +128,7 @@ class WhichHost(SettingKind):
     def metavar(self) -> str:
         return "I/N"
 
-    def fault(self, value: Any) -> str | None:
+    def type_fault(self, value: Any) -> str | None:
         return None if isinstance(value, Host) else "a Host is needed, as Host(index=0, count=8)"
 
     def from_document(self, value: Any) -> Host:
@@ -140,7 +147,7 @@ class FileNames(SettingKind):
     def metavar(self) -> str:
         return "FILE"
 
-    def fault(self, value: Any) -> str | None:
+    def type_fault(self, value: Any) -> str | None:
         # The names themselves are looked at where they are looked up.
         return None if isinstance(value, list | tuple) else "a list of file names is needed"
 

@@ -86,6 +86,8 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
     """Return the same reads of a dataset whose layout is the one that the plan was made for."""
     files = reads.files
     if not isinstance(files, NamedFiles):
+        if files.fingerprint != dataset.fingerprint:
+            raise DatasetError(f"the plan's files are not those of {dataset.title}")
         return replace(reads, files=dataset)
     # `split` counts in the list of splits at the head of the plan's file.
     index_of = {split.name: index for index, split in enumerate(dataset.splits)}

@@ -18,7 +18,7 @@ def num_differing(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
     """Return at how many positions two streams differ; what one has beyond the other differs."""
     num_differing = 0
     left = right = np.empty(0, np.int64)
-    ones, twos = iter(expected), iter(actual)
+    ones, twos = filter(len, expected), filter(len, actual)  # an empty chunk is not the end
     while True:
         if not len(left):
             left = next(ones, left)

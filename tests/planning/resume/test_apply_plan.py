@@ -94,6 +94,15 @@ def test_the_files_of_a_plan_are_found_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(found) == 2
 
 
+def test_reads_of_another_dataset_are_refused() -> None:
+    """Also in a plan that was put together by hand, whose own dataset fits."""
+    made = resume(TOY, "train", ReadSettings(), consumed=2)
+    other = Dataset(name="other", splits=(replace(TOY.splits[0], name="train", files=()),))
+    strange = replace(made.instructions, files=other)
+    with pytest.raises(DatasetError, match="the plan's files are not those of"):
+        applied(replace(made, instructions=strange), TOY)
+
+
 def test_the_files_of_every_host_are_found() -> None:
     plan = resume_on_hosts(TOY, "train", hosts=1, to_hosts=2, consumed=[2])
     of_file = replace(plan.hosts[1], instructions=named_reads(("toy-train-00001", 2, 3)))
