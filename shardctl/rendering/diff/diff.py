@@ -11,7 +11,6 @@ from shardctl.files.head import head
 from shardctl.files.plan.after_read import call_record
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
-from shardctl.rendering.text.after_read import call_words
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.screen import PLAIN, Screen
@@ -162,7 +161,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     calls = _calls(value)
-    shown = value if calls is None else [call_words(call) for call in calls]
+    shown = value if calls is None else [str(call) for call in calls]
     return printable(str(shown), 100)
 
 
