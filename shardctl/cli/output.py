@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from shardctl.core.text import printable
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.atomic import new_file
-from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Screen
 
 
 def screen(output: str | None) -> Screen:

@@ -8,8 +8,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
 from shardctl.rendering.text.quantities import counted, first_and_last, human_bytes
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 _SHARDS = 6  # shards of one split shown unless all are asked for: half of them first, half last
 

@@ -11,8 +11,7 @@ from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, plan_json, plan_rows, plan_yaml
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
 
 __all__ = ["CSV_HEADER", "proof_line", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.cli.output import fail, say, screen, warn, write
 from shardctl.errors import UsageError
-from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Screen
 
 
 def test_text_is_written_as_utf_8_and_bytes_as_they_are(tmp_path: Path) -> None:

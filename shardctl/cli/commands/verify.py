@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.plan_file import plan_of_file
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
 from shardctl.cli.output import warn
 from shardctl.cli.progress import ProgressBars
 from shardctl.errors import UsageError
@@ -29,12 +27,11 @@ def verify(
     spec: SpecArgument = None,
     take: Annotated[
         Any,
-        typer.Option(
+        number_option(
             "--take",
-            metavar="N",
-            parser=whole_number("--take", minimum=-1),
-            help="Compare N examples, -1 for all [default: 100000 from files, 2000000 over index "
+            "Compare N examples, -1 for all [default: 100000 from files, 2000000 over index "
             "ranges].",
+            minimum=-1,
         ),
     ] = None,
     plan: Annotated[

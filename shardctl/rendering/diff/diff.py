@@ -13,8 +13,7 @@ from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import PLAIN, Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import PLAIN, Column, Screen, paragraph, table
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
 _COLUMNS = (
