@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from shardctl.files.documents import Document
 from shardctl.files.head import head
@@ -112,12 +113,7 @@ def layout_document(layout: Layout) -> Document:
             "num_shards": split.split.num_shards,
             "num_bytes": split.num_bytes,
             "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
-            "balance": {
-                "min": split.balance.min,
-                "max": split.balance.max,
-                "mean": split.balance.mean,
-                "imbalance": split.balance.imbalance,
-            },
+            "balance": asdict(split.balance),
         }
         for split in layout.splits
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from shardctl.files.documents import Document
@@ -65,6 +66,7 @@ def _measured(plan: Quality) -> str:
 
 def quality_document(plan: Quality) -> Document:
     """Return the quality with every figure of the table."""
+    target = plan.buffer_for_target
     return {
         **head("quality", plan.order.dataset.identity),
         "spec": plan.spec,
@@ -86,7 +88,7 @@ def quality_document(plan: Quality) -> Document:
         "across_epochs": epochs_record(plan),
         "across_hosts": hosts_record(plan),
         "what_if": [alternative_record(choice) for choice in plan.alternatives],
-        "buffer_for_target": target_record(plan),
+        "buffer_for_target": None if target is None else asdict(target),
         "sampled": None
         if plan.sampled is None
         else {
@@ -233,17 +235,4 @@ def alternative_record(choice: Alternative) -> dict[str, Any]:
         "score": choice.score.value,
         "sampling_error": choice.score.sampling_error,
         "buffer_bytes": choice.num_bytes,
-    }
-
-
-def target_record(plan: Quality) -> dict[str, Any] | None:
-    """Return the buffer that reaches the score asked for, None where no score was."""
-    found = plan.buffer_for_target
-    if found is None:
-        return None
-    return {
-        "target": found.target,
-        "buffer": found.buffer,
-        "score": found.score,
-        "num_bytes": found.num_bytes,
     }

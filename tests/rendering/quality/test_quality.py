@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +26,6 @@ from shardctl.rendering.quality.quality import (
     quality_rows,
     quality_table,
     target_line,
-    target_record,
     what_if_table,
 )
 from shardctl.rendering.text.tables import PLAIN, Screen
@@ -226,7 +225,6 @@ def test_a_change_is_a_record() -> None:
         ),
     ],
 )
-def test_a_target_is_a_line_and_a_record(found: BufferForTarget | None, line: str) -> None:
+def test_a_target_is_a_line(found: BufferForTarget | None, line: str) -> None:
     plan: Any = SimpleNamespace(buffer_for_target=found)
     assert target_line(plan) == line
-    assert target_record(plan) == (None if found is None else asdict(found))
