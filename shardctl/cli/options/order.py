@@ -97,10 +97,11 @@ class OrderOptions:
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
         try:
-            for chosen in (_stated(project), given):
-                _give_way(arguments, chosen)
-                arguments |= chosen
-            return ReadSettings(**arguments)
+            chosen = _stated(project)
+            _give_way(chosen, given)
+            chosen |= given
+            _give_way(arguments, chosen)
+            return ReadSettings(**arguments | chosen)
         except UsageError as error:
             raise self.located(error) from None
 

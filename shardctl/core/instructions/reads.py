@@ -212,15 +212,21 @@ class Reads:
 
     def _of_shards(self, values_of: Callable[[Split], Sequence[int]]) -> Int64s:
         """Return the value of the file of each row, int64[n], of one a shard in each split."""
+        splits, used = self.dataset.splits, distinct(self.split).tolist()
+        if len(used) == 1:
+            return _chosen(values_of(splits[used[0]]), self.shard)
         found = np.empty(len(self), np.int64)
-        for index in distinct(self.split).tolist():
+        for index in used:
             here = np.flatnonzero(self.split == index)
-            values, shard = values_of(self.dataset.splits[index]), self.shard[here]
-            if len(here) < len(values) // 4:  # an array of a million costs more than a few look-ups
-                found[here] = [values[i] for i in shard.tolist()]
-            else:
-                found[here] = np.array(values, np.int64)[shard]
+            found[here] = _chosen(values_of(splits[index]), self.shard[here])
         return found
+
+
+def _chosen(values: Sequence[int], indices: Int64s) -> Int64s:
+    """Return the values at indices, int64[n]."""
+    if len(indices) < len(values) // 4:  # an array of a million costs more than a few look-ups
+        return np.array([values[index] for index in indices.tolist()], np.int64)
+    return np.fromiter(values, np.int64, len(values))[indices]
 
 
 def reads_of(dataset: Dataset, ranges: Sequence[SplitRange]) -> Reads:

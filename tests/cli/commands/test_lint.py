@@ -122,6 +122,8 @@ def test_cycle_auto_is_that_of_this_machine_unless_one_is_named(shardctl: Shardc
     Path("shardctl.yaml").write_text("read: {cycle: auto}\n")
     assert codes(shardctl(*lint).stdout) == ["SC021"]
     assert codes(shardctl(*lint, "--cycle", 8).stdout) == []
+    Path("shardctl.yaml").write_text("read: {cycle: 8}\n")
+    assert codes(shardctl(*lint, "--cycle", "auto").stdout) == ["SC021"]
 
 
 def test_the_limit_of_open_files_is_that_of_the_process(shardctl: Shardctl) -> None:
