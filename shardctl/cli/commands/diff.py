@@ -12,8 +12,7 @@ from shardctl.cli.formats import Formats, OutputOptions, as_json, as_table, as_t
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.output import say, warn, write
-from shardctl.cli.progress import ProgressBars
+from shardctl.cli.output import ProgressBars, say, warn, write
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 

@@ -8,8 +8,7 @@ from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_te
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
-from shardctl.cli.output import Chunk, warn, write
-from shardctl.cli.progress import ProgressBars
+from shardctl.cli.output import Chunk, ProgressBars, warn, write
 from shardctl.errors import UsageError
 
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example

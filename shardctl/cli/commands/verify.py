@@ -10,8 +10,7 @@ from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
-from shardctl.cli.output import warn
-from shardctl.cli.progress import ProgressBars
+from shardctl.cli.output import ProgressBars, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def _order(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
     from shardctl.planning.order import plan_order
-    from shardctl.tfds.verifying.quiet import quiet_tensorflow
+    from shardctl.tfds.imports import quiet_tensorflow
 
     project = project_here()
     dataset, settings = chosen_dataset(source, project), reading.settings(project)
@@ -78,7 +77,7 @@ def _order(
 def _plan(
     path: str, source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
-    from shardctl.tfds.verifying.quiet import quiet_tensorflow
+    from shardctl.tfds.imports import quiet_tensorflow
 
     dataset, plan = plan_of_file(path, source, {**reading.given(), "SPEC": spec})
     with quiet_tensorflow(), ProgressBars() as bars:
