@@ -1,4 +1,4 @@
-"""The tests mirror the package: each module has a test module of its name, and they stand alone."""
+"""The tests mirror the package: each module has a test module of its name; none imports another."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _TYPERS_MESSAGE = re.compile(
 
 
 def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[str]) -> str:
-    """Return Typer's message in words of our own: the value, the rule, the choices.
+    """Return Typer's message in our own words: the value, the rule, the choices.
 
     Typer makes no promise about the classes of these errors, so their texts tell them apart.
     """

@@ -122,7 +122,7 @@ def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
 
 
 def as_table(name: str) -> Renderer:
-    """Return what renders for people: the function takes a screen behind the answer's values."""
+    """Return what renders for people: the function takes a screen after the answer's values."""
     return lambda answer, screen, for_people: _function(name)(*answer, screen, **for_people)
 
 

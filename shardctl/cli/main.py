@@ -78,7 +78,7 @@ def _interrupts_wait() -> Iterator[None]:
     """Let an interrupt wait while modules load; Python cannot end that in silence."""
     came: list[int] = []
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield  # ignored, or somebody else's
+        yield  # ignored, or handled by other code
         return
     try:
         signal.signal(signal.SIGINT, lambda number, frame: came.append(number))

@@ -41,8 +41,8 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
     `num_bytes` is the size of a file that is an array, see `new_file`.
 
     Raises:
-        UsageError: the file cannot be written; what stood there before is untouched.
-        BrokenPipeError: whoever read stdout has left.
+        UsageError: the file cannot be written; what was there before is untouched.
+        BrokenPipeError: the reader of stdout has left.
     """
     if output in (None, "-"):
         _to_stdout(chunks)
@@ -84,7 +84,7 @@ def warn(messages: Iterable[str]) -> None:
 
 
 def say(line: str) -> None:
-    """Write one line to stderr, in silence where there is none or nobody reads it."""
+    """Write one line to stderr, silently dropped where nobody can read it."""
     line = printable(line, 2000)
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
@@ -107,7 +107,7 @@ def _as_options(text: object) -> str:
 class ProgressBars:
     """Bars on stderr for work that reports how far it is; gone when the work is done.
 
-    There are none where stderr is no terminal, nor for work that takes less than half a second.
+    None are shown where stderr is not a terminal, or for work of less than half a second.
     """
 
     def __init__(self) -> None:

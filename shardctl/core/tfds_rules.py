@@ -1,7 +1,7 @@
 """The numbers and names of TensorFlow, TFDS and Keras that the rules here are made of.
 
 Each with its source, as of the versions in `ORDER_RULES`. Where a rule is a grammar or a way to
-calculate, its source stands with the function that follows it.
+calculate, its source is beside the function that follows it.
 """
 
 from __future__ import annotations

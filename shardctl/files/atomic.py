@@ -1,4 +1,4 @@
-"""Files written whole or not at all, whatever interrupts the writer."""
+"""Files written whole or not at all, whatever interrupts the writing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from shardctl.errors import UsageError
 def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
-    Behind a link stands the file to replace, and the link stays. A pipe or a device is written in
-    place. An interrupt, a hang-up and SIGTERM remove the file as an error does. With `num_bytes`
-    the room for it is taken first, which is how numpy.save is fast, and the bytes are left to the
-    system to bring to the disk: an array is made again in no time. `what` names in errors what is
-    written, where that is more than the file.
+    Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
+    written in place. An interrupt, a hang-up and SIGTERM remove the file as an error does. With
+    `num_bytes` the room for it is taken first, which is why numpy.save is fast, and the file is
+    not synced: an array is quickly made again. In errors `what` names what is written, where
+    that is more than the file.
 
     Raises:
-        UsageError: the file cannot be written; what stood there before is untouched.
+        UsageError: the file cannot be written; what was there before is untouched.
     """
     try:
         mode = os.stat(path).st_mode

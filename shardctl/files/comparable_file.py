@@ -25,7 +25,7 @@ from shardctl.files.yaml_text import parse_yaml
 
 KINDS = (KIND, "plan", "resume")
 _CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
-# What a resume file says besides how it goes on, or says of its instructions.
+# What a plan file says besides how to resume, or says of its instructions.
 _NO_STATE = (
     "format_version",
     "kind",
@@ -59,7 +59,7 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
         if kind == "plan":
             return _plans(document)
         if not isinstance(kind, str):
-            raise DatasetError("no kind: this is no file that shardctl wrote, or it is cut off")
+            raise DatasetError("no kind: shardctl did not write this file, or it is cut off")
         raise DatasetError(
             f"kind {fields.shown(kind)} is not compared; diff reads {choices(KINDS)}"
         )
@@ -70,7 +70,7 @@ def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
         raise DatasetError(f"{shown} is empty; it should hold a snapshot or a plan")
     if _CONFLICT.search(data):
         raise DatasetError(
-            f"{shown} holds the marks of a merge conflict; take one side, or write the file anew"
+            f"{shown} holds the marks of a merge conflict; take one side, or write the file again"
         )
     try:
         document = (parse_json if is_json(data) else parse_yaml)(data, source=shown)
@@ -118,7 +118,7 @@ def _resume(plan: ResumePlan) -> PlanListing:
 
 
 def _state(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield what a resume file says by name, what stands one level down as `name, part`."""
+    """Yield what a plan file says by name, what is one level down as `name, key`."""
     for key, value in document.items():
         if isinstance(value, Mapping) and key not in _NO_STATE:
             yield from ((f"{key}, {part}", found) for part, found in value.items())

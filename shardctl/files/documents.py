@@ -116,7 +116,7 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
             yield f"{lead} |\n{textwrap.indent(text, deeper)}\n"
         elif not _is_nested(item):
             yield f"{lead} {_yaml_line(item)}\n"
-        elif key is None:  # the first line of the item stands behind the dash
+        elif key is None:  # the first line of the item is on the line of the dash
             lines = _yaml(item, f"{indent}  ")
             yield f"{lead} {next(lines)[len(indent) + 2 :]}"
             yield from lines
@@ -126,7 +126,7 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
 
 
 _YAML_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+-]*")
-# Words that are no text to YAML 1.1, which PyYAML reads.
+# Words that are not text to YAML 1.1, which PyYAML reads.
 _YAML_RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
@@ -165,7 +165,7 @@ def _yaml_float(value: float) -> str:
     text = repr(value)
     if not math.isfinite(value):
         return text.replace("inf", ".inf").replace("nan", ".nan")
-    # To YAML 1.1 a number without a point is no float.
+    # To YAML 1.1 a number without a point is not a float.
     return text if "." in text else text.replace("e", ".0e")
 
 

@@ -56,12 +56,12 @@ def mapping(value: object, what: str) -> Mapping[str, object]:
         raise DatasetError(f"{what} must be a mapping, not {shown(value)}")
     for key in value:
         if not isinstance(key, str):
-            raise DatasetError(f"{what}: key {shown(key)} is no text; put it in quotes")
+            raise DatasetError(f"{what}: key {shown(key)} is not text; put it in quotes")
     return value
 
 
 def only_keys(value: Mapping[str, object], known: Collection[str], what: str) -> None:
-    """Raise on a key that is not known, so that no typo passes in silence."""
+    """Raise on a key that is not known, so that no typo goes unnoticed."""
     for key in value:
         if key not in known:
             raise DatasetError(f"unknown key {quoted(key)}; {what} may have: {choices(known)}")
@@ -117,7 +117,7 @@ def file_format(value: object) -> str:
 
 
 def flag(value: object, what: str) -> bool:
-    """Return a bool, or raise: text and numbers are none."""
+    """Return a bool, or raise; text and numbers are refused."""
     if not isinstance(value, bool):
         raise DatasetError(f"{what} must be true or false, not {shown(value)}")
     return value

@@ -19,7 +19,7 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
     A pipe or a device is refused before it is opened: opening or reading it could wait forever.
 
     Raises:
-        DatasetError: there is no such file, it is no regular file, it may not be read, or it is
+        DatasetError: there is no such file, it is not a regular file, it may not be read, or it is
             larger than `max_num_bytes`.
     """
     shown = quoted(path, 200)
@@ -77,17 +77,17 @@ def decode(data: bytes, *, source: str) -> str:
     """Return UTF-8 bytes as text, without the byte order mark that some editors put in front.
 
     Raises:
-        DatasetError: the bytes are no UTF-8, or hold a NUL, which no text does.
+        DatasetError: the bytes are not UTF-8, or hold a NUL, which no text does.
     """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DatasetError(
-            f"{source}: line {line} is no UTF-8 text (byte 0x{data[error.start]:02x})"
+            f"{source}: line {line} is not UTF-8 text (byte 0x{data[error.start]:02x})"
         ) from error
     at = text.find("\0")
     if at >= 0:
         line = text.count("\n", 0, at) + 1
-        raise DatasetError(f"{source}: line {line} holds a NUL character; it is no text file")
+        raise DatasetError(f"{source}: line {line} holds a NUL character; it is not a text file")
     return text

@@ -18,7 +18,7 @@ def head(kind: str, dataset: DatasetHead, *, format_version: int = FORMAT_VERSIO
 def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -> Document:
     """Return the fields that a plan or a position begins with: the whole identity of its dataset.
 
-    A file that is applied to a dataset later can so say what changed.
+    So a file that is applied to a dataset later can say what changed.
     """
     return {
         **head(kind, dataset, format_version=format_version),

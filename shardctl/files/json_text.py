@@ -15,7 +15,7 @@ def read_json(path: Path) -> object:
     """Return the value a JSON file holds.
 
     Raises:
-        DatasetError: the file cannot be read or is no JSON.
+        DatasetError: the file cannot be read or is not JSON.
     """
     return parse_json(read_file(path), source=printable(str(path)))
 
@@ -23,8 +23,8 @@ def read_json(path: Path) -> object:
 def parse_json(data: bytes, *, source: str) -> object:
     """Return the value of a JSON text; `source` names it in errors.
 
-    A key that is there twice is refused, as protobuf's parser does (json_format.Parse), and so are
-    NaN and Infinity, which are no JSON.
+    A key that occurs twice is refused, as protobuf's parser does (json_format.Parse), and so are
+    NaN and Infinity, which are not JSON.
 
     >>> parse_json(b'{"name": "mnist"}', source="dataset_info.json")
     {'name': 'mnist'}
@@ -40,7 +40,7 @@ def parse_json(data: bytes, *, source: str) -> object:
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at").lower()
         raise DatasetError(
-            f"{source}: line {error.lineno}, column {error.colno} is no JSON: {what}"
+            f"{source}: line {error.lineno}, column {error.colno} is not JSON: {what}"
         ) from error
     except RecursionError as error:
         raise DatasetError(f"{source}: JSON nested too deeply") from error
@@ -52,7 +52,7 @@ def parse_json(data: bytes, *, source: str) -> object:
 
 
 class _BadValueError(Exception):
-    """What JSON's grammar lets through and we do not."""
+    """What JSON's grammar allows and we refuse."""
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -67,4 +67,4 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise _BadValueError(f"{text} is no JSON number")
+    raise _BadValueError(f"{text} is not a JSON number")

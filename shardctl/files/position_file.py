@@ -36,7 +36,7 @@ class PositionRecord:
     consumed: int
 
     def document(self) -> dict[str, Any]:
-        """Return the record as the mapping that stands in the file."""
+        """Return the record as the mapping that the file holds."""
         document: dict[str, Any] = {
             **identity_head(POSITION_KIND, self.dataset, format_version=_VERSION),
             "spec": self.spec,
@@ -70,7 +70,8 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
         document = fields.mapping(value, "a position file")
         if document.get("kind") != POSITION_KIND:
             raise DatasetError(
-                f"this is no position, which has kind {POSITION_KIND!r}; Position.save writes one"
+                f"this is not a position, which has kind {POSITION_KIND!r}; "
+                "Position.save writes one"
             )
         if document.get("format_version") != _VERSION:
             raise DatasetError(

@@ -25,7 +25,7 @@ def read_yaml(path: Path) -> object:
     """Return the value a YAML file holds.
 
     Raises:
-        DatasetError: the file cannot be read or is no YAML that we take.
+        DatasetError: the file cannot be read or is not YAML that is read here.
     """
     return parse_yaml(read_file(path), source=printable(str(path)))
 
@@ -51,18 +51,18 @@ def parse_yaml(data: bytes, *, source: str) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = printable(error.problem or error.context or "cannot be parsed")
-        raise DatasetError(f"{source}: {_line(mark)} is no YAML: {what}") from error
+        raise DatasetError(f"{source}: {_line(mark)} is not YAML: {what}") from error
     except yaml.reader.ReaderError as error:
         found = yaml.reader.Reader.NON_PRINTABLE.search(text)
         if found is None:
-            raise DatasetError(f"{source} is no YAML: {printable(str(error.reason))}") from error
+            raise DatasetError(f"{source} is not YAML: {printable(str(error.reason))}") from error
         line = text.count("\n", 0, found.start()) + 1
         raise DatasetError(
             f"{source}: line {line} holds the character U+{ord(found.group()):04X}, "
             "which YAML does not allow"
         ) from error
     except yaml.YAMLError as error:
-        raise DatasetError(f"{source} is no YAML: {printable(str(error))}") from error
+        raise DatasetError(f"{source} is not YAML: {printable(str(error))}") from error
     except RecursionError as error:
         raise DatasetError(f"{source}: YAML nested too deeply") from error
 
@@ -157,7 +157,7 @@ class _Builder:
                     event,
                     "a number with too many digits"
                     if len(text) > 4000
-                    else f"{quoted(text)} is no number",
+                    else f"{quoted(text)} is not a number",
                 )
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, 1)

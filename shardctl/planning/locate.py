@@ -1,4 +1,4 @@
-"""Where does an example stand in the order and on disk, and which one stands at a position?"""
+"""Where is an example in the order and on disk, and which one is at a position?"""
 
 from __future__ import annotations
 

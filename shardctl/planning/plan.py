@@ -56,9 +56,9 @@ def plan(
     host: Host | None = None,
     drop_remainder: bool = False,
 ) -> Plans:
-    """Return the file instructions of each spec, dealt to hosts as `tfds.even_splits` deals them.
+    """Return the file instructions of each spec, split among hosts as `tfds.even_splits` does.
 
-    With `hosts` every host gets a plan, with `host` that one only; each part of a sum is dealt by
+    With `hosts` every host gets a plan, with `host` that one only; each part of a sum is split by
     itself, and `drop_remainder` leaves out what does not divide.
 
     Raises:

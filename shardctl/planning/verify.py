@@ -209,9 +209,9 @@ def first_mismatch(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Strea
     left, right = next(ones, None), next(twos, None)
     while left is not None and right is not None:
         common = min(len(left), len(right))
-        apart = np.flatnonzero(left[:common] != right[:common])
-        if apart.size:
-            at = int(apart[0])
+        differing = np.flatnonzero(left[:common] != right[:common])
+        if differing.size:
+            at = int(differing[0])
             return StreamMismatch(offset=offset + at, expected=int(left[at]), found=int(right[at]))
         offset += common
         left = left[common:] if len(left) > common else next(ones, None)

@@ -1,4 +1,4 @@
-"""Logs of examples: one `tfds_id` a line, plain or gzip, in any order and any number of times."""
+"""Logs of examples: one `tfds_id` a line, plain or gzip, in any order, any number of times."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from shardctl.errors import DatasetError
 
 
 def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
-    """Return one dataset whose splits are those of all, part after part.
+    """Return one dataset whose splits are those of all, one dataset's shards after another's.
 
     Name, config, version and order are the first one's, and the splits are in the order in which
     they first appear (`tfds.builder_from_directories`; its own order of splits is random). The

@@ -131,7 +131,7 @@ def lint_rows(lint: Lint, origins: SettingOrigins) -> Iterator[Sequence[object]]
 
 
 def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
-    """Yield an annotation for GitHub a finding, at the line of the setting behind it."""
+    """Yield an annotation for GitHub a finding, at the line of the setting it is about."""
     for finding in lint.findings:
         file, line = origins.place(finding)
         why, fix = as_options(finding.why), as_options(finding.fix)

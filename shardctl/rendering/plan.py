@@ -34,7 +34,7 @@ CSV_HEADER = (
 
 
 def plan_table(plans: Plans, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
-    """Yield a table a plan, each closed by a line that adds it up."""
+    """Yield a table for each plan, each with its total in the last line."""
     for number, plan in enumerate(plans.plans):
         if number:
             yield "\n"

@@ -175,10 +175,10 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         f"{name}={plan.read_config[name]}"
         for name in ("interleave_cycle_length", "interleave_block_length")
     )
-    behind = calls_chained(plan.after_read)
+    calls = calls_chained(plan.after_read)
     yield (
         f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
-        f"these instructions, shuffle_files=False{', then ' + behind if behind else ''}"
+        f"these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
     )
     yield "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes"
     if plan.further_epochs:

@@ -42,7 +42,7 @@ def versions() -> dict[str, str | None]:
     return {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
 
 
-def as_it_stands(function: Function) -> Function:
+def without_autograph(function: Function) -> Function:
     """Return a function for a graph that AutoGraph leaves alone: it would rewrite it for nothing.
 
     That takes seconds, and warnings about code whose source it cannot find.

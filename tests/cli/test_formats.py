@@ -89,7 +89,7 @@ def test_the_help_of_the_option_names_what_programs_read(names: tuple[str, ...],
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_format_of_a_command_has_a_renderer_and_stands_in_its_help(
+def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     command: str, shardctl: Shardctl
 ) -> None:
     module = importlib.import_module(f"shardctl.cli.commands.{command}")

@@ -158,7 +158,7 @@ def test_the_program_runs_by_itself(tmp_path: Path) -> None:
     )
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+def test_a_reader_that_leaves_is_not_an_error(tmp_path: Path) -> None:
     ran = process(
         *("layout", "-d", "imagenet2012", "--all", "-f", "json"),
         shell='"$@" | head -1; echo "${PIPESTATUS[0]}"',
@@ -168,7 +168,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["-h", "plan -h", "list"])
-def test_a_reader_that_left_before_is_no_error(command: str, tmp_path: Path) -> None:
+def test_a_reader_that_left_before_is_not_an_error(command: str, tmp_path: Path) -> None:
     ran = process(*command.split(), shell='{ sleep 1; "$@"; echo $? >&2; } | true', cwd=tmp_path)
     assert (ran.stdout, ran.stderr) == (b"", b"0\n")
 

@@ -28,7 +28,7 @@ class TestStreams:
         write(["é", b"\x00"], output)
         assert capfdbinary.readouterr() == (b"\xc3\xa9\x00", b"")
 
-    def test_text_that_is_no_unicode_is_escaped(
+    def test_text_that_is_not_unicode_is_escaped(
         self, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         write(["a\udcffb"], None)
@@ -45,7 +45,9 @@ class TestStreams:
         fail("two\nlines\x1b[31m \u202e")
         assert capfd.readouterr() == ("", "error: two lines\\x1b[31m \\u202e\n")
 
-    def test_messages_without_a_stderr_are_no_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_messages_without_a_stderr_are_not_an_error(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(sys, "stderr", None)
         say("nobody hears this")
 

@@ -187,11 +187,11 @@ FAULTS = {
     "fewer files than hosts": Fault(
         settings={"host": Host(index=1, count=3), "host_by": "files"},
         python="host=Host(index=1, count=3) by files: 2 file instructions for 3 hosts, TFDS needs "
-        'one a host at least; deal examples with host_by="even"',
+        'one a host at least; split examples with host_by="even"',
         options="--host '1/3' by files: 2 file instructions for 3 hosts, TFDS needs one a host at "
-        "least; deal examples with --host-by even",
+        "least; split examples with --host-by even",
         keys="read.host: 1/3 by files: 2 file instructions for 3 hosts, TFDS needs one a host at "
-        "least; deal examples with read.host_by: even",
+        "least; split examples with read.host_by: even",
         key="host",
     ),
 }
@@ -412,10 +412,10 @@ QUESTIONS = {
             seen=np.array([1]),
         ),
         command="resume --seen seen.txt --host 0/2 --host-by examples",
-        python='seen with host_by="examples": which examples are a host\'s own hangs on the order '
-        "that was read; gather the logs of all hosts and deal the rest with to_hosts=N",
-        options="--seen with --host-by examples: which examples are a host's own hangs on the "
-        "order that was read; gather the logs of all hosts and deal the rest with --to-hosts N",
+        python='seen with host_by="examples": which examples are a host\'s own depends on the '
+        "order that was read; gather the logs of all hosts and share the rest with to_hosts=N",
+        options="--seen with --host-by examples: which examples are a host's own depends on the "
+        "order that was read; gather the logs of all hosts and share the rest with --to-hosts N",
     ),
     "skip": Question(
         call=lambda d: api.simulate(d, skip=10),

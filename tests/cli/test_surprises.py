@@ -22,7 +22,7 @@ def _layout(path: Path, **splits: list[int]) -> str:
 
 
 @pytest.mark.parametrize("buffer", [3, 5000])
-def test_a_buffer_on_hosts_of_examples_goes_on_with_what_the_plan_lists(
+def test_a_buffer_on_hosts_of_examples_resumes_with_what_the_plan_lists(
     shardctl: Any, tmp_path: Path, buffer: int
 ) -> None:
     """The first instructions are this host's alone; of the others it keeps every third example."""
@@ -107,14 +107,14 @@ def test_a_plan_of_an_endless_reading_through_a_buffer_is_proved_and_verified(
 
 
 @pytest.mark.parametrize("mode", ["bogus", "exact-order"])
-def test_a_log_goes_on_in_no_order(shardctl: Any, mode: str) -> None:
+def test_a_log_has_no_order_to_continue(shardctl: Any, mode: str) -> None:
     Path("seen").write_text("")
     refused = shardctl("resume", "-d", "iris", "--seen", "seen", "--mode", mode)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "--mode" in refused.stderr
 
 
-def test_nothing_to_compare_is_no_proof(shardctl: Any) -> None:
+def test_nothing_to_compare_is_not_a_proof(shardctl: Any) -> None:
     assert shardctl("verify", "-d", "iris", "--take", "0").exit_code == 2
 
 

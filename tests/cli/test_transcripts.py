@@ -6,7 +6,7 @@ A file in transcripts/ is a row of sections, each run in the same folder after t
     @ file.yaml
     the text of that file, which the section writes
     $ NAME=value shardctl plan train        a command, perhaps with environment variables
-    what stands on stdout
+    what is on stdout
     stderr: a line on stderr
     exit: 2                                 where it is not 0
     $ cat file                              what a file holds

@@ -1,4 +1,4 @@
-"""Every call of `phrase` in the package, as it stands in the source."""
+"""Every call of `phrase` in the package, as it is in the source."""
 
 from __future__ import annotations
 

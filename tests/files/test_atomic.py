@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, whatever stands there and whatever interrupts."""
+"""Files are written whole or not at all, whatever is there and whatever interrupts."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def test_no_control_character_is_written(write: Any) -> None:
 
 
 @pytest.mark.parametrize("write", [json_text, yaml_text])
-def test_a_file_name_that_is_no_utf_8_is_escaped(write: Any) -> None:
+def test_a_file_name_that_is_not_utf_8_is_escaped(write: Any) -> None:
     document = {"data_dir": "/data/\udcff", "rows": [{"a": "\udcff"}]}
     text = write(document)
     text.encode("utf-8")

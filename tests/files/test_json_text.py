@@ -33,26 +33,26 @@ def check_bytes(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "line 1, column 1 is no JSON: expecting value"),
-        (b'{"a": 1,\n "b" 2}', "line 2, column 6 is no JSON: expecting ':' delimiter"),
-        (b'{"a": 1} x', "line 1, column 10 is no JSON: extra data"),
+        (b"", "line 1, column 1 is not JSON: expecting value"),
+        (b'{"a": 1,\n "b" 2}', "line 2, column 6 is not JSON: expecting ':' delimiter"),
+        (b'{"a": 1} x', "line 1, column 10 is not JSON: extra data"),
         (b'{"a": 1, "a": 2}', "key 'a' is there twice"),
         (b'{"\\u001b[31m": 1, "\\u001b[31m": 2}', "key '\\x1b[31m' is there twice"),
-        (b'{"a": NaN}', "NaN is no JSON number"),
-        (b'{"a": -Infinity}', "-Infinity is no JSON number"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
+        (b'{"a": -Infinity}', "-Infinity is not a JSON number"),
         (b"[" * 200_000, "JSON nested too deeply"),
         (b'{"a": ' * 200_000, "JSON nested too deeply"),
         (b"[" + b"9" * 5000 + b"]", "a number with too many digits"),
-        (b'{\n"a": "\xff"}', "line 2 is no UTF-8 text (byte 0xff)"),
-        (b'{"a"\n: "\0"}', "line 2 holds a NUL character; it is no text file"),
-        ('{"a": 1}'.encode("utf-16"), "line 1 is no UTF-8 text (byte 0xff)"),
+        (b'{\n"a": "\xff"}', "line 2 is not UTF-8 text (byte 0xff)"),
+        (b'{"a"\n: "\0"}', "line 2 holds a NUL character; it is not a text file"),
+        ('{"a": 1}'.encode("utf-16"), "line 1 is not UTF-8 text (byte 0xff)"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_place(data: bytes, said: str) -> None:
+def test_what_is_not_json_is_refused_with_its_place(data: bytes, said: str) -> None:
     assert error_of(data) == f"info.json: {said}"
 
 
-def test_a_byte_order_mark_is_no_matter() -> None:
+def test_a_byte_order_mark_does_not_matter() -> None:
     assert parse_json(b"\xef\xbb\xbf" + VALID, source="x") == json.loads(VALID)
 
 
@@ -91,7 +91,7 @@ class TestFiles:
         with pytest.raises(DatasetError, match="no such file"):
             read_json(tmp_path / "nothing.json")
 
-    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
+    def test_a_folder_is_not_a_file(self, tmp_path: Path) -> None:
         with pytest.raises(DatasetError, match="is a folder; a file is needed here"):
             read_json(tmp_path)
 

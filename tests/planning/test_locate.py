@@ -1,4 +1,4 @@
-"""Located examples: where each stands in the order and on disk, both ways."""
+"""Located examples: where each is in the order and on disk, both ways."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step() -> None:
     check_cases(settings, law, 60)
 
 
-def test_answers_stand_in_the_order_asked_with_a_match_for_each_epoch() -> None:
+def test_answers_are_in_the_order_asked_with_a_match_for_each_epoch() -> None:
     order = order_of(cycle=1, epochs=2)
     queries: list[tuple[QueryKind, object]]
     queries = [("id", 8), ("position", 3), ("id", 0), ("tfds-id", "d-train-00002__0"), ("id", 8)]

@@ -176,9 +176,9 @@ def test_the_plans_of_all_hosts_read_each_example_once() -> None:
         found = plan(
             toy_dataset({"train": lengths}), f"train[{start}:{stop}]", hosts=rng.randint(1, 8)
         )
-        dealt = [
+        shared = [
             example
             for p in found.plans
             for example in ids_read(p.file_instructions, {"train": lengths})
         ]
-        assert dealt == [("train", i) for i in range(sum(lengths))][start:stop]
+        assert shared == [("train", i) for i in range(sum(lengths))][start:stop]

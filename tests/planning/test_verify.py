@@ -1,4 +1,4 @@
-"""Which positions are held against the real thing, and where two streams part."""
+"""Which positions are compared with the real thing, and where two streams differ."""
 
 from __future__ import annotations
 

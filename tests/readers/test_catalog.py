@@ -27,7 +27,7 @@ def test_imagenet2012_is_as_its_publisher_states() -> None:
     assert facts["test"] == (100000, 128, 13619139599)
 
 
-def test_lengths_stand_between_rounded_boundaries() -> None:
+def test_lengths_lie_between_rounded_boundaries() -> None:
     """Shard 450 of the TFDS determinism guide: ids 563013 to 564264."""
     train = found("imagenet2012").split("train")
     assert train.offsets[450:452] == (563013, 564264)

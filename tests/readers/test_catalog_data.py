@@ -153,7 +153,7 @@ def test_well_known_splits_are_as_published(
     assert SPLITS[name]["num_bytes"] == num_bytes
 
 
-def test_splits_stand_in_the_order_of_the_metadata() -> None:
+def test_splits_are_in_the_order_of_the_metadata() -> None:
     names = {name: [split["name"] for split in entry["splits"]] for name, entry in ENTRIES.items()}
     assert names["imagenet2012:5.1.0"] == ["train", "validation", "test"]
     assert names["mnist:3.0.1"] == ["train", "test"]

@@ -11,7 +11,7 @@ from shardctl.readers.data_dirs import data_dirs, dataset_names, list_datasets
 from tests.tfds_datasets import build_dataset
 
 
-def test_data_dirs_stand_in_the_order_they_are_searched() -> None:
+def test_data_dirs_are_in_the_order_they_are_searched() -> None:
     env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
     expected = ["/option", "/home/me/tfds", "/home/me/tensorflow_datasets"]
     assert list(map(str, data_dirs("/option", env))) == expected

@@ -1,4 +1,4 @@
-"""Files on disk are held against the metadata: what is missing, extra, miscounted or empty."""
+"""Files on disk are compared with the metadata: what is missing, extra, miscounted or empty."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_missing_shard_is_named(toy: Path) -> None:
     assert [size is None for size in sizes] == [False, False, True]
 
 
-def test_a_missing_shard_without_examples_is_no_problem(toy: Path) -> None:
+def test_a_missing_shard_without_examples_is_not_a_problem(toy: Path) -> None:
     (toy / "toy-train.tfrecord-00001-of-00003").unlink()
     assert problems(toy) == []
 

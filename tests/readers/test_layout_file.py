@@ -102,7 +102,7 @@ class TestRefusals:
         [
             (None, "a layout must be a mapping, not nothing"),
             ([], "a layout must be a mapping, not a list"),
-            ({1: 2}, "a layout: key 1 is no text; put it in quotes"),
+            ({1: 2}, "a layout: key 1 is not text; put it in quotes"),
             ({"split": {}}, "unknown key 'split'; a layout may have: name, config, version"),
             ({}, "splits must be a mapping of split names, not nothing"),
             ({"splits": {}}, "dataset 'toy' has no splits"),

@@ -54,9 +54,9 @@ def test_an_empty_file_has_no_settings(tmp_path: Path, text: str) -> None:
         ("dataset: ['']", "dataset must be text or a list of texts, not ''"),
         ("data_dir: 7", "data_dir must be the path of a folder, not 7"),
         ("read: 7", "read must be a mapping, not 7"),
-        ("lint: {1: 2}", "lint: key 1 is no text; put it in quotes"),
+        ("lint: {1: 2}", "lint: key 1 is not text; put it in quotes"),
         ("- a", "the file must be a mapping, not a list"),
-        ("a: [", "line 2 is no YAML"),
+        ("a: [", "line 2 is not YAML"),
     ],
 )
 def test_a_broken_file_is_refused_by_name_and_rule(tmp_path: Path, text: str, said: str) -> None:

@@ -79,7 +79,7 @@ def test_a_file_that_is_cut_off_has_the_records_before_the_cut(tmp_path: Path) -
         assert read_by_tensorflow(path)[0] == count.num_records
 
 
-def test_what_is_no_record_file_says_where(tmp_path: Path) -> None:
+def test_what_is_not_a_record_file_says_where(tmp_path: Path) -> None:
     path = tmp_path / "records"
     data = write_records(path, [b"a" * 5, b"b" * 5, b"c" * 5])
     for byte in range(12):  # the length of the second record, or its checksum

@@ -330,7 +330,7 @@ class TestChoice:
         chosen = choose(home=home, cwd=project / "deep" / "er")
         assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
 
-    def test_a_fallback_stands_in_for_the_default_alone(self, home: Path) -> None:
+    def test_a_fallback_replaces_the_default_alone(self, home: Path) -> None:
         env = {"HOME": str(home)}
 
         def title(*refs: str, project: Project) -> tuple[str, str | None]:

@@ -66,12 +66,12 @@ def test_a_last_line_without_an_end_is_a_warning(tmp_path: Path) -> None:
         ("b'toy-train-00001__1'", "line 3: .* file__index is needed"),
     ],
 )
-def test_a_line_that_is_no_id_is_named(tmp_path: Path, line: str, text: str) -> None:
+def test_a_line_that_is_not_an_id_is_named(tmp_path: Path, line: str, text: str) -> None:
     with pytest.raises(DatasetError, match=text):
         seen(tmp_path, f"{IDS[0]}\n\n{line}\n{IDS[1]}\n".encode())
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="line 2 is not UTF-8 text"):
         seen(tmp_path, f"{IDS[0]}\n".encode() + b"\xff\n")
     with pytest.raises(DatasetError, match="a line of more than"):

@@ -37,7 +37,7 @@ TUE = Dataset(
 )
 
 
-def test_splits_of_one_name_join_and_stand_where_they_first_appear() -> None:
+def test_splits_of_one_name_join_where_they_first_appear() -> None:
     both = merge_datasets([MON, TUE])
     assert [(s.name, s.shard_lengths) for s in both.splits] == [
         ("train", (3, 0, 5)),

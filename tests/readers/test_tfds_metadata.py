@@ -1,4 +1,4 @@
-"""dataset_info.json reads as TFDS reads it; the places where we part from TFDS are one table."""
+"""dataset_info.json reads as TFDS reads it; the places where we differ from TFDS are one table."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class TestAgainstTfds:
             ("no file can have the name", with_split(name="x" * 5000), True),
         ],
     )
-    def test_where_we_part_from_tfds_and_why(
+    def test_where_we_differ_from_tfds_and_why(
         self, toy: Path, why: str, info: dict[str, Any] | str, tfds_accepts: bool
     ) -> None:
         folder = put(toy, info)

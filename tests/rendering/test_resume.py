@@ -1,4 +1,4 @@
-"""A plan to continue, as people read it: where it stood, what is left, how to read that."""
+"""A plan to continue, as people read it: where it stopped, what is left, how to read that."""
 
 from __future__ import annotations
 

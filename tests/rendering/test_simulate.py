@@ -125,6 +125,6 @@ def test_an_npy_file_is_what_numpy_saves() -> None:
         assert array_num_bytes(simulation) == len(expected.getvalue())
 
 
-def test_ids_of_several_splits_are_no_array() -> None:
+def test_ids_of_several_splits_are_not_an_array() -> None:
     with pytest.raises(UsageError, match="npy holds numbers, and train\\+12 reads several"):
         list(chain(array_file(simulated("train+12"))))

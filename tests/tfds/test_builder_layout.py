@@ -75,7 +75,7 @@ def test_a_builder_of_nothing_that_is_prepared_says_what_to_call() -> None:
         (["x", "b"], ["b", "a", "c"]),
     ],
 )
-def test_splits_stand_in_an_order_that_is_named_the_others_behind(
+def test_splits_are_in_an_order_that_is_named_the_others_behind(
     names: list[str], expected: list[str]
 ) -> None:
     splits = tuple(Split(name=name, shard_lengths=(1,)) for name in "abc")

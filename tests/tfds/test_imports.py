@@ -10,7 +10,7 @@ import types
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets, versions
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets, versions, without_autograph
 
 INSTALLS = r"install it with: pip install 'shardctl\[tfds\]'$"
 
@@ -53,7 +53,7 @@ def test_autograph_leaves_a_function_alone() -> None:
         kinds.append(sys._getframe().f_code.co_filename)
         return number
 
-    list(tf.data.Dataset.range(2).map(as_it_stands(element)))
+    list(tf.data.Dataset.range(2).map(without_autograph(element)))
     assert set(kinds) == {__file__}
 
 

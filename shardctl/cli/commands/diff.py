@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl diff`: where and why two orders, or two plans, part."""
+"""`shardctl diff`: where and why two orders, or two plans, differ."""
 
 from dataclasses import astuple
 from pathlib import Path
@@ -45,24 +45,24 @@ def diff(
     ],
     actual: Annotated[
         str | None,
-        typer.Argument(metavar="[B]", help="Another one [default: the order as it is today]."),
+        typer.Argument(metavar="[B]", help="Another one [default: the current order]."),
     ] = None,
     spec: Annotated[
         str | None,
         typer.Option(
             "--spec",
             metavar="SPEC",
-            help="What is read today [default: as in A].",
+            help="What the current order reads [default: as in A].",
             autocompletion=completion.splits,
         ),
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Write today's order to A where it differs.")
+        bool, typer.Option("--update", help="Write the current order to A where it differs.")
     ] = False,
 ) -> None:
-    """Say where and why two orders part; exit with 0 for the same, 1 for different, 2 for trouble.
+    """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
 
-    Today's dataset is chosen as ever, or else the one that A names is looked up; a setting that
+    The dataset is chosen as in every command, else it is the one that A names; a setting that
     neither an option nor shardctl.yaml names is as in A. Formats: {formats}.
 
     Example: shardctl diff order.yaml
@@ -76,7 +76,7 @@ def diff(
             raise UsageError(
                 f"{quoted(expected)} is a {first.kind}; name a second one to compare it with"
             )
-        equal = _with_today(first, expected, source, reading, spec, out, update=update)
+        equal = _with_current(first, expected, source, reading, spec, out, update=update)
     else:
         _refuse_options(source, reading, spec, update=update)
         equal = _with_file(first, read_comparable(Path(actual)), (expected, actual), out)
@@ -88,10 +88,10 @@ def _refuse_options(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, *, update: bool
 ) -> None:
     if update:
-        raise UsageError("--update writes today's order to A; leave out B")
+        raise UsageError("--update writes the current order to A; leave out B")
     if reading.given() or any(value is not None for value in (*astuple(source), spec)):
         raise UsageError(
-            "options of datasets and settings are about today's order; leave them out, or B"
+            "options of datasets and settings are about the current order; leave them out, or B"
         )
 
 
@@ -124,7 +124,7 @@ def _with_file(
     return plans.equal
 
 
-def _with_today(
+def _with_current(
     pinned: "Snapshot",
     path: str,
     source: DatasetOptions,
@@ -145,17 +145,17 @@ def _with_today(
     settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
     spec = pinned.spec if spec is None else spec
     with ProgressBars() as bars:
-        today = snapshot(dataset, spec, settings, watch=bars.show)
-    warn(today.warnings)
+        current = snapshot(dataset, spec, settings, watch=bars.show)
+    warn(current.warnings)
     found = compare(
         PinnedOrder(snapshot=pinned, label=path),
-        PinnedOrder(snapshot=today.snapshot, label="today", live=today.live),
+        PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
     )
     FORMATS.write(out, found, can_update=not update)
     if not update:
         return found.equal
-    if today.snapshot != pinned:
+    if current.snapshot != pinned:
         render = snapshot_json if is_json(Path(path).read_bytes()) else snapshot_yaml
-        write(render(today.snapshot), path)
-        say(f"{path} now holds today's order")
+        write(render(current.snapshot), path)
+        say(f"{path} now holds the current order")
     return True

@@ -68,7 +68,7 @@ def eval(
     if batch is None:
         raise UsageError("how large is the batch of one device? give --batch N")
     if drop_remainder and pad:
-        raise UsageError("--drop-remainder and --pad are two ways with the last batch; choose one")
+        raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
     project = project_here()
     evaluation = evaluate(

@@ -77,8 +77,8 @@ def hosts(
             "--max-amplification",
             metavar="X",
             parser=_factor,
-            help="Most that --check lets all hosts together read, in times of the spec's examples "
-            "[default: 1.1].",
+            help="The most that --check lets all hosts read together, as a multiple of the "
+            "spec's examples [default: 1.1].",
         ),
     ] = None,
     every_row: Annotated[

@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl lint`: what will bite in the way a project reads a dataset."""
+"""`shardctl lint`: what goes wrong with the way a project reads a dataset."""
 
 import os
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +39,7 @@ _RULES = Formats(
         "json": as_json("rendering.lint:rules_document"),
         "yaml": as_yaml("rendering.lint:rules_document"),
         "csv": as_csv("rendering.lint:rules_rows", header="RULES_CSV_HEADER"),
-        "github": as_table("rendering.lint:rules_table"),  # rules stand at no line of a file
+        "github": as_table("rendering.lint:rules_table"),  # rules are not at a line of a file
     }
 )
 
@@ -65,7 +65,7 @@ def lint(
         bool, typer.Option("--list", help="List all findings there are.")
     ] = False,
 ) -> None:
-    """Say what will bite in a pipeline's settings, with a code, why, and what helps.
+    """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
     something. Formats: {formats}.
@@ -116,7 +116,7 @@ def _origins(
     *,
     for_people: bool,
 ) -> "SettingOrigins":
-    """Return where the settings of shardctl.yaml stand that nothing here replaces.
+    """Return where shardctl.yaml has the settings that no option replaces.
 
     People open a file from here, annotations name it from the root of its repository.
     """

@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl locate`: where examples stand in an order and on disk."""
+"""`shardctl locate`: where examples are in an order and on disk."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def locate(
         list[str] | None, typer.Option("--tfds-id", metavar="T", help="When is this tfds_id read?")
     ] = None,
 ) -> None:
-    """Say which example stands where: in the order and on disk, both ways.
+    """Say where examples are: in the order and on disk, both ways.
 
     Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
     stdin, one a line.
@@ -72,11 +72,11 @@ def locate(
 def _queries(
     given: "dict[QueryKind, list[str] | None]", arguments: Sequence[str]
 ) -> Iterator["Query"]:
-    """Yield what is asked for, in the order in which it stands on the command line."""
+    """Yield what is asked for, in the order of the command line."""
     from shardctl.planning.locate import Query
 
     if sum(values.count("-") for values in given.values() if values is not None) > 1:
-        raise UsageError("- stands for the list on stdin, which can be read once only")
+        raise UsageError("- is the list on stdin, which can be read only once")
     values = {kind: iter(given[kind] or ()) for kind in _KINDS}
     flags: dict[str, QueryKind] = {f"--{kind}": kind for kind in _KINDS}
     names = (argument.partition("=")[0] for argument in arguments)

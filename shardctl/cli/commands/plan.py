@@ -30,7 +30,10 @@ def plan(
         str | None, typer.Option("--host", metavar="I/N", help="Plan host I of N only, from 0.")
     ] = None,
     drop_remainder: Annotated[
-        bool, typer.Option("--drop-remainder", help="Leave out what N does not divide.")
+        bool,
+        typer.Option(
+            "--drop-remainder", help="Give every host the same number; leave out the rest."
+        ),
     ] = False,
     every_row: Annotated[
         bool, typer.Option("--all", help="Show every file instruction in the table.")

@@ -64,9 +64,9 @@ def quality(
 ) -> None:
     """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
 
-    Each metric stands beside what a uniform permutation shows, with its spread; then come the parts
+    Each metric is beside what a uniform permutation shows, with its spread; then come the parts
     of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
-    batches of 256 are meant. Seeds that are not given are made up.
+    batches of 256 are meant. Seeds that are not given get stand-ins.
 
     Example: shardctl quality --shuffle-files --buffer 10000 --target 0.9 -d imagenet2012
     """

@@ -57,10 +57,10 @@ def resume(
         ),
     ] = False,
 ) -> None:
-    """Print the file instructions from which a pipeline goes on where it stopped.
+    """Print the file instructions from which a pipeline resumes where it stopped.
 
-    Without a shuffle buffer the order goes on exactly. FILE.yaml or FILE.json after --output is the
-    plan file that shardctl.tfds reads.
+    Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
+    the plan file that shardctl.tfds reads.
 
     Example: shardctl resume --consumed 5000 --shuffle-seed 32 -o plan.yaml -d imagenet2012
     """
@@ -116,7 +116,7 @@ def _continued(
     consumed, steps = stopped.consumed, stopped.steps
     mode: Any = stopped.mode or "exactly-once"
     if (stopped.hosts is None) != (stopped.to_hosts is None):
-        raise UsageError("--hosts N stopped and --to-hosts M go on: give both, or neither")
+        raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
     try:
         if stopped.hosts is not None:
             return resume_on_hosts(

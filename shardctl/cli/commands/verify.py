@@ -40,7 +40,7 @@ def verify(
 ) -> None:
     """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
 
-    Of a longer order, windows from its start to its end are compared. The examples in the files
+    A longer order is compared in windows from its start to its end. The examples in the files
     that are read are counted. Without files, tf.data reads index ranges. Exits with 1 if anything
     differs. Formats: {formats}.
 

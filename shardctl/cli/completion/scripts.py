@@ -1,4 +1,4 @@
-"""The scripts that make bash, zsh and fish ask shardctl what could stand at the cursor."""
+"""The scripts that make bash, zsh and fish ask shardctl for completions."""
 
 from __future__ import annotations
 

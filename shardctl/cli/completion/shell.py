@@ -1,4 +1,4 @@
-"""Answers to a shell that asks what could stand at the cursor.
+"""Answers to a shell that asks what could complete the word at the cursor.
 
 The shell's script (scripts.py) runs shardctl with `_SHARDCTL_COMPLETE` set to
 `complete_bash`, `complete_zsh` or `complete_fish` and the line up to the cursor in
@@ -23,19 +23,19 @@ from shardctl.errors import UsageError
 
 Answer = tuple[str, str]  # a word and what it means
 
-# What a shell would take for more than text is not offered, nor what a terminal would act on.
+# Text that a shell or a terminal would act on is not offered.
 _PLAIN = re.compile(r"[\w./:@%+=,\[\]{}^-]+")
 
 
 def answer_shell(
     instruction: str, env: Mapping[str, str], app: Callable[[Sequence[str]], typer.Typer]
 ) -> str:
-    """Return a completion script, or the words that could stand at the cursor, a line each.
+    """Return a completion script, or the words that could complete the line, one on each line.
 
     Nothing is offered where something goes wrong: a message would land in the line being typed.
 
     Raises:
-        UsageError: the instruction is none, or for a shell without a script.
+        UsageError: an unknown instruction, or a shell without a script.
     """
     verb, _, shell = instruction.partition("_")
     if shell not in SHELLS or verb not in ("source", "complete"):
@@ -60,7 +60,7 @@ def _formatted(shell: str, word: str, meaning: str) -> str:
 
 
 def _line(env: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return the whole words behind the program's name, and the one at the cursor."""
+    """Return the whole words after the program's name, and the one at the cursor."""
     line = env.get("_TYPER_COMPLETE_ARGS")
     if line is None:  # as Typer's bash script asks
         words = split_line(env["COMP_WORDS"])
@@ -82,12 +82,12 @@ def split_line(line: str) -> list[str]:
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         return list(lexer)
-    except ValueError:  # no closing quote, or nothing behind a backslash: split again with one
+    except ValueError:  # no closing quote, or nothing after a backslash: split again with one
         return split_line(line + (lexer.state or ""))
 
 
 def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[Answer]:
-    """Yield what could stand at the cursor, behind these words."""
+    """Yield what could complete the word at the cursor, after these words."""
     group: Any = typer.main.get_command(app)
     root = group.make_context("shardctl", [], resilient_parsing=True)
     if not words:
@@ -130,7 +130,7 @@ def _context(command: Any, given: Sequence[str], root: Any) -> Any:
         with contextlib.suppress(UsageError):
             words = list(given[:stop])
             return command.make_context(command.name, words, root, resilient_parsing=True)
-    raise AssertionError("a command without words is none")
+    raise AssertionError("a command has at least one word")
 
 
 def _options(ctx: Any, given: Sequence[str]) -> Iterator[Answer]:

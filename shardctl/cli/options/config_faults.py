@@ -42,7 +42,7 @@ def located(error: Error, project: Project, section: Section, given: Collection[
 
 
 def _is_set(argument: Argument, keys: Collection[str], given: Collection[str]) -> bool:
-    """Return whether an argument was set; one that is no setting is an option's."""
+    """Return whether an argument was set; one that is not a setting is an option's."""
     is_setting = argument.name in SETTING_BY_FIELD
     return not is_setting or argument.name in given or _key(argument) in keys
 

@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""The options of `lint` alone, and how they go together with `lint:` in shardctl.yaml."""
+"""The options of `lint` alone, and how they combine with `lint:` in shardctl.yaml."""
 
 import os
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class LintOptions:
         typer.Option(
             "--eval",
             metavar="SPEC",
-            help="What is evaluated on; splits named test.. or val.. are so anyway. Repeatable.",
+            help="What is evaluated on; splits named test.. or val.. always are. Repeatable.",
             autocompletion=completion.splits,
         ),
     ] = None

@@ -48,7 +48,7 @@ HOST_BY = _option(SETTING_BY_NAME["host_by"])
 
 
 class OrderOptions:
-    """The settings of TFDS's reader and of the pipeline behind it, by the fields of `ReadSettings`.
+    """The settings of TFDS's reader and of the pipeline after it, by the fields of `ReadSettings`.
 
     Values are those of the command line; what was not given is None or left out.
     """

@@ -58,7 +58,9 @@ class ResumeOptions:
     to_hosts: Annotated[
         Any,
         number_option(
-            "--to-hosts", "Number of hosts that go on; what is left is dealt evenly.", metavar="M"
+            "--to-hosts",
+            "Number of hosts that continue; what is left is split evenly among them.",
+            metavar="M",
         ),
     ] = None
 

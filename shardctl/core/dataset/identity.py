@@ -30,7 +30,7 @@ class SplitSize:
 class DatasetHead:
     """What the head of every document says of its dataset.
 
-    `data_dir` is None where the files are not at hand, and where the folder plays no part.
+    `data_dir` is None where the files are not there, and where the folder does not matter.
     """
 
     name: str

@@ -95,7 +95,7 @@ class ShardFiles(Sequence[str]):
             return self.names[start:stop]
         if self.pattern.count(_INDEX) != 1:
             return [self._name(index) for index in range(start, stop)]
-        # One format call over all the indices; a newline can stand in no name.
+        # One format call over all the indices; no name has a newline in it.
         line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self._digits}d") + "\n"
         return (line * (stop - start) % tuple(range(start, stop))).split("\n")[:-1]
 

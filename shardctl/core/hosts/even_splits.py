@@ -1,4 +1,4 @@
-"""Even splits: the examples dealt to hosts as `tfds.even_splits` deals them."""
+"""Even splits: the examples split among hosts as `tfds.even_splits` does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def even_range(start: int, stop: int, index: int, count: int, drop_remainder: bo
 def even_split(
     ranges: Sequence[SplitRange], index: int, count: int, *, drop_remainder: bool = False
 ) -> tuple[SplitRange, ...]:
-    """Return what host `index` of `count` reads; each part of a sum is dealt by itself."""
+    """Return what host `index` of `count` reads; each part of a sum is split by itself."""
     Host(index=index, count=count)  # refuses what is no host
     parts = []
     for piece in ranges:

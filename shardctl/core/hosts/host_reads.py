@@ -174,7 +174,7 @@ def _num_bytes(reads: Reads, host: Int64s, num_hosts: int) -> Int64s | None:
         elif split.num_bytes is not None:
             of_split = _sum_by(hosts, num_read, num_hosts)
             examples = np.full(num_hosts, split.num_examples)
-            # Parts that overlap read more than there is, which `_share` would not bear.
+            # Parts that overlap read more than there is, and `_share` needs a part of a whole.
             whole, rest = np.divmod(of_split, split.num_examples)
             num_bytes = np.full(num_hosts, split.num_bytes)
             total += whole * split.num_bytes + _share(num_bytes, rest, examples)

@@ -17,14 +17,14 @@ ShardKey = tuple[int, int]  # index of the split, index of the shard in it
 def sorted_rows(
     reads: Reads, *, reverse: bool = False, file_order: tuple[str, ...] | None = None
 ) -> Reads:
-    """Return the rows back to front, or as the files stand in a list, or as they are.
+    """Return the rows back to front, or in the order of a list of files, or as they are.
 
     This is what `ReadConfig.experimental_interleave_sort_fn` does to the list of file
     instructions. Rows of one file keep their order; the list may name more files of the dataset
     than are read, and must name every file that is. A name is a base name or the end of a path.
 
     Raises:
-        UsageError: a name twice, a name that is no file of the dataset or several, a file left out.
+        UsageError: a name twice, a name of no file or of several, a file left out.
     """
     if reverse:
         return reads.select(slice(None, None, -1))
@@ -73,7 +73,7 @@ def _place_of(
     places = known.get(name.rpartition("/")[2], [])
     if not places:
         raise UsageError(
-            f"the file order names {quoted(name)}, which is no file of {reads.dataset.title}; "
+            f"the file order names {quoted(name)}, which is not a file of {reads.dataset.title}; "
             f"it has, for one, {choices(sorted(known), 1)}"
         )
     if len(places) > 1:

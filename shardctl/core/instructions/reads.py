@@ -15,7 +15,7 @@ from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
 
 _PIECE = 1 << 16  # rows made into Python values at once
-_FEW = 1000  # so many files are named one by one; for more the names of a split are made at once
+_FEW = 1000  # up to this many files are named one by one; for more all names of a split are made
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,7 +23,7 @@ class Reads:
     """A list of file instructions as columns, each int64[n]; iterating gives `FileInstruction`s.
 
     files: the dataset that is read; of a plan file the files that it names, until they are found in
-        a dataset (`planning.resume.check.applied`).
+        a dataset (`planning.resume.apply_plan.applied`).
     part: which range of the spec a row comes from.
     split, shard: the index of its split, and that of its file among the split's; among
         `NamedFiles` that in their list.
@@ -175,11 +175,13 @@ class Reads:
         """
         if start >= stop:
             return self.select(slice(0, 0))
+        # Rows that end at `start` or begin at `stop` have no part in it; the first and the last of
+        # the others are cut.
         low = int(np.searchsorted(self._ends, start, side="right"))
         high = int(np.searchsorted(self._ends, stop, side="left")) + 1
         rows = self.select(slice(low, high))
         skip = np.zeros_like(rows.take)
-        take = rows.take.copy()
+        take = rows.take.copy()  # a slice of this one's column
         skip[0] = start - (int(self._ends[low]) - int(take[0]))
         take[0] -= skip[0]
         take[-1] -= int(self._ends[high - 1]) - stop
@@ -188,9 +190,10 @@ class Reads:
     def runs(self) -> Reads:
         """Return the rows in the order of the files, those that continue one another as one.
 
-        Rows that read no example are left out; rows that read the same example stay apart.
+        Rows that read no example are left out; rows that read the same example stay two rows.
         """
         reads = self.select(np.flatnonzero(self.take))
+        # By split, then shard, then skip: lexsort takes its first key last.
         reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
         if not len(reads):
             return reads
@@ -267,6 +270,7 @@ def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
 
 
 def _columns(part: int, split_index: int, piece: SplitRange) -> Int64s:
+    # Only the offsets of the shards touched become an array: a split may have a million.
     touched = piece.shards()
     offsets = np.array(piece.split.offsets[touched.start : touched.stop + 1], np.int64)
     if not len(touched):

@@ -18,7 +18,7 @@ class SplitRange:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start <= self.stop <= self.split.num_examples:
-            raise ValueError(f"[{self.start}, {self.stop}) is no range of {self.split.name}")
+            raise ValueError(f"[{self.start}, {self.stop}) is not a range of {self.split.name}")
 
     @property
     def num_examples(self) -> int:

@@ -46,6 +46,7 @@ class EpochReading:
         if self.stride == 1:
             return self.interleave.read(start, stop, self.first_codes)
         first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
+        # A copy: the slice alone would keep the examples of all hosts in memory.
         return self.interleave.read(first, last + 1, self.first_codes)[:: self.stride].copy()
 
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
@@ -72,6 +73,7 @@ class EpochReading:
         query = np.repeat(np.arange(len(rows)), times.shape[1])
         shard = times[rows].ravel()
         position = self.interleave.position(shard, np.repeat(offsets, times.shape[1]))
+        # `ds.shard` keeps every n-th example; the rest of the answer counts in those of this host.
         own = position % self.stride == self.phase
         position = position // self.stride
         own &= position < self.num_examples
@@ -80,6 +82,8 @@ class EpochReading:
     @cached_property
     def _times(self) -> Int64s:
         """Where each row is opened: int64[rows, repetitions]."""
+        # Each repetition opens every row once, so a stable sort by row has as many openings of
+        # each, in order: a table.
         num_rows = int(self.opened.max(initial=-1)) + 1
         repetitions = len(self.opened) // num_rows if num_rows else 0
         return np.argsort(self.opened, kind="stable").reshape(num_rows, repetitions)
@@ -88,7 +92,7 @@ class EpochReading:
 def repetitions_to_list(take: Int64s, num_examples: int, *, cycle_length: int) -> int:
     """Return how often to list the files so that an endless list of them reads the same so far.
 
-    `take` (int64[n]) is what each file yields. The two part where a slot finds no file left to
+    `take` (int64[n]) is what each file yields. The two differ once a slot finds no file left to
     open; at most one file a slot is open by then, of those that have yielded anything.
 
     >>> repetitions_to_list(np.array([3, 2]), 10, cycle_length=2)

@@ -14,7 +14,7 @@ class EpochSeeds:
     """Seeds of the file shuffle and of the shuffle buffer, epoch by epoch of the pass.
 
     `partial_last_batch` says that the last batch of a pass is smaller than the others and kept;
-    what Keras makes of a repeat hangs on it.
+    what Keras makes of a repeat depends on it.
 
     >>> seeds = EpochSeeds(settings=ReadSettings(shuffle_seed=7, epochs=2))
     >>> seeds.of_files(0) == seeds.of_files(1)

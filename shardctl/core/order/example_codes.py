@@ -87,6 +87,7 @@ class ExampleCodes:
         for which in distinct(split).tolist():
             here = np.flatnonzero(split == which)
             offsets = self._offsets(which)
+            # "right": empty shards begin where the next one does, and the last of them has the id.
             shard[here] = np.searchsorted(offsets, example_id[here], side="right") - 1
             index[here] = example_id[here] - offsets[shard[here]]
         return split, shard, index

@@ -40,7 +40,7 @@ class Order:
     that are shuffled anew it caches one at most (TFDS core/dataset_builder.py, _should_cache_ds).
 
     With `repeat_files` the files repeat for ever and an epoch is as many examples as they hold: of
-    the stream without end, `epochs` times so many are the order.
+    the stream without end, the order is `epochs` times as many.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves this order open.
@@ -86,7 +86,7 @@ class Order:
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
         self._num_examples = total - rest if settings.drop_remainder else total
-        # A pass that hangs on timing is refused here, before a part of it is written.
+        # A pass that depends on timing is refused here, before a part of it is written.
         if settings.shuffles_files and len(self.reads) > 1:
             self.seeds.of_files(0)
         if settings.buffer is not None:
@@ -138,6 +138,8 @@ class Order:
         streams, inputs = np.divmod(wanted, self.stream_size)
         if self._epochs_are_alike or not streams.any():
             return self._codes_in_stream(0, inputs)
+        # Each stream is built once, for all its positions: they are sorted by stream and cut
+        # where the stream changes.
         found = np.empty(len(wanted), np.int64)
         by_stream = np.argsort(streams, kind="stable")
         cuts = np.flatnonzero(np.diff(streams[by_stream])) + 1
@@ -162,6 +164,7 @@ class Order:
             )
         found_query, found_position = [_NONE], [_NONE]
         if self._epochs_are_alike:
+            # One stream answers for all: every position comes again a stream's length later.
             which, position = self._positions_in_stream(0, rows, offsets)
             starts = np.arange(self._num_streams) * self.stream_size
             found_query.append(np.repeat(query[which], self._num_streams))
@@ -172,6 +175,7 @@ class Order:
                 found_query.append(query[which])
                 found_position.append(position + epoch * self.stream_size)
         which, position = np.concatenate(found_query), np.concatenate(found_position)
+        # A last batch that is dropped is in the reading, but not in the order.
         kept = np.flatnonzero(position < self.num_examples)
         which, position = which[kept], position[kept]
         order = np.lexsort((position, which))

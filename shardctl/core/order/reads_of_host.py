@@ -38,7 +38,7 @@ def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
         raise UsageError(
             phrase(
                 "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
-                "least; deal examples with {host_by=even}",
+                "least; split examples with {host_by=even}",
                 mode.word,
                 len(reads),
                 host.count,
@@ -68,6 +68,7 @@ class RowLookup:
         """Return (which query, row, offset in what the row reads), int64[r] each, for codes."""
         found = [np.empty((3, 0), np.int64)]
         for rows, starts in self._parts:
+            # Only the last row that begins at or before a code can read it; -1 where none does.
             place = np.searchsorted(starts, codes, side="right") - 1
             row = rows[np.maximum(place, 0)]
             offset = codes - self._first_codes[row]

@@ -42,7 +42,7 @@ class _Window:
         self._read_to(stop)
         places = inputs - self._first
         old = np.flatnonzero(places < 0)
-        places[old] = 0
+        places[old] = 0  # any place in the window, their codes are replaced
         codes = self._codes[places]
         if old.size:
             codes[old] = self._reading.codes_at(inputs[old])
@@ -50,8 +50,9 @@ class _Window:
 
     def _read_to(self, stop: int) -> None:
         if stop - self._first > len(self._codes):
-            kept = min(self._reach, self._stop - self._first)
+            # Room is made by moving the newest codes to the front; the two ranges may overlap.
             held = self._stop - self._first
+            kept = min(self._reach, held)
             self._codes[:kept] = self._codes[held - kept : held].copy()
             self._first = self._stop - kept
         if stop > self._stop:

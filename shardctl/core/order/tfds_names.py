@@ -1,4 +1,4 @@
-"""File names as they stand in a tfds_id: base names, or more where files lie in several folders."""
+"""File names as they are in a tfds_id: base names, or more where files lie in several folders."""
 
 from __future__ import annotations
 

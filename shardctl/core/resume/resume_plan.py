@@ -1,4 +1,4 @@
-"""A plan to go on: what is left to read after an interruption, and how."""
+"""A plan to resume: what is left to read after an interruption, and how."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODES: tuple[Mode, ...] = ("exact", "exactly-once", "exact-order")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReaderState:
-    """Where the reader of the files stands: `block_offset` examples of the block are read.
+    """Where the reader of the files is: `block_offset` examples of the block are read.
 
     `next_file` is how many of the `num_files` file instructions have been opened.
     """
@@ -34,7 +34,7 @@ class ReaderState:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShuffleState:
-    """Where a shuffle buffer stands: its contents follow from this and the input.
+    """Where a shuffle buffer is: its contents follow from this and the input.
 
     Of `num_elements` inputs of this epoch `num_read` are read and `emitted` handed out. `seeds` are
     those of the kernel, which this iterator of the shuffle took (`iterator_seeds`).
@@ -77,11 +77,11 @@ class HostShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ResumePlan:
-    """How a pipeline goes on after `consumed` examples of the whole order.
+    """How a pipeline resumes after `consumed` examples of the whole order.
 
     mode: "exact", the rest of the order id by id; with a shuffle buffer "exactly-once" (every
         example that is left once, in another order) or "exact-order" (the same order, for a reader
-        that feeds the buffer from where it stood).
+        that feeds the buffer from where it was).
     epoch, remaining: the epoch it begins in, and how many of its examples are left.
     remaining_total: how many are left in the whole order, a last batch that is dropped not counted.
     instructions: what is read, in order; the first `num_pending_instructions` read what the buffer
@@ -120,7 +120,7 @@ class ResumePlan:
 
     @property
     def exact(self) -> bool:
-        """Whether the order goes on exactly, id by id."""
+        """Whether the order continues exactly, id by id."""
         return self.mode != "exactly-once"
 
     @property

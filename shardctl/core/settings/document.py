@@ -1,4 +1,4 @@
-"""Read settings as the mapping that stands in shardctl.yaml, in answers, plans and snapshots."""
+"""Read settings as the mapping that is in shardctl.yaml, in answers, plans and snapshots."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     when they are put into `ReadSettings`.
 
     Raises:
-        UsageError: an unknown name, or a value of another kind; `as_keys` spells it as they stand.
+        UsageError: an unknown name, or a value of another kind; `as_keys` spells it as it is there.
 
     >>> settings_from_document({"shuffle-seed": 32, "host": "1/4"})
     {'shuffle_seed': 32, 'host': Host(index=1, count=4)}

@@ -1,4 +1,4 @@
-"""The settings that an order hangs on: those of TFDS's reader and of the pipeline behind it."""
+"""The settings that an order depends on: those of TFDS's reader and of the pipeline behind it."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ _MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.d
 
 
 def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:
-    """Return settings whose order is fixed, and what was made up to fix it.
+    """Return settings whose order is fixed, and what was assumed to fix it.
 
     >>> settings, assumed = with_stand_in_seeds(ReadSettings(shuffle_files=True, buffer=10))
     >>> assumed

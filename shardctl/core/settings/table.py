@@ -234,7 +234,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="host_by",
-        kind=Word(words=tuple(HOST_MODES)),
+        kind=Word(words=HOST_MODES),
         stands_for=_HOST_CALLS,
         help=f"{_HOST_CALLS} [default: {DEFAULT_HOST_MODE}].",
     ),

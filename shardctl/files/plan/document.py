@@ -1,4 +1,4 @@
-"""A plan to go on as the document that stands in a plan file, and the digest that closes it."""
+"""A plan to resume as the document in a plan file, and the digest at its end."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
-    """Return the hash of a plan's document, whether it stands in JSON, in YAML or in memory.
+    """Return the hash of a plan's document, whether it is in JSON, in YAML or in memory.
 
-    The digest itself and the proof, which is made from the plan, take no part.
+    The digest itself and the proof, which is made from the plan, are left out of it.
     """
     lists: list[Reads] = []
 

@@ -92,7 +92,7 @@ def plan_from_document(document: object, *, source: str) -> ResumePlan:
 def _check_kind(document: Mapping[str, object]) -> None:
     kind = document.get("kind")
     if kind != PLAN_KIND:
-        what = "no plan" if kind is None else f"the answer of {quoted(kind)}"
+        what = "not a plan" if kind is None else f"the answer of {quoted(kind)}"
         raise DatasetError(f"this is {what}; a plan is written by resume --output FILE")
     if document.get("format_version") != PLAN_VERSION:
         raise DatasetError(
@@ -112,8 +112,8 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
-    dealt = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
-    _check_digest(document, instructions, dealt)
+    shares = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
+    _check_digest(document, instructions, shares)
     settings = fields.mapping(document["pipeline"], "pipeline")
     pending = document.get("pending")
     mode = document["mode"]
@@ -146,7 +146,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
             for item in fields.items(document.get("from_consumed", []), "from_consumed")
         ),
         hosts=tuple(
-            _host(host, what, reads) for (host, what), reads in zip(hosts, dealt, strict=True)
+            _host(host, what, reads) for (host, what), reads in zip(hosts, shares, strict=True)
         ),
         after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
     )
@@ -155,14 +155,14 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
 def _check_digest(
     document: Mapping[str, object],
     instructions: Reads,
-    dealt: Sequence[Reads],
+    shares: Sequence[Reads],
 ) -> None:
     content: dict[str, Any] = {**document, "file_instructions": instructions}
     if "hosts" in document:
         hosts = fields.items(document["hosts"], "hosts")
         content["hosts"] = [
             {**fields.mapping(host, "a host"), "file_instructions": reads}
-            for host, reads in zip(hosts, dealt, strict=True)
+            for host, reads in zip(hosts, shares, strict=True)
         ]
     try:
         found = digest_of(content)

@@ -1,4 +1,4 @@
-"""A plan to go on as the plan file: JSON or YAML, an instruction a line, a million of them too."""
+"""A plan to resume as the plan file: JSON or YAML, an instruction a line, for a million as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshot files: a snapshot, or one line that says why the file is none."""
+"""Snapshot files: read as a snapshot, or refused with one line that says why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEX = re.compile(r"(?:[0-9a-f]{2})+")
 def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
     """Return the snapshot that a parsed file holds.
 
-    Lists of words may stand as one text, words between blanks, as in the YAML that is written.
+    Lists of words may be one text with blanks between the words, as in the YAML that is written.
 
     Raises:
         DatasetError: another format version; no checksum or another one, so the file is cut off or
@@ -57,7 +57,7 @@ def _check_version(document: Mapping[str, object]) -> None:
             f"{FORMAT_VERSION}: {_REWRITE}"
         )
     raise DatasetError(
-        f"format_version {fields.shown(version)} of the snapshot is no version; {_REWRITE}"
+        f"format_version {fields.shown(version)} of the snapshot is not a version; {_REWRITE}"
     )
 
 
@@ -191,7 +191,7 @@ def _lengths(value: object, num_shards: int) -> tuple[int, ...]:
     for word in fields.items(value, "shard_lengths"):
         match = _RUN.fullmatch(word) if isinstance(word, str) else None
         if match is None:
-            raise DatasetError(f"{fields.shown(word)} is no shard length, as in 3 or 3x12")
+            raise DatasetError(f"{fields.shown(word)} is not a shard length, as in 3 or 3x12")
         count = int(match[2] or 1)
         if len(lengths) + count > num_shards:
             raise DatasetError(f"shard_lengths are more than the {num_shards} shards")

@@ -66,7 +66,7 @@ def _split(pinned: PinnedSplit) -> Document:
 
 
 def _files(parts: tuple[ShardFiles, ...]) -> object:
-    """Return a template of file names; the names, or several of either, where one does not do."""
+    """Return a template of file names; where one is not enough, the names, or several of both."""
     if not parts:
         return None
     if len(parts) == 1 and parts[0].names is None:

@@ -1,4 +1,4 @@
-"""Two orders side by side, made again block by block where their digests differ."""
+"""Two orders side by side, rebuilt block by block where their digests differ."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ class Scan(NamedTuple):
 class TwoOrders:
     """Two orders, compared in blocks of `size` of their `positions`, the longer one's number.
 
-    `strange` are the sides that cannot be made again as they were pinned, after a scan.
+    `not_reproduced` are the sides that cannot be rebuilt as they were pinned, after a scan.
     """
 
     expected: PinnedOrder
     actual: PinnedOrder
     size: int
     positions: int
-    strange: list[PinnedOrder] = field(default_factory=list)
+    not_reproduced: list[PinnedOrder] = field(default_factory=list)
 
     def span(self, block: int) -> tuple[int, int]:
         """Return the positions [start, stop) of a block."""
         return block * self.size, min((block + 1) * self.size, self.positions)
 
     def scan(self, block: int) -> Scan | None:
-        """Return where a block that differs does so, None where a side cannot be made again.
+        """Return where a block that differs does so, None where a side cannot be rebuilt.
 
-        Each side is made once; what is made of a pinned one must have the digest that is pinned.
+        Each side is built once; what is built of a pinned one must have the digest that is pinned.
         """
         sides = (self.expected, self.actual)
-        self.strange = [side for side in sides if side.rebuilt is None]
-        if self.strange:
+        self.not_reproduced = [side for side in sides if side.rebuilt is None]
+        if self.not_reproduced:
             return None
         start, stop = self.span(block)
         cells: tuple[list[bytes], list[bytes]] = ([], [])
@@ -64,20 +64,20 @@ class TwoOrders:
             if differs.size:
                 first = min(first, begin + int(differs[0]))
                 count += differs.size
-        self.strange = [
+        self.not_reproduced = [
             side
             for side, digests in zip(sides, cells, strict=True)
             if not side.holds(digests, size=self.size, block=block)
         ]
-        return None if self.strange else Scan(first, count)
+        return None if self.not_reproduced else Scan(first, count)
 
     def ids(self, side: PinnedOrder, start: int, stop: int) -> list[Id | None]:
         """Return ids as ints, or as `split:id` where the two read several splits between them.
 
-        None stands for a position past the end, or one of a side that is strange.
+        None stands for a position past the end, or one of a side that is not reproduced.
         """
         shown: list[Id | None] = []
-        if not any(side is other for other in self.strange):
+        if not any(side is other for other in self.not_reproduced):
             ranks, ids = self._ranked(side, _codes(side, start, stop))
             names = list(self._ranks)
             shown += [

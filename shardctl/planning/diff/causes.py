@@ -1,4 +1,4 @@
-"""Why do two orders part: which settings, shards or rules are no longer the same?"""
+"""Why do two orders differ: which settings, shards or rules are no longer the same?"""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Cause:
 
 
 def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
-    """Return everything pinned in which two snapshots differ, what weighs most first."""
+    """Return everything pinned in which two snapshots differ, the weightiest first."""
     found = list(_rules(expected, actual))
     if expected.spec != actual.spec:
         found.append(Cause(kind="spec", name="spec", expected=expected.spec, actual=actual.spec))
     found += setting_causes(expected.pipeline, actual.pipeline)
     identities = expected.identity, actual.identity
     # What became of the files is said split by split.
-    found += dataset_causes(*identities, apart_from=("fingerprint", "splits"))
+    found += dataset_causes(*identities, leaving_out=("fingerprint", "splits"))
     found += _splits(expected, actual)
     return tuple(found)
 
@@ -69,11 +69,11 @@ def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object])
 
 
 def dataset_causes(
-    expected: DatasetHead, actual: DatasetHead, *, apart_from: Collection[str]
+    expected: DatasetHead, actual: DatasetHead, *, leaving_out: Collection[str]
 ) -> Iterator[Cause]:
     """Yield the fields in which two datasets differ."""
     for found in differences(expected, actual):
-        if found.field not in apart_from:
+        if found.field not in leaving_out:
             yield Cause(kind="dataset", name=found.field, expected=found.then, actual=found.now)
 
 
@@ -129,7 +129,7 @@ def _shards(old: PinnedSplit, new: PinnedSplit) -> Iterator[Cause]:
 def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
     before, after = _named_lengths(old), _named_lengths(new)
     if not before.keys() & after.keys():
-        # Every file has another name, as when the number of shards stands in it.
+        # Every file has another name, as when the number of shards is part of it.
         if old.files or new.files:
             yield Cause(
                 kind="shards",

@@ -1,4 +1,4 @@
-"""Where do two orders part, how much of them moved, and why?"""
+"""Where do two orders differ, how much of them moved, and why?"""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from shardctl.planning.diff.blocks import Id, Scan, TwoOrders
 from shardctl.planning.diff.causes import Cause, causes
 from shardctl.planning.diff.pinned_order import PinnedOrder
 
-EXACT_LIMIT = 5_000_000  # positions in parted blocks up to which every one is compared
+EXACT_LIMIT = 5_000_000  # positions in blocks that differ up to which every one is compared
 NUM_NEIGHBOURS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderDifference:
-    """Where two orders part: at `position`, or somewhere in [position, stop) where that is open.
+    """Where two orders first differ: at `position`, or in [position, stop) where that is open.
 
     `expected` and `actual` are ids, None where the order has ended or is not known there.
     """
@@ -64,19 +64,19 @@ class Diff:
 
     @property
     def equal(self) -> bool:
-        """Whether the same examples stand at the same positions."""
+        """Whether the same examples are at the same positions."""
         return self.first is None
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """What changed, where that parts the orders."""
+        """What changed, where the orders differ for it."""
         if self.equal:
             return ()
         return self.changes or (Cause(kind="unknown", name="shardctl"),)
 
 
 def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT_LIMIT) -> Diff:
-    """Return where and why two orders part, rebuilding no more than the blocks that differ.
+    """Return where and why two orders differ, rebuilding no more than the blocks that differ.
 
     Every position is compared where at most `exact_limit` lie in such blocks; else only the first
     such block is rebuilt, and how much moved is known to a block.
@@ -103,7 +103,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         actual=actual,
         first=first,
         neighbours=None if scan is None else _neighbours(orders, first.position),
-        notes=tuple(map(_note, orders.strange)),
+        notes=tuple(map(_note, orders.not_reproduced)),
         moved=_moved(orders, blocks, scan, exact_limit),
         changes=changes,
     )

@@ -1,4 +1,4 @@
-"""A snapshot as one side of a comparison, and the order itself where it can be had."""
+"""A snapshot as one side of a comparison, and the order itself where it is available."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from shardctl.planning.order import PlannedOrder, plan_order
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PinnedOrder:
-    """A snapshot and, where the order itself is at hand, that order.
+    """A snapshot and, where the order itself is known, that order.
 
-    `label` names the side for people: a file, or today.
+    `label` names the side for people: a file, or the order as it is now.
     """
 
     snapshot: Snapshot
@@ -29,10 +29,10 @@ class PinnedOrder:
 
     @cached_property
     def rebuilt(self) -> PlannedOrder | None:
-        """The order again: the one at hand, or one from what the snapshot pins; else None.
+        """The order again: the one that is known, or one from what the snapshot pins; else None.
 
-        None where the layout or a list of files is pinned as hashes only, or where today's rules
-        refuse the settings.
+        None where the layout or a list of files is pinned as hashes only, or where the rules of
+        this version refuse the settings.
         """
         if self.live is not None:
             return self.live
@@ -53,7 +53,7 @@ class PinnedOrder:
     def holds(self, cells: Sequence[bytes], *, size: int, block: int) -> bool:
         """Return whether the digests of the cells of a block are those that are pinned.
 
-        What is made of an order at hand needs no proof.
+        What is made of a known order needs no proof.
         """
         start = block * size
         if self.live is not None or start >= self.snapshot.num_examples:
@@ -76,7 +76,7 @@ def _of_pinned_files(settings: ReadSettings, dataset: Dataset) -> ReadSettings:
 
 
 def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, Any]:
-    """Return the arguments of `ReadSettings` that a snapshot stands for on today's dataset.
+    """Return the arguments of `ReadSettings` that a snapshot means on the dataset as it is now.
 
     A cycle length that was the default of its dataset stays the default: it changes where the
     dataset has become an ordered one. A list of files that is pinned as a hash is left out, so that

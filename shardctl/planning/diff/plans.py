@@ -1,4 +1,4 @@
-"""Where do two plans part: which files, and which ranges of them, are read otherwise?"""
+"""Where do two plans differ: which files, and which ranges of them, are read otherwise?"""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class PlansDiff:
 
 
 def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str, str]) -> PlansDiff:
-    """Return where two files of plans part; plans are matched by their place in the file.
+    """Return where two files of plans differ; plans are matched by their place in the file.
 
     Raises:
         UsageError: plans of two kinds.
@@ -178,5 +178,5 @@ def _changes(expected: PlanListing, actual: PlanListing) -> Iterator[Cause]:
             yield Cause(kind="plan", name=f"plan {number}", expected=before, actual=after)
     # Whether the files are ordered is among the state; where they lie changes no reading.
     yield from dataset_causes(
-        expected.dataset, actual.dataset, apart_from=("data_dir", "ordered", "splits")
+        expected.dataset, actual.dataset, leaving_out=("data_dir", "ordered", "splits")
     )

@@ -1,4 +1,4 @@
-"""What does each of N hosts read, dealt evenly, by files or by examples, and what serves best?"""
+"""What does each of N hosts read, split evenly, by files or by examples, and what serves best?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_NUM_HOSTS = 1_000_000
 class Comparison:
     """The strategies for one number of hosts.
 
-    `num_file_instructions` is how many files, or parts of files, there are to deal.
+    `num_file_instructions` is how many files, or parts of files, there are to share.
     """
 
     num_hosts: int

@@ -1,4 +1,4 @@
-"""One way of dealing a spec to hosts, and what it comes to."""
+"""One way of splitting a spec among hosts, and what it comes to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
-    """One way of dealing to the hosts, and what it comes to.
+    """One way of splitting a spec among hosts, and what it comes to.
 
     read_amplification: examples that all hosts take from disk over examples in the spec; None for
         a spec without examples.

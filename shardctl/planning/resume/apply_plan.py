@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,12 +18,16 @@ from shardctl.errors import DatasetError
 
 
 def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
-    """Return a plan, from a file as a rule, with its files found in the dataset as it is today.
+    """Return a plan, from a file as a rule, with its files found in the dataset as it is now.
+
+    A plan that was made or found in this very dataset is returned as it is.
 
     Raises:
         DatasetError: the dataset is another one or has changed, and the text says how; or an
             instruction names a file that is not there.
     """
+    if all(reads.files is dataset for reads in _all_reads(plan)):
+        return plan
     if plan.dataset.fingerprint != dataset.fingerprint:
         changes = what_changed(plan.dataset, dataset.identity)
         raise DatasetError(
@@ -35,6 +40,11 @@ def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts
         ),
     )
+
+
+def _all_reads(plan: ResumePlan) -> Iterator[Reads]:
+    yield plan.instructions
+    yield from (host.instructions for host in plan.hosts)
 
 
 def what_changed(then: DatasetIdentity, now: DatasetIdentity) -> list[str]:
@@ -63,7 +73,7 @@ def what_changed(then: DatasetIdentity, now: DatasetIdentity) -> list[str]:
         if isinstance(old := found.then, SplitSize) and isinstance(new := found.now, SplitSize)
     ]
     if not changes and [s.name for s in then.splits] != [s.name for s in now.splits]:
-        changes.append("its splits stand in another order")
+        changes.append("its splits are in another order")
     return changes or ["the lengths or names of its files changed, the totals did not"]
 
 
@@ -77,6 +87,7 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
     files = reads.files
     if not isinstance(files, NamedFiles):
         return replace(reads, files=dataset)
+    # `split` counts in the list of splits at the head of the plan's file.
     index_of = {split.name: index for index, split in enumerate(dataset.splits)}
     indices = np.array([index_of.get(name, -1) for name in reads.split_names], np.int64)
     split = indices[reads.split]
@@ -98,7 +109,7 @@ def _shards_by_name(names: list[str], split: Split) -> list[int]:
         return [places[name] for name in names]
     except KeyError as error:
         raise DatasetError(
-            f"the plan reads {quoted(error.args[0])}, which is no file of {quoted(split.name)}"
+            f"the plan reads {quoted(error.args[0])}, which is not a file of {quoted(split.name)}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Streams of examples held against each other: place by point, and by number."""
+"""Streams of examples compared with each other: position by position, and by number."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shardctl.errors import UsageError
 MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
 
 
-def num_apart(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
-    """Return at how many places two streams differ; what one has beyond the other differs."""
-    num_apart = 0
+def num_differing(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
+    """Return at how many positions two streams differ; what one has beyond the other differs."""
+    num_differing = 0
     left = right = np.empty(0, np.int64)
     ones, twos = iter(expected), iter(actual)
     while True:
@@ -24,12 +24,13 @@ def num_apart(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
             left = next(ones, left)
         if not len(right):
             right = next(twos, right)
+        # The streams come in chunks of their own sizes; what both have by now is compared.
         common = min(len(left), len(right))
         if not common:
             break
-        num_apart += int(np.count_nonzero(left[:common] != right[:common]))
+        num_differing += int(np.count_nonzero(left[:common] != right[:common]))
         left, right = left[common:], right[common:]
-    return num_apart + sum(map(len, (left, right, *ones, *twos)))
+    return num_differing + sum(map(len, (left, right, *ones, *twos)))
 
 
 class Counts:
@@ -51,7 +52,7 @@ class Counts:
     def add(self, chunks: Iterable[Int64s]) -> None:
         """Expect these, codes as int64 arrays."""
         for chunk in chunks:
-            np.add.at(self._counts, chunk, 1)
+            np.add.at(self._counts, chunk, 1)  # `+= 1` would count a repeated code once
 
     def remove(self, chunks: Iterable[Int64s]) -> None:
         """Take note that these came."""

@@ -1,4 +1,4 @@
-"""How does a job go on with another number of hosts?"""
+"""How does a job resume with another number of hosts?"""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def resume_on_hosts(
     consumed: Sequence[int] | None = None,
     steps: int | None = None,
 ) -> ResumePlan:
-    """Return how a job of `hosts` hosts goes on with `to_hosts`: exactly once, in another order.
+    """Return how a job of `hosts` hosts resumes with `to_hosts`: exactly once, in another order.
 
-    What no host has handed out is dealt evenly to the new ones, in the order of the files.
-    `consumed` has one count for all hosts or one for each. Hosts that stand in different epochs
-    go on in that of the foremost: what the others have left of earlier ones is dealt as well.
+    What no host has handed out is split evenly among the new ones, in the order of the files.
+    `consumed` has one count for all hosts or one for each. Hosts that are in different epochs
+    resume in that of the foremost: what the others have left of earlier ones is shared as well.
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
@@ -74,7 +74,7 @@ def resume_on_hosts(
         raise UsageError(
             phrase(
                 "{repeat_files=True} with {to_hosts}: the epochs of each host run into one another "
-                "without end, so nothing is left over to deal; resume each host by itself"
+                "without end, so nothing is left over to share; resume each host by itself"
             )
         )
     planned = old_orders(dataset, spec, settings, hosts)
@@ -87,7 +87,7 @@ def resume_on_hosts(
     whole = planned[0].with_settings(settings).order
     left_of = _left_of_all if settings.host_mode.reads_all else _left
     left = joined([left_of(old, epoch).runs() for epoch in epochs])
-    going_on = any(host.point.remaining for host in old)
+    unfinished = any(host.point.remaining for host in old)
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
     return ResumePlan(
@@ -101,12 +101,12 @@ def resume_on_hosts(
         remaining_total=sum(h.order.num_examples for h in old) - sum(counts),
         instructions=left.select(slice(0, 0)),
         pending=_pending_ids(old) if buffered else None,
-        further_epochs=further_epochs(whole, epochs[-1]) if going_on else (),
-        num_further_epochs=num_further_epochs(whole, epochs[-1]) if going_on else 0,
+        further_epochs=further_epochs(whole, epochs[-1]) if unfinished else (),
+        num_further_epochs=num_further_epochs(whole, epochs[-1]) if unfinished else 0,
         from_consumed=tuple(counts),
-        hosts=dealt(left, to_hosts),
+        hosts=even_shares(left, to_hosts),
         after_read=calls_after_read(settings, "exactly-once", epochs[-1]),
-        warnings=(*planned[0].warnings, *_apart(epochs)),
+        warnings=(*planned[0].warnings, *_several_epochs(epochs)),
     )
 
 
@@ -148,7 +148,7 @@ def _counts(
 
 
 def _epochs(old: Sequence[_OldHost]) -> range:
-    """Return the epochs that hosts stand in; a host that has no examples stands nowhere."""
+    """Return the epochs that hosts are in; a host that has no examples is in none."""
     epochs_begun = [host.point.epoch for host in old if host.order.epoch_size]
     return range(min(epochs_begun), max(epochs_begun) + 1) if epochs_begun else range(1)
 
@@ -167,7 +167,7 @@ def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
 def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
     """Return what the hosts have left of one epoch, all of them reading the same rows.
 
-    Host i of n has examples i, i + n, ... of the reading. From where the foremost host stands on
+    Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
     all are left; before that, and in the buffers, they are left one by one.
     """
     num_hosts, reads = len(old), old[0].order.reads
@@ -176,6 +176,7 @@ def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
     foremost = max(num_read)
     positions = []
     for index, host in enumerate(old):
+        # Example k of this host is at k * num_hosts + index of what all hosts read.
         between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
         positions += [
             between * num_hosts + index,
@@ -210,7 +211,7 @@ def _pending_ids(old: Sequence[_OldHost]) -> tuple[int | str, ...]:
 
 
 def _check_count(left: Reads, old: Sequence[_OldHost], epoch: int, counts: list[int]) -> None:
-    """Hold the plan to its promise: what is left and what was handed out make the epochs whole."""
+    """Check that what is left and what was handed out add up to whole epochs."""
     expected = 0
     for host, count in zip(old, counts, strict=True):
         at_end = count == host.order.num_examples
@@ -219,16 +220,16 @@ def _check_count(left: Reads, old: Sequence[_OldHost], epoch: int, counts: list[
         raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 
 
-def _apart(epochs: range) -> tuple[str, ...]:
+def _several_epochs(epochs: range) -> tuple[str, ...]:
     if len(epochs) == 1:
         return ()
     return (
-        f"the hosts stand in epochs {epochs[0]} to {epochs[-1]}: what is left of each is dealt in "
-        "one",
+        f"the hosts are in epochs {epochs[0]} to {epochs[-1]}: what is left of each is shared out "
+        "as one",
     )
 
 
-def dealt(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
+def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     """Return each host's share of the examples: one after the other, as many each, or one more.
 
     The first hosts take what does not divide, as in `tfds.even_splits`.

@@ -1,7 +1,7 @@
 """Does a plan read what is left, no more, no less, and in the same order?
 
-The plan is taken as the list of instructions it is: an interleave of its own is built over it and
-read to the end, and held against what the uninterrupted pipeline hands out, as `simulate` has it.
+The plan is taken as the list of instructions it is: an interleave of its own is built over it,
+read to the end, and compared with what the uninterrupted pipeline hands out, as `simulate` has it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.compare_streams import Counts, num_apart
+from shardctl.planning.resume.compare_streams import Counts, num_differing
 from shardctl.planning.resume.hosts import old_orders
 
 _PIECE = 1 << 20
@@ -35,7 +35,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What came out: of `compared` examples so many lost, repeated, and in another point.
+    """What came out: how many of `compared` examples are lost, repeated, at another position.
 
     `moved` is None where there is no order to compare with: other hosts, or a log.
     """
@@ -67,13 +67,13 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) 
     # A last batch that is dropped is dropped by the batches of either pipeline.
     settings = replace(plan.settings, batch=None, drop_remainder=False)
     if plan.from_consumed:
-        return _prove_dealt(dataset, plan, settings)
+        return _prove_other_hosts(dataset, plan, settings)
     order = plan_order(dataset, plan.spec, settings).order
     if plan.mode == "exactly-once":
         return _prove_once(order, plan)
     stop = plan.consumed + plan.remaining
     codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
-    moved = num_apart(order.chunks(plan.consumed, stop), codes_read(order, plan))
+    moved = num_differing(order.chunks(plan.consumed, stop), codes_read(order, plan))
     lost = repeated = 0
     if moved:
         counts = Counts(order.codes)
@@ -95,7 +95,7 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
         counts.add(order.chunks(plan.consumed, stop))
     counts.remove(_in_order(order, plan))
     first = _cut(_in_order(order, plan), plan.remaining)
-    moved = num_apart(order.chunks(plan.consumed, stop), first)
+    moved = num_differing(order.chunks(plan.consumed, stop), first)
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),
@@ -114,7 +114,7 @@ def _cut(chunks: Iterable[Int64s], size: int) -> Iterator[Int64s]:
             return
 
 
-def _prove_dealt(dataset: Dataset, plan: ResumePlan, settings: ReadSettings) -> Proof:
+def _prove_other_hosts(dataset: Dataset, plan: ResumePlan, settings: ReadSettings) -> Proof:
     planned = old_orders(dataset, plan.spec, settings, len(plan.from_consumed))
     counts = Counts(planned[0].order.codes)
     for one, consumed in zip(planned, plan.from_consumed, strict=True):
@@ -212,13 +212,15 @@ def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
 
 
 def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
-    """Yield the codes that come out of the buffer when the plan goes on feeding it."""
+    """Yield the codes that come out of the buffer when the plan feeds it on."""
     state = plan.shuffle
     if state is None or not plan.remaining:
         return
     replay = ShuffleReplay(
         num_elements=state.num_elements, buffer_size=state.buffer_size, seeds=state.seeds
     )
+    # Inputs before `num_read` were in the buffer when the pipeline stopped. The plan lists their
+    # ids in the order read, so the k-th of their sorted positions has the k-th id.
     held = [
         chunk[chunk < state.num_read] for chunk in replay.chunks(state.emitted, state.num_elements)
     ]

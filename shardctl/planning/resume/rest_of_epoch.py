@@ -53,17 +53,18 @@ def inputs_read(order: Order, point: ResumePoint) -> int:
 
 
 def rest_of_reading(reads: Reads, reading: EpochReading, num_read: int) -> Reads:
-    """Return the rows whose fresh interleave goes on after `num_read` examples of this reading.
+    """Return the rows whose fresh interleave continues after `num_read` examples of this reading.
 
     A host of `ds.shard(n, i)` has read i examples beyond its last whole turn of n; the list begins
-    at the turn, so that the same `shard(n, i)` goes on. Where the files repeat, the list ends with
-    the stream, and with what a buffer reads ahead of its end.
+    at the turn, so that the same `shard(n, i)` continues. Where the files repeat, the list ends
+    with the stream, and with what a buffer reads ahead of its end.
     """
     if num_read >= reading.num_examples:
         return reads.select(slice(0, 0))
     shard, skip, take = reading.interleave.continuation(num_read * reading.stride)
     if reading.limit is not None:
         take = np.clip(_read_at_end(reading, reads.take)[shard] - skip, 0, take)
+        # Files that come up only after the cut are left out; those that are open keep their slots.
         kept = np.flatnonzero((take > 0) | (skip > 0))
         shard, skip, take = shard[kept], skip[kept], take[kept]
     return reads.select(reading.opened[shard]).trimmed(skip, take)
@@ -77,6 +78,7 @@ def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
     """
     last = (reading.num_examples - 1) * reading.stride + reading.phase
     state = reading.interleave.state(last + 1)
+    # Of the files opened by then all is read, but for those that are still in a slot.
     num_read = lengths[reading.opened]
     num_read[state.next_shard :] = 0
     for shard, count in state.slots:
@@ -86,7 +88,7 @@ def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
 
 
 def reader_state(order: Order, stream: int, num_read: int) -> ReaderState:
-    """Return what stands open after `num_read` examples of this host."""
+    """Return what is open after `num_read` examples of this host."""
     reading = order.reading(stream)
     position = min(num_read * reading.stride, reading.interleave.num_examples)
     state = reading.interleave.state(position)
@@ -106,7 +108,7 @@ def pending_inputs(order: Order, point: ResumePoint) -> Int64s:
 
 
 def shuffle_state(order: Order, point: ResumePoint) -> ShuffleState:
-    """Return where the buffer stands."""
+    """Return where the buffer is."""
     replay = order.replay(point.stream)
     return ShuffleState(
         buffer_size=replay.buffer_size,

@@ -1,4 +1,4 @@
-"""How does a pipeline go on exactly where it stopped?"""
+"""How does a pipeline resume exactly where it stopped?"""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def resume(
     steps: int | None = None,
     mode: BufferMode = "exactly-once",
 ) -> ResumePlan:
-    """Return how a pipeline goes on after `consumed` examples, or `steps` batches, of its order.
+    """Return how a pipeline resumes after `consumed` examples, or `steps` batches, of its order.
 
-    Without a shuffle buffer the plan is exact, and `mode` says nothing. What is read is, as a new
-    interleave needs it: the open files from where they stand, in turn, then the files that were
+    Without a shuffle buffer the plan is exact, whatever `mode` is. What is read is, as a new
+    interleave needs it: the open files from where they are, in turn, then the files that were
     not opened yet (see `continuation_at`).
 
     Raises:
@@ -89,7 +89,7 @@ def resume_order(
     steps: int | None = None,
     mode: BufferMode = "exactly-once",
 ) -> ResumePlan:
-    """Return how a pipeline goes on whose order is at hand, see `resume`."""
+    """Return how a pipeline of a known order resumes, see `resume`."""
     order = planned.order
     dataset, settings = order.dataset, order.settings
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
@@ -229,7 +229,7 @@ def calls_after_read(
     """Return the calls behind the reader, in their order; `take` is what is left of the stream.
 
     Of the instructions the first `num_own` hold examples of this host alone, which `ds.shard` must
-    not deal again; the `num_shared` after them hold those of all hosts.
+    not split again; the `num_shared` after them hold those of all hosts.
     """
     calls: list[AfterRead] = []
     host = settings.host

@@ -19,7 +19,7 @@ from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
-from shardctl.planning.resume.hosts import dealt
+from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
 
 
@@ -57,6 +57,8 @@ def resume_unseen_of(
     dataset, codes = resolved.dataset, codes_of(resolved)
     reads = _each_once(_share(dataset, resolved.ranges, settings), codes)
     firsts = codes.first_codes(reads)
+    # No two rows read the same example, so only the last that begins at or before a seen one can
+    # read it; `inside` leaves out what none reads, such as the examples of other hosts.
     own = distinct(np.asarray(seen, np.int64))
     row = np.searchsorted(firsts, own, side="right") - 1
     inside = row >= 0
@@ -75,7 +77,7 @@ def resume_unseen_of(
         remaining_total=left.num_examples,
         instructions=left if to_hosts is None else nothing,
         from_seen=True,
-        hosts=() if to_hosts is None else dealt(left, to_hosts),
+        hosts=() if to_hosts is None else even_shares(left, to_hosts),
         after_read=calls_after_read(settings, "exactly-once", settings.epochs),
         warnings=(*resolved.warnings, *_outside(len(own) - num_seen, resolved.spec)),
     )
@@ -98,8 +100,8 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
     if host is not None and host.count > 1 and settings.host_mode.reads_all:
         raise UsageError(
             phrase(
-                "{seen} with {host_by=}: which examples are a host's own hangs on the order that "
-                "was read; gather the logs of all hosts and deal the rest with {to_hosts=N}",
+                "{seen} with {host_by=}: which examples are a host's own depends on the order "
+                "that was read; gather the logs of all hosts and share the rest with {to_hosts=N}",
                 host_by=settings.host_by,
             )
         )
@@ -112,6 +114,8 @@ def _each_once(reads: Reads, codes: ExampleCodes) -> Reads:
     if not len(reads):
         return reads
     firsts = codes.first_codes(reads)
+    # Rows ascend, so all before a row together read up to the largest of their ends; the row skips
+    # what it has of that.
     ends = np.maximum.accumulate(firsts + reads.take)
     skip = np.maximum(np.concatenate([[0], ends[:-1] - firsts[1:]]), 0)
     skip = np.minimum(skip, reads.take)

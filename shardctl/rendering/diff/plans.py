@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
-    """Yield where the first file instruction differs, then every file read otherwise."""
+    """Yield where the first file instruction differs, then every file that is read differently."""
     yield paragraph(plans_headline(diff), screen, style="bold")
     first = diff.first
     if first is not None:
@@ -35,7 +35,7 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
         yield paragraph("the same ranges of the same files, in another order", screen)
     if diff.files:
         yield "\n"
-        yield paragraph(f"{counted(len(diff.files), 'file')} read otherwise:", screen)
+        yield paragraph(f"{counted(len(diff.files), 'file')} read differently:", screen)
         rows = [(f.filename, _ranges(f.expected), _ranges(f.actual)) for f in diff.files]
         yield table(_COLUMNS, elided(rows, _ROWS), screen)
     for cause in diff.changes:

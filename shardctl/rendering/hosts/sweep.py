@@ -56,7 +56,7 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
 def _figures(mode: HostMode) -> dict[str, Callable[[Strategy], str]]:
     """Return the figures that tell how a mode does with a number of hosts, by their headings."""
     figures: dict[str, Callable[[Strategy], str]] = {}
-    if not mode.whole_files:  # those are read once, whatever the number of hosts
+    if not mode.whole_files:  # those are read once, with any number of hosts
         figures[f"{mode.word} read"] = lambda s: number(s.read_amplification, 2)
     if not mode.reads_all:  # else no host keeps more than one example over another
         figures[mode.word] = lambda s: number(s.imbalance, 3)

@@ -27,7 +27,7 @@ __all__ = ["CSV_HEADER", "quality_document", "quality_rows", "quality_table"]
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
-    """Yield the score, the metrics behind it, the parts of the epoch, and what would help."""
+    """Yield the score, the metrics it is made of, the parts of the epoch, and what would help."""
     yield paragraph(pipeline_line(plan.spec, plan.order), screen)
     score = plan.score
     error = "" if score.sampling_error is None else f", sampling error {score.sampling_error:.4f}"

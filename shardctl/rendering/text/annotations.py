@@ -15,8 +15,8 @@ def annotation(
 ) -> str:
     r"""Return a workflow command that annotates a line of a file, or the run as a whole.
 
-    >>> annotation("error", "one\ntwo", title="100%: parted", file="a,b.yaml", line=3)
-    '::error file=a%2Cb.yaml,line=3,title=100%25%3A parted::one%0Atwo\n'
+    >>> annotation("error", "one\ntwo", title="100%: differ", file="a,b.yaml", line=3)
+    '::error file=a%2Cb.yaml,line=3,title=100%25%3A differ::one%0Atwo\n'
     >>> annotation("notice", "said", title="SC003")
     '::notice title=SC003::said\n'
     """

@@ -36,7 +36,7 @@ def as_options(text: object) -> str:
 
 
 def option_of(argument: Argument) -> str:
-    """Return an argument as it stands on the command line.
+    """Return an argument as it is written on the command line.
 
     >>> option_of(Argument("ignore", ["SC014", "SC02"])), option_of(Argument("file_order"))
     ('--ignore SC014,SC02', '--file-order')

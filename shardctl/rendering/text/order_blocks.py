@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 
 _PIECE = 1 << 14  # examples made into rows at once
 _LONGEST_ROW = 32  # ids; longer blocks take several rows
-_MIXED_ROW = 8  # ids in a row behind a shuffle buffer
+_MIXED_ROW = 8  # ids in a row after a shuffle buffer
 _NAME = 20  # characters of a split's name
 _COLORS = ("cyan", "yellow", "green", "magenta", "blue", "red")
 

@@ -1,4 +1,4 @@
-"""A shuffle buffer that goes on from where it stood."""
+"""A shuffle buffer that continues from where it was."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import DatasetError
 from shardctl.tfds.imports import tensorflow
 
-# Records that pass through Python at a time: so many that a call for each piece costs little, so
-# few that they take little memory beside the buffer.
+# Records that pass through Python at a time: enough that a call for each piece costs little, and
+# few enough that they take little memory beside the buffer.
 PIECE_SIZE = 256
 _REPLAY_SIZE = 1 << 13
 _FEWER = "the files hold fewer examples than the metadata says"
 
 
 def replayed(rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop: int) -> Any:
-    """Return the dataset that a shuffle of `rest` hands out from where its buffer stood.
+    """Return the dataset that a shuffle of `rest` hands out from where its buffer was.
 
     `held` yields (record, code), the records that the buffer held, or is None; `held_codes`
     (int64[p]) are their codes in the order in which they were read. `rest` yields the records that

@@ -1,4 +1,4 @@
-"""A plan held against the builder that is to read it."""
+"""A plan checked against the builder that is to read it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def reads_of_host(plan: ResumePlan, host: int | None) -> Reads:
         return plan.instructions
     if host is None or not 0 <= host < len(plan.hosts):
         raise UsageError(
-            f"host={host}: the plan deals to {len(plan.hosts)} hosts; "
+            f"host={host}: the plan is for {len(plan.hosts)} hosts; "
             f"choose one of 0 to {len(plan.hosts) - 1}"
         )
     return plan.hosts[host].instructions

@@ -1,4 +1,4 @@
-"""Keras `fit`, stopped and gone on with."""
+"""Keras `fit`, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def keras_epochs(
 ) -> Iterator[tuple[int, Any]]:
     """Return (epoch, `tf.data.Dataset`) for each epoch that `fit(epochs=epochs)` has left.
 
-    `fit(initial_epoch=k)` does not go on: it begins a new pass over the dataset, and so trains on
+    `fit(initial_epoch=k)` does not resume: it begins a new pass over the dataset, and so trains on
     the order of epoch 0 again. And of a dataset whose length it knows it takes two iterators an
     epoch, so that an uninterrupted run trains on every other order. Each dataset here is one epoch
     of that run, in its order, however often Keras begins it:
@@ -46,7 +46,7 @@ def keras_epochs(
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open; so it does with `settings.epochs`
-            above 1 and no partial last batch, where what Keras reads ahead hangs on timing.
+            above 1 and no partial last batch, where what Keras reads ahead depends on timing.
         UsageError: no such epoch or step, no batch size, or a pass index in the settings, which
             the epochs of `fit` count.
     """

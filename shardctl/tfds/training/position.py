@@ -23,12 +23,12 @@ from shardctl.tfds.training.resume import resume
 
 
 class Position:
-    """A place in the order of a pipeline: so many examples handed out, all epochs counted.
+    """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
     with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
     writes it to a file of its own, with the dataset's fingerprint and the settings, from which
-    `restore` goes on and refuses another dataset or other settings.
+    `restore` resumes and refuses another dataset or other settings.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
@@ -110,7 +110,7 @@ class Position:
         decoders: Any = None,
         add_tfds_id: bool = False,
     ) -> Any:
-        """Return the `tf.data.Dataset` that goes on from here, in exact order; see `resume`."""
+        """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
         return resume(
             self._builder,
             self.plan(),
@@ -120,15 +120,15 @@ class Position:
         )
 
     def plan(self) -> ResumePlan:
-        """Return the plan that goes on from here, in exact order."""
+        """Return the plan that resumes from here, in exact order."""
         return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the position to a file, atomically: the old file stands until the new one does.
+        """Write the position to a file, atomically: the old file stays until the new one is whole.
 
         The folder must be there. A checkpoint and its position agree whenever the machine stops if
         the position is written first, under the checkpoint's number, and the newest checkpoint is
-        what one goes on from.
+        what one resumes from.
 
         Raises:
             UsageError: the file cannot be written.

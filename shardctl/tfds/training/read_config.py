@@ -43,7 +43,7 @@ def read_config(
     epoch: int | None = None,
     **options: Any,
 ) -> Any:
-    """Return the `tfds.ReadConfig` with which an ordinary TFDS pipeline goes on as planned.
+    """Return the `tfds.ReadConfig` with which an ordinary TFDS pipeline resumes as planned.
 
     `plan` is a `ResumePlan` or the path of a plan file; give the `ReadConfig` to `tfds.load` or
     `builder.as_dataset` with `split=plan.spec` and without `shuffle_files`. What is read is the
@@ -51,10 +51,10 @@ def read_config(
     file order. `host` chooses among the hosts of a plan for several. What the plan has in
     `after_read` is left to the caller.
 
-    With `builder` the plan is held against all of its dataset at once. Either way TFDS's own file
-    instructions are checked when the dataset is built: every planned file must be among them, with
-    the planned number of examples. `options` are fields of `ReadConfig` that leave the order alone,
-    such as `add_tfds_id`; `try_autocache` is off unless asked for, since a rest is read once.
+    With `builder` the plan is checked against all of its dataset at once. Either way TFDS's own
+    file instructions are checked when the dataset is built: every planned file must be among them,
+    with the planned number of examples. `options` are fields of `ReadConfig` that leave the order
+    alone, such as `add_tfds_id`; `try_autocache` is off unless asked for: a rest is read once.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
@@ -82,7 +82,7 @@ def read_config(
             reads = reads_of_epoch(order, epoch)
         sort = _sort_by_path(plan, reads)
     if epoch in (None, plan.epoch):
-        _check_held_apart(plan)
+        _refuse_buffered_examples(plan)
     return tfds.ReadConfig(
         **{"try_autocache": False, **options},
         experimental_interleave_sort_fn=sort,
@@ -107,16 +107,16 @@ def _check_epoch(plan: ResumePlan, epoch: int) -> None:
     following = further_epochs(plan)
     if epoch not in following:
         what = f"{plan.epoch} to {following[-1]}" if following else f"{plan.epoch} alone"
-        raise UsageError(f"epoch={epoch}: the plan goes on with {what}")
+        raise UsageError(f"epoch={epoch}: the plan continues with {what}")
 
 
-def _check_held_apart(plan: ResumePlan) -> None:
+def _refuse_buffered_examples(plan: ResumePlan) -> None:
     settings = plan.settings
     if plan.mode == "exact-order" and plan.pending:
         raise UsageError(
             f"the buffer of this plan held {len(plan.pending)} examples that its instructions "
-            "leave out, for the same buffer to go on; shardctl.tfds.resume does that, or plan with "
-            "mode exactly-once"
+            "leave out, for the same buffer to continue; shardctl.tfds.resume does that, or plan "
+            "with mode exactly-once"
         )
     if plan.num_pending_instructions and settings.host and settings.host_mode.reads_all:
         raise UsageError(
@@ -177,8 +177,8 @@ def _planned(
         file = known.get(name)
         if file is None:
             raise DatasetError(
-                f"the plan reads {quoted(name, 200)}, which is none of the {len(files)} files of "
-                f"this split; ask TFDS for split={plan.spec!r} of {plan.dataset.title}"
+                f"the plan reads {quoted(name, 200)}, which is not one of the {len(files)} files "
+                f"of this split; ask TFDS for split={plan.spec!r} of {plan.dataset.title}"
             )
         if file.examples_in_shard != examples_in_shard:
             raise DatasetError(

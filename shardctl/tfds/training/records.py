@@ -13,7 +13,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, TFDS_ID_SEPARATOR
-from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class RecordReader:
         """Return the records of rows, interleaved."""
         tf = tensorflow()
         return rows.interleave(
-            as_it_stands(self._of_file),
+            without_autograph(self._of_file),
             cycle_length=self.cycle,
             block_length=self.block,
             num_parallel_calls=tf.data.AUTOTUNE,
@@ -77,11 +77,11 @@ class RecordReader:
             here = tf.convert_to_tensor(here) - skip
             mask = tf.scatter_nd(here[:, None], tf.ones_like(here, tf.bool), take[None])
             marked = tf.data.Dataset.zip((records, tf.data.Dataset.from_tensor_slices(mask)))
-            kept = marked.filter(as_it_stands(lambda _, is_wanted: is_wanted))
-            return kept.map(as_it_stands(lambda record, _: (record[1], code + record[0])))
+            kept = marked.filter(without_autograph(lambda _, is_wanted: is_wanted))
+            return kept.map(without_autograph(lambda record, _: (record[1], code + record[0])))
 
         return files.interleave(
-            as_it_stands(of_file),
+            without_autograph(of_file),
             cycle_length=DEFAULT_CYCLE,
             block_length=DEFAULT_BLOCK,
             num_parallel_calls=tf.data.AUTOTUNE,
@@ -129,7 +129,7 @@ class RecordReader:
                 [prefix, tf.strings.as_string(index)], separator=TFDS_ID_SEPARATOR
             )
 
-        ids = tf.data.Dataset.counter(start=skip).map(as_it_stands(tfds_id))
+        ids = tf.data.Dataset.counter(start=skip).map(without_autograph(tfds_id))
         return tf.data.Dataset.zip((records, ids))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Datasets that go on where a pipeline stopped."""
+"""Datasets that continue where a pipeline stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.imports import as_it_stands, tensorflow
+from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, fitted, further_epochs
 from shardctl.tfds.training.host_calls import examples_of_host
@@ -35,7 +35,7 @@ def resume(
     decoders: Any = None,
     add_tfds_id: bool = False,
 ) -> Any:
-    """Return the `tf.data.Dataset` that a plan goes on with: all that is left, batched.
+    """Return the `tf.data.Dataset` that a plan resumes with: all that is left, batched.
 
     It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have handed
     out next, to the end of all its epochs: the same elements in the same order, also through a
@@ -46,7 +46,7 @@ def resume(
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
     again, from where it began. A buffer holds serialized examples, decoded as they leave it, and
-    with a buffer that stood in mid-epoch records pass through Python, so that the dataset cannot
+    with a buffer that was in mid-epoch records pass through Python, so that the dataset cannot
     be sent to another machine.
 
     Raises:
@@ -55,15 +55,15 @@ def resume(
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    going_on = _going_on(builder, plan, host, add_tfds_id=add_tfds_id)
-    settings = going_on.here.settings
-    following = further_epochs(going_on.here.plan)
-    records = going_on.rest()
-    num_examples = going_on.here.num_examples
+    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id)
+    settings = resumed.here.settings
+    following = further_epochs(resumed.here.plan)
+    records = resumed.rest()
+    num_examples = resumed.here.num_examples
     if following:
-        records = records.concatenate(going_on.epochs(following))
-        num_examples += len(following) * going_on.order.epoch_size
-    examples = going_on.examples(records, num_examples, transform, decoders)
+        records = records.concatenate(resumed.epochs(following))
+        num_examples += len(following) * resumed.order.epoch_size
+    examples = resumed.examples(records, num_examples, transform, decoders)
     if settings.batch is not None:
         examples = examples.batch(settings.batch, drop_remainder=settings.drop_remainder)
     return examples.prefetch(tensorflow().data.AUTOTUNE)
@@ -82,20 +82,20 @@ def resume_epochs(
 
     For loops that go epoch by epoch. The examples are not batched: the batches of `resume` run on
     from one epoch into the next, these are the caller's. Files that repeat (`repeat_files`) have
-    no epochs apart, and come as one.
+    no separate epochs, and come as one.
 
     Arguments and errors are those of `resume`.
     """
-    going_on = _going_on(builder, plan, host, add_tfds_id=add_tfds_id)
-    tf, plan = tensorflow(), going_on.here.plan
+    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id)
+    tf, plan = tensorflow(), resumed.here.plan
 
     def each() -> Iterator[tuple[int, Any]]:
-        records, size = going_on.rest(), going_on.here.num_examples
+        records, size = resumed.rest(), resumed.here.num_examples
         for epoch in range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs):
             if epoch > plan.epoch:
-                records = going_on.epochs(range(epoch, epoch + 1))
-                size = going_on.order.epoch_size
-            examples = going_on.examples(records, size, transform, decoders)
+                records = resumed.epochs(range(epoch, epoch + 1))
+                size = resumed.order.epoch_size
+            examples = resumed.examples(records, size, transform, decoders)
             yield epoch, examples.prefetch(tf.data.AUTOTUNE)
 
     return each()
@@ -111,11 +111,11 @@ def exact_order(
     decoders: Any = None,
     add_tfds_id: bool = False,
 ) -> Any:
-    """Return the `tf.data.Dataset` that goes on in exact order after `consumed` examples.
+    """Return the `tf.data.Dataset` that continues in exact order after `consumed` examples.
 
     The plan is made here, of the builder's own layout; with a shuffle buffer in the settings the
     records that it held are read again, as many as the buffer is large, and the same stream is fed
-    through it from where it stood. `consumed` counts from the start of the order.
+    through it from where it was. `consumed` counts from the start of the order.
 
     Raises:
         UsageError: `consumed` is past the end of the order.
@@ -125,9 +125,9 @@ def exact_order(
     return resume(builder, plan, transform=transform, decoders=decoders, add_tfds_id=add_tfds_id)
 
 
-def _going_on(builder: Any, plan: PlanOrPath, host: int | None, *, add_tfds_id: bool) -> _GoingOn:
+def _resumed(builder: Any, plan: PlanOrPath, host: int | None, *, add_tfds_id: bool) -> _Resumed:
     here = fitted(builder, plan, host)
-    return _GoingOn(
+    return _Resumed(
         here=here,
         reader=RecordReader(
             builder=builder,
@@ -140,8 +140,8 @@ def _going_on(builder: Any, plan: PlanOrPath, host: int | None, *, add_tfds_id: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class _GoingOn:
-    """The records that a plan goes on with."""
+class _Resumed:
+    """The records that a plan resumes with."""
 
     here: FittedPlan
     reader: RecordReader
@@ -185,7 +185,7 @@ class _GoingOn:
             read = examples_of_host(self.reader.interleaved(opened), self.here.settings)
             return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
 
-        return tf.data.Dataset.from_tensor_slices(seeds).flat_map(as_it_stands(epoch_of))
+        return tf.data.Dataset.from_tensor_slices(seeds).flat_map(without_autograph(epoch_of))
 
     def examples(
         self, records: Any, num_examples: int, transform: Transform | None, decoders: Any
@@ -223,7 +223,9 @@ class _GoingOn:
         if len(reads) > 2 * files:
             codes = _codes(reads, self.reader)
             if len(codes) == reads.num_examples:  # else a sum that reads an example twice
-                return self.reader.chosen(reads, codes).map(as_it_stands(lambda record, _: record))
+                return self.reader.chosen(reads, codes).map(
+                    without_autograph(lambda record, _: record)
+                )
         return self.reader.read(reads)
 
 

@@ -17,7 +17,7 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.planning.verify import FoundNames
-from shardctl.tfds.imports import as_it_stands, tensorflow, tensorflow_datasets
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import resume
@@ -113,7 +113,7 @@ class RealFiles:
                 self.builder,
                 self.resolved.spec,
                 settings,
-                transform=as_it_stands(_tfds_id),
+                transform=without_autograph(_tfds_id),
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
@@ -136,7 +136,7 @@ class RealFiles:
         codes = ExampleCodes(self.resolved.dataset, splits, plan.instructions)
         tf = tensorflow()
         return self._reading(
-            read.map(as_it_stands(_tfds_id), num_parallel_calls=tf.data.AUTOTUNE), codes
+            read.map(without_autograph(_tfds_id), num_parallel_calls=tf.data.AUTOTUNE), codes
         )
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
@@ -146,7 +146,7 @@ class RealFiles:
                 self.builder,
                 plan,
                 host=host,
-                transform=as_it_stands(_tfds_id),
+                transform=without_autograph(_tfds_id),
                 decoders=self.decoders,
                 add_tfds_id=True,
             )

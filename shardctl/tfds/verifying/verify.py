@@ -66,7 +66,7 @@ def verify(
 def verify_order(
     planned: PlannedOrder, *, take: Take = None, watch: Watch | None = None
 ) -> Verification:
-    """Compare an order that is at hand with what TFDS reads, see `verify`."""
+    """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
     check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)
     if planned.order.num_examples:

@@ -1,4 +1,4 @@
-"""`shardctl diff`: exit codes, what today stands for, and files that are written anew."""
+"""`shardctl diff`: exit codes, what "today" means, and files that are written anew."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_a_different_order_exits_with_1_and_says_where_and_why(shardctl: Shardct
         (["toy.yaml"], "no kind"),
         (["order.yaml", "--cycle", "0"], "--cycle"),
         (["order.yaml", "-f", "csv"], "choose from table, json, yaml, github"),
-        (["order.yaml", "order.yaml", "--cycle", "3"], "about today's order"),
-        (["order.yaml", "order.yaml", "--spec", "train"], "about today's order"),
+        (["order.yaml", "order.yaml", "--cycle", "3"], "about the current order"),
+        (["order.yaml", "order.yaml", "--spec", "train"], "about the current order"),
         (["order.yaml", "order.yaml", "--update"], "leave out B"),
         (["order.yaml", "--spec", "nosplit"], "nosplit"),
         (["order.yaml", "-d", "nodataset"], "nodataset"),
@@ -140,7 +140,7 @@ def test_update_writes_todays_order_says_so_and_exits_with_0(shardctl: Shardctl)
     os.chmod("order.yaml", 0o640)
     outcome = shardctl("diff", "order.yaml", "--block", 3, "--update")
     assert outcome.exit_code == 0
-    assert outcome.stderr == "order.yaml now holds today's order\n"
+    assert outcome.stderr == "order.yaml now holds the current order\n"
     assert "block: 2 became 3" in outcome.stdout
     assert stat.S_IMODE(Path("order.yaml").stat().st_mode) == 0o640
     assert shardctl("diff", "order.yaml").exit_code == 0

@@ -52,7 +52,7 @@ def test_check_exits_with_1_where_it_hangs_or_loses_examples(
     assert "test in odd: 4,097 examples" in ran.stdout
 
 
-def test_without_check_a_hang_is_no_failure(shardctl: Shardctl, odd: Path) -> None:
+def test_without_check_a_hang_is_not_a_failure(shardctl: Shardctl, odd: Path) -> None:
     ran = shardctl("eval", "--hosts", 8, "--devices", 8, "--batch", 64, "-d", odd)
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert "hangs at step 1" in ran.stdout

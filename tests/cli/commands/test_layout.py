@@ -87,7 +87,9 @@ def test_many_warnings_are_a_handful_and_a_count(shardctl: Shardctl, tmp_path: P
     assert warnings[-1] == "warning: and 7 more"
 
 
-def test_a_dataset_without_its_files_is_no_disagreement(shardctl: Shardctl, tmp_path: Path) -> None:
+def test_a_dataset_without_its_files_is_not_a_disagreement(
+    shardctl: Shardctl, tmp_path: Path
+) -> None:
     folder = build_dataset(tmp_path / "data", with_files=False)
     ran = shardctl("layout", "-d", folder)
     assert ran.stderr == ""

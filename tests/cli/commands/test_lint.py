@@ -193,9 +193,7 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, arguments: list[str], message
         ("{ignore: SC9}", "lint.ignore: SC9: no finding has this code"),
     ],
 )
-def test_a_typo_in_shardctl_yaml_is_no_silence(
-    shardctl: Shardctl, section: str, message: str
-) -> None:
+def test_a_typo_in_shardctl_yaml_is_noticed(shardctl: Shardctl, section: str, message: str) -> None:
     Path("shardctl.yaml").write_text(f"dataset: mnist\nlint: {section}\n")
     ran = shardctl("lint")
     assert ran.exit_code == 2

@@ -129,7 +129,7 @@ def test_json_yaml_and_csv_say_the_same(shardctl: Shardctl, data: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["nowhere", "gs://bucket/data", "", "a\0b"])
-def test_a_data_dir_that_is_no_folder_is_refused(shardctl: Shardctl, folder: str) -> None:
+def test_a_data_dir_that_is_not_a_folder_is_refused(shardctl: Shardctl, folder: str) -> None:
     ran = shardctl("list", "--data-dir", folder)
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.startswith("error: --data-dir '")

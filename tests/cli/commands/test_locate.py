@@ -51,13 +51,13 @@ def test_which_examples_were_in_a_step_and_when_one_is_read(shardctl: Shardctl) 
     ]
 
 
-def test_answers_stand_in_the_order_of_the_command_line(shardctl: Shardctl) -> None:
+def test_answers_are_in_the_order_of_the_command_line(shardctl: Shardctl) -> None:
     arguments = ["--id=8", "--position", 0, f"--tfds-id={FILE.format(2)}__2", "--id", 1]
     ran = shardctl("locate", *ORDER, *arguments, "--position", 2, "-f", "json")
     assert [match["position"] for match in matches(ran)] == [8, 0, 6, 1, 2]
 
 
-def test_lists_come_from_stdin_where_they_stand(
+def test_lists_come_from_stdin_where_the_options_are(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give(monkeypatch, b"8\n\n 5 \r\n13\n")
@@ -65,7 +65,7 @@ def test_lists_come_from_stdin_where_they_stand(
     assert [match["id"] for match in matches(ran)] == [1, 8, 5, 13, 0]
     ran = shardctl("locate", *ORDER, "--position", "-", "--id", "-")
     assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
-    assert "can be read once only" in ran.stderr
+    assert "can be read only once" in ran.stderr
     give(monkeypatch, b"")
     assert shardctl("locate", *ORDER, "--id", "-").stdout.endswith("\nno matches\n")
 

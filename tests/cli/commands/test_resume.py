@@ -32,7 +32,7 @@ def file(shard: int) -> str:
     return f"toy-train.tfrecord-{shard:05}-of-00003"
 
 
-def test_the_table_says_where_it_stands_and_what_to_read(shardctl: Shardctl, toy: Path) -> None:
+def test_the_table_says_where_it_stopped_and_what_to_read(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("resume", "--consumed", 3, "--cycle", 2, "--block", 2, "-d", toy)
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert ran.stdout == (
@@ -68,7 +68,7 @@ def test_further_epochs_are_named(shardctl: Shardctl, toy: Path) -> None:
     assert shown[-3].endswith(".concatenate(epochs 2 to 2).batch(4)")
 
 
-def test_the_end_is_no_error(shardctl: Shardctl, toy: Path) -> None:
+def test_the_end_is_not_an_error(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("resume", "--consumed", 11, "-d", toy)
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert ran.stdout.splitlines()[1:] == [

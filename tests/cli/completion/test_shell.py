@@ -106,9 +106,15 @@ def test_zsh_and_fish_get_what_an_option_does(
 ) -> None:
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl plan --dr")
     monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_fish")
-    assert shardctl().stdout == "--drop-remainder\tLeave out what N does not divide.\n"
+    assert (
+        shardctl().stdout
+        == "--drop-remainder\tGive every host the same number; leave out the rest.\n"
+    )
     monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_zsh")
-    assert shardctl().stdout == "--drop-remainder:Leave out what N does not divide.\n"
+    assert (
+        shardctl().stdout
+        == "--drop-remainder:Give every host the same number; leave out the rest.\n"
+    )
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl plan -d mnist:")
     assert shardctl().stdout == "mnist\\:3.0.1\n"
 

@@ -24,7 +24,7 @@ ReadsByHand = list[list[Example]]  # of one host: a list of examples for each fi
 
 @dataclass(frozen=True, kw_only=True)
 class HostCase:
-    """Slices (split, start, stop) of a dataset, dealt to hosts."""
+    """Slices (split, start, stop) of a dataset, split among hosts."""
 
     dataset: Dataset
     slices: tuple[tuple[int, int, int], ...]
@@ -59,9 +59,9 @@ class HostCase:
         parts = self.parts()
         if self.strategy == "even":
             # numpy too gives one more to the first ones.
-            dealt = [np.array_split(np.arange(len(part)), self.num_hosts) for part in parts]
+            even = [np.array_split(np.arange(len(part)), self.num_hosts) for part in parts]
             hosts = [
-                [[part[i] for i in shares[host]] for part, shares in zip(parts, dealt, strict=True)]
+                [[part[i] for i in shares[host]] for part, shares in zip(parts, even, strict=True)]
                 for host in range(self.num_hosts)
             ]
             return [_by_file(host) for host in hosts]

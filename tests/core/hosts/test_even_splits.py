@@ -45,7 +45,7 @@ def test_the_first_hosts_take_what_does_not_divide(
     assert [len(part) for part in parts] == expected
 
 
-def test_each_part_of_a_sum_is_dealt_by_itself() -> None:
+def test_each_part_of_a_sum_is_split_by_itself() -> None:
     ranges = resolve_subsplit("train[:3]+test", toy_dataset({"train": (9,), "test": (3,)})).ranges
     parts = [even_split(ranges, index, 2) for index in range(2)]
     read = [[(p.split.name, p.start, p.stop) for p in part] for part in parts]
@@ -64,9 +64,9 @@ def test_hosts_partition_what_one_reader_reads() -> None:
             for i in range(count)
         ]
         sizes = {len(part) for part in parts}
-        dealt = [example for part in parts for example in part]
+        shared = [example for part in parts for example in part]
         kept = num_examples - num_examples % count if drop_remainder else num_examples
-        assert dealt == list(range(start, start + kept))
+        assert shared == list(range(start, start + kept))
         assert max(sizes) - min(sizes) <= (0 if drop_remainder else 1)
 
     cases = st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(1, 60), st.booleans())

@@ -1,4 +1,4 @@
-"""What every host reads: against examples listed by hand, TFDS's dealing, and tf.data's reading."""
+"""What every host reads: against examples listed by hand, TFDS's splits, and tf.data's reading."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_files_of_one_name_in_two_folders_are_told_apart_by_folder() -> None:
         (("d-train-00000",), "leaves out d-train-00002, d-train-00003; every file"),
         (
             ("d-train-00000", "d-train-00002", "d-train-00003", "d-trian-00001"),
-            "names 'd-trian-00001', which is no file of d; it has, for one, d-train-00000",
+            "names 'd-trian-00001', which is not a file of d; it has, for one, d-train-00000",
         ),
         (("\x1b[2J",), r"'\\x1b\[2J'"),
     ],

@@ -28,5 +28,5 @@ def test_the_shards_of_a_range_are_those_its_ids_lie_in() -> None:
 @pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 1), (0, 4)])
 def test_a_range_outside_its_split_cannot_be_made(start: int, stop: int) -> None:
     split = Split(name="train", shard_lengths=(3,))
-    with pytest.raises(ValueError, match="is no range of train"):
+    with pytest.raises(ValueError, match="is not a range of train"):
         SplitRange(split=split, start=start, stop=stop)

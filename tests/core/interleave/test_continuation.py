@@ -35,7 +35,7 @@ from tests.oracles import interleave_by_hand
         pytest.param(11, ((None, 0), (None, 0)), 0, 3, id="the end"),
     ],
 )
-def test_the_state_says_what_stands_in_each_slot(
+def test_the_state_says_what_is_in_each_slot(
     position: int, slots: tuple[tuple[int | None, int], ...], block_offset: int, next_shard: int
 ) -> None:
     order = Interleave([3, 5, 3], cycle_length=2, block_length=2)
@@ -105,10 +105,10 @@ def check_against_tensorflow(tf: Any, num_cases: int, seed: int) -> None:
         assert tensorflow_order(tf, ranges, case) == whole[consumed:], (number, case, consumed)
 
 
-def test_tensorflow_goes_on_exactly_from_the_continuation(tf: Any) -> None:
+def test_tensorflow_continues_exactly_from_the_continuation(tf: Any) -> None:
     check_against_tensorflow(tf, 100, seed=3)
 
 
 @pytest.mark.fuzz
-def test_tensorflow_goes_on_exactly_from_the_continuation_in_many_cases(tf: Any) -> None:
+def test_tensorflow_continues_exactly_from_the_continuation_in_many_cases(tf: Any) -> None:
     check_against_tensorflow(tf, FUZZ // 2, seed=4)

@@ -81,7 +81,7 @@ def test_slices_and_random_positions_agree_with_the_whole() -> None:
     check_cases(cases(), law, 150)
 
 
-def test_an_example_is_found_at_every_position_it_stands_at() -> None:
+def test_an_example_is_found_at_every_position_it_has() -> None:
     def law(case: Case) -> None:
         order, expected = case.order(), whole(case.order())
         codes = np.arange(sum(case.lengths))[::-1]

@@ -98,7 +98,7 @@ def cases(draw: st.DrawFn) -> Case:
     file_order = None if settings.reverse else draw(st.none() | st.integers(0, 99))
     spec = draw(specs(toy))
     if spec == "all" and toy == "several":
-        spec = "train+test"  # there TFDS's own order of the splits hangs on a hash
+        spec = "train+test"  # there TFDS's own order of the splits depends on a hash
     return Case(toy=toy, spec=spec, settings=settings, file_order=file_order)
 
 

@@ -153,7 +153,7 @@ def test_auto_is_what_tensorflow_takes_on_this_machine() -> None:
         pytest.param({"deterministic": False}, {"deterministic": True}, id="as they come"),
     ],
 )
-def test_what_is_left_open_is_made_up(given: dict[str, Any], assumed: dict[str, Any]) -> None:
+def test_what_is_left_open_is_assumed(given: dict[str, Any], assumed: dict[str, Any]) -> None:
     settings = ReadSettings(**given)
     fixed, told = with_stand_in_seeds(settings)
     assert told == assumed

@@ -42,7 +42,7 @@ def test_a_split_that_grows_past_four_bytes_keeps_the_digests_of_small_ids() -> 
     assert digests(last, one_split(size=2**41))[0] == digests(ids, one_split())[0]
 
 
-def test_digests_do_not_hang_on_how_the_order_comes_in_pieces() -> None:
+def test_digests_do_not_depend_on_how_the_order_comes_in_pieces() -> None:
     rng = np.random.default_rng(0)
     codes = rng.permutation(3 * CELL + 5)
     splits = SplitIds(names=("a", "b"), starts=np.array([0, CELL]), stop=4 * CELL)
@@ -57,8 +57,8 @@ def test_digests_do_not_hang_on_how_the_order_comes_in_pieces() -> None:
     check_cases(cuts, check, 100)
 
 
-def test_two_orders_have_the_same_digests_when_the_same_examples_stand_in_them() -> None:
-    """Datasets whose splits have other sizes and stand in another order name examples alike."""
+def test_two_orders_have_the_same_digests_when_the_same_examples_are_in_them() -> None:
+    """Datasets whose splits have other sizes and are in another order name examples alike."""
     names = ("a", "b", "c")
     sizes = st.permutations(names).flatmap(
         lambda order: st.tuples(*[st.tuples(st.just(name), st.integers(3, 6)) for name in order])

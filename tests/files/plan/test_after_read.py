@@ -101,6 +101,6 @@ def test_the_words_of_older_files_are_the_same_call(
         (f"batch(2){OWN}", "after_read holds calls"),
     ],
 )
-def test_what_is_no_call_is_refused(value: object, message: str) -> None:
+def test_what_is_not_a_call_is_refused(value: object, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         read_call(value)

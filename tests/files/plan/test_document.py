@@ -51,7 +51,7 @@ def test_fields_that_say_nothing_of_a_plan_are_left_out(plan: ResumePlan, more: 
     assert document.keys() - set(ALWAYS) == more
 
 
-def test_what_a_buffer_and_an_epoch_are_made_of_stands_there_as_numbers() -> None:
+def test_what_a_buffer_and_an_epoch_are_made_of_is_in_it_as_numbers() -> None:
     document = plan_document(planned())
     # A buffer of 3 has read 3 + 5 inputs when 6 are out of it.
     assert document["shuffle"] == {

@@ -1,4 +1,4 @@
-"""The file instructions of a plan file: taken as they stand, or refused by entry."""
+"""The file instructions of a plan file: taken as they are, or refused by entry."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_index_tells_files_of_one_name_apart() -> None:
     assert read_instructions([RECORD], SPLITS, "x").shard_index is None
 
 
-def test_an_empty_list_is_no_instruction() -> None:
+def test_an_empty_list_holds_no_instruction() -> None:
     assert len(read_instructions([], SPLITS, "x")) == 0
 
 

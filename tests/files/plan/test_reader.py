@@ -118,7 +118,7 @@ def test_a_plan_that_is_cut_off_is_refused_wherever(write: Any) -> None:
         ('"split": "train"', '"split": "trian"', "split 'trian'; the splits are train, test"),
         ('"format_version": 1', '"format_version": 2', "reads plans of version 1"),
         ('"kind": "resume"', '"kind": "simulate"', "this is the answer of 'simulate'"),
-        ('"kind": "resume",', "", "this is no plan"),
+        ('"kind": "resume",', "", "this is not a plan"),
         ('"digest"', '"digests"', "cut off: it has no digest"),
         ('"further_epochs": [', '"further_epochs": 3, "x": [', "does not match its digest"),
         ('"consumed": 5', '"consumed": 5, "more": 5', "does not match its digest"),
@@ -137,13 +137,13 @@ def test_a_plan_that_was_edited_is_refused(old: str, new: str, text: str) -> Non
     [
         (b"", "a plan file must be a mapping, not nothing"),
         (b"[1, 2]", "a plan file must be a mapping, not a list"),
-        (b"name: toy\nsplits: {}", "this is no plan; a plan is written by resume --output"),
-        (b"{", "is no JSON"),
+        (b"name: toy\nsplits: {}", "this is not a plan; a plan is written by resume --output"),
+        (b"{", "is not JSON"),
         (b"\x00\x01", "NUL"),
-        (b"kind: [resume\n", "is no YAML"),
+        (b"kind: [resume\n", "is not YAML"),
     ],
 )
-def test_a_file_that_is_no_plan_is_refused(data: bytes, text: str) -> None:
+def test_a_file_that_is_not_a_plan_is_refused(data: bytes, text: str) -> None:
     with pytest.raises(DatasetError, match=text):
         parse_plan(data, source="plan")
 

@@ -145,7 +145,7 @@ def test_a_digest_that_changed_is_an_edit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "words"),
-    [("2", "newer shardctl"), ("0", "older shardctl"), ("'1'", "no version"), ("true", "no")],
+    [("2", "newer shardctl"), ("0", "older shardctl"), ("'1'", "not a version"), ("true", "no")],
 )
 def test_another_format_version_is_named(version: str, words: str, tmp_path: Path) -> None:
     line = refusal(TEXT.replace("format_version: 1", f"format_version: {version}"), tmp_path)
@@ -205,7 +205,7 @@ def resealed(document: dict[str, Any]) -> str:
         (("layout", "splits"), [], "no splits"),
         (("layout", "splits", 0, "num_shards"), 10**9, "more than 10000000"),
         (("layout", "splits", 0, "shard_lengths"), ["9x99999999"], "more than the 6 shards"),
-        (("layout", "splits", 0, "shard_lengths"), ["x"], "no shard length"),
+        (("layout", "splits", 0, "shard_lengths"), ["x"], "not a shard length"),
         (("layout", "splits", 0, "shard_lengths"), "even", "file"),
         (("layout", "splits", 0, "num_examples"), 5, "hold 8003, not 5"),
         (("layout", "splits", 0, "files"), "../{SHARD_INDEX}", "leaves the dataset's folder"),
@@ -231,7 +231,7 @@ def test_wrong_contents_under_a_right_checksum_are_refused(
         assert words in line
 
 
-def test_damaged_and_made_up_files_are_snapshots_or_one_line(tmp_path: Path) -> None:
+def test_damaged_and_invented_files_are_snapshots_or_one_line(tmp_path: Path) -> None:
     keys = tuple(snapshot_document(taken()))
 
     def check_bytes(data: bytes) -> None:

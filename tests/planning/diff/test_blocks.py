@@ -31,7 +31,7 @@ def pipeline(
 
 
 def side(pipeline: Pipeline) -> tuple[PinnedOrder, list[Example]]:
-    """Return a side as its file pins it, and what stands at each of its positions."""
+    """Return a side as its file pins it, and what is at each of its positions."""
     taken = snapshot(pipeline.dataset, pipeline.spec, pipeline.settings)
     return PinnedOrder(snapshot=taken.snapshot, label="a.yaml"), examples(pipeline, taken)
 
@@ -67,7 +67,7 @@ def test_a_scan_finds_what_comparing_every_position_finds(one: Pipeline, other: 
         here = [position for position in differing if start <= position < stop]
         # A block that does not differ is not asked for; its first position is then its end.
         assert two.scan(block) == Scan(here[0] if here else stop, len(here))
-        assert two.strange == []
+        assert two.not_reproduced == []
 
 
 def test_ids_carry_their_split_where_the_two_read_several() -> None:
@@ -89,7 +89,7 @@ def test_a_side_whose_digests_are_others_is_strange_and_shows_no_ids() -> None:
     wrong = replace(two.expected.snapshot, pipeline=two.actual.snapshot.pipeline)
     two.expected = PinnedOrder(snapshot=wrong, label="a.yaml")
     assert two.scan(0) is None
-    assert two.strange == [two.expected]
+    assert two.not_reproduced == [two.expected]
     assert two.ids(two.expected, 0, 3) == [None, None, None]
     assert two.ids(two.actual, 0, 3) == [0, 1, 2]
 
@@ -100,7 +100,7 @@ def test_a_side_that_cannot_be_made_again_is_strange() -> None:
     lost = replace(two.expected.snapshot, pipeline=hashed)
     two.expected = PinnedOrder(snapshot=lost, label="a.yaml")
     assert two.scan(0) is None
-    assert two.strange == [two.expected]
+    assert two.not_reproduced == [two.expected]
 
 
 def test_ids_pinned_for_people_are_compared_where_both_read_the_same_splits() -> None:

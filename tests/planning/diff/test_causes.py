@@ -1,4 +1,4 @@
-"""Why two orders part: what became of their shards."""
+"""Why two orders differ: what became of their shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two orders part: as a comparison of every position says."""
+"""Where two orders differ: as a comparison of every position says."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_two_files_part_where_their_orders_do() -> None:
     check_cases(pairs(), lambda pair: check_exactly(pair, live=False), 150)
 
 
-def test_a_file_and_today_part_where_their_orders_do() -> None:
+def test_a_file_and_the_order_now_differ_where_their_orders_do() -> None:
     check_cases(pairs(), lambda pair: check_exactly(pair, live=True), 80)
 
 
@@ -132,14 +132,14 @@ def test_ids_are_named_with_their_split_where_the_orders_read_several() -> None:
     )
 
 
-def test_an_order_that_goes_on_parts_where_the_other_ends() -> None:
+def test_an_order_that_continues_differs_where_the_other_ends() -> None:
     found = diff(pinned(), pinned(settings=replace(BLOCKS_OF_2, epochs=2)))
     assert found.first is not None
     assert (found.first.position, found.first.expected, found.first.actual) == (120, None, 0)
     assert found.moved.at_most == 120
 
 
-def test_new_rules_are_a_cause_and_the_old_order_is_not_made_up() -> None:
+def test_new_rules_are_a_cause_and_the_old_order_is_not_guessed() -> None:
     """The pinned digests are those of another rule: here, of blocks of 4 under the name of 2."""
     other = pinned(settings=replace(BLOCKS_OF_2, block=4)).snapshot
     newer = replace(

@@ -36,7 +36,7 @@ def test_an_order_is_made_again_from_what_is_pinned() -> None:
     np.testing.assert_array_equal(again.order.read(0, 10_000), before.live.order.read(0, 10_000))
 
 
-def test_an_order_at_hand_is_not_made_again() -> None:
+def test_a_known_order_is_not_made_again() -> None:
     before = taken()
     pinned = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
     assert pinned.rebuilt is before.live
@@ -60,7 +60,7 @@ def test_an_order_is_not_made_again_where_something_is_pinned_as_a_hash(
         pytest.param({"epochs": 2}, id="another number of examples than is pinned"),
     ],
 )
-def test_an_order_that_todays_rules_do_not_give_is_not_made_up(settings: dict[str, int]) -> None:
+def test_an_order_that_these_rules_do_not_give_is_not_rebuilt(settings: dict[str, int]) -> None:
     before = taken()
     assert side(before, pipeline={**before.snapshot.pipeline, **settings}).rebuilt is None
 
@@ -86,11 +86,11 @@ def test_a_block_holds_when_its_cells_have_the_digest_that_is_pinned() -> None:
         assert not pinned.holds(list(cell_digests([codes], splits)), size=4096, block=block)
 
 
-def test_nothing_is_asked_of_a_block_past_the_end_or_of_an_order_at_hand() -> None:
+def test_nothing_is_asked_of_a_block_past_the_end_or_of_a_known_order() -> None:
     before = taken()
     assert side(before).holds([], size=4096, block=3)
-    at_hand = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
-    assert at_hand.holds([b"anything"], size=4096, block=0)
+    known = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
+    assert known.holds([b"anything"], size=4096, block=0)
 
 
 SMALL = dataset_of({"train": (3, 4)})
@@ -112,7 +112,7 @@ def pinned(*, ordered: bool = False, **settings: Any) -> Snapshot:
         pytest.param(False, False, 5, 5, id="a number of one's own on the same dataset"),
     ],
 )
-def test_a_default_cycle_is_that_of_the_dataset_as_it_is_today(
+def test_a_default_cycle_is_that_of_the_dataset_as_it_is_now(
     was_ordered: bool, is_ordered: bool, cycle: int | None, expected: int | None
 ) -> None:
     arguments = settings_to_fall_back_on(
@@ -128,7 +128,7 @@ def test_a_list_of_files_that_is_a_hash_has_to_be_given_again() -> None:
     assert "file_order" not in settings_to_fall_back_on(hashed, SMALL)
 
 
-def test_settings_that_nobody_names_today_are_those_that_are_pinned() -> None:
+def test_settings_that_nobody_names_are_those_that_are_pinned() -> None:
     def check(pair: tuple[Pipeline, Pipeline]) -> None:
         taken = pair[0].taken()
         if taken is not None:

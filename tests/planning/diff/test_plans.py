@@ -1,4 +1,4 @@
-"""Where two plans part: which files and ranges are read otherwise."""
+"""Where two plans differ: which files and ranges are read otherwise."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def resumed(path: Path, consumed: int, **settings: int) -> PlanListing:
     return written(path, "".join(plan_json(found)))
 
 
-def test_resume_files_are_compared_with_the_settings_they_go_on_with(tmp_path: Path) -> None:
+def test_resume_files_are_compared_with_the_settings_they_resume_with(tmp_path: Path) -> None:
     one = resumed(tmp_path / "a.json", 5, cycle=2)
     assert diff_plans(one, one, labels=LABELS).equal
     later = diff_plans(one, resumed(tmp_path / "b.json", 12, cycle=2), labels=LABELS)

@@ -33,7 +33,7 @@ def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:
         pytest.param(IMAGENET, 60, {"batch": 256}, "even", id="files leave batches unequal"),
         pytest.param(IMAGENET, 60, {}, "even", id="files are 5% out of balance"),
         pytest.param(IMAGENET, 2000, {}, "even", id="more hosts than files"),
-        pytest.param(toy(60_000), 8, {}, "even", id="one file, which TFDS does not deal"),
+        pytest.param(toy(60_000), 8, {}, "even", id="one file, which TFDS does not split"),
         pytest.param(toy(10, 10), 2, {}, "even", id="both read once: TFDS's default"),
         pytest.param(toy(3), 4, {}, "examples", id="more hosts than examples"),
         pytest.param(toy(), 4, {}, None, id="nothing to read"),

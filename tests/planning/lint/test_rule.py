@@ -20,7 +20,7 @@ def made(*, for_data_source: bool = False) -> Rule:
     return biter
 
 
-def test_a_rule_is_what_stands_above_its_function() -> None:
+def test_a_rule_is_what_is_above_its_function() -> None:
     found = made()
     assert (found.code, found.name, found.severity, found.title) == (
         "SC999",

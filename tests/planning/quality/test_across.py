@@ -71,7 +71,7 @@ def test_sampled_epochs_compare_as_whole_ones(monkeypatch: pytest.MonkeyPatch) -
     assert kept[2] == (1.0, None)
 
 
-def test_a_next_pass_that_hangs_on_timing_is_not_compared() -> None:
+def test_a_next_pass_that_depends_on_timing_is_not_compared() -> None:
     settings = ReadSettings(shuffle_seed=1, repeat_files=True)
     assert quality_alone(even_dataset(900, 12), settings).across_epochs is None
 

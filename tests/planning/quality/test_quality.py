@@ -71,7 +71,7 @@ def test_every_small_pipeline_has_a_score() -> None:
     check_cases(cases, check, 150)
 
 
-def test_seeds_are_made_up_only_where_the_order_is_open() -> None:
+def test_seeds_are_assumed_only_where_the_order_is_open() -> None:
     dataset = even_dataset(4000, 16)
     open_order = quality_alone(dataset, ReadSettings(shuffle_files=True, buffer=100))
     assert open_order.assumed == {"shuffle_seed": 1, "buffer_seed": 2}

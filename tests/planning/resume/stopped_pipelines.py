@@ -74,7 +74,7 @@ def from_a_file(plan: ResumePlan, dataset: Dataset, number: int) -> ResumePlan:
 
 
 def in_files(lines: Sequence[str]) -> list[str]:
-    """Return ids without folders: TFDS names those in which the files at hand differ."""
+    """Return ids without folders: TFDS names those in which its files differ."""
     return [line.rpartition("/")[2] for line in lines]
 
 

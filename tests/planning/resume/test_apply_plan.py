@@ -7,11 +7,15 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json
+from shardctl.planning.resume import apply_plan
 from shardctl.planning.resume.apply_plan import applied, what_changed
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
 from tests.core.instructions.reads_cases import named_reads
 from tests.planning.resume.resume_cases import TOY, dataset
@@ -45,7 +49,7 @@ THEN = DatasetIdentity(
             {"splits": (*THEN.splits, SplitSize(name="extra", num_examples=1, num_shards=1))},
             ["split extra is new"],
         ),
-        ({"splits": THEN.splits[::-1]}, ["its splits stand in another order"]),
+        ({"splits": THEN.splits[::-1]}, ["its splits are in another order"]),
         ({}, ["the lengths or names of its files changed, the totals did not"]),
     ],
 )
@@ -68,6 +72,33 @@ def test_a_plan_finds_its_files_in_a_copy_elsewhere() -> None:
     assert plan.instructions.shard_index is None
     copy = replace(TOY, data_dir="/elsewhere", version="2.0.0")
     assert applied(plan, copy).instructions.shard.tolist() == [0, 1, 2]
+
+
+def test_the_files_of_a_plan_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Dataset] = []
+
+    def counted(reads: Reads, dataset: Dataset) -> Reads:
+        found.append(dataset)
+        return find(reads, dataset)
+
+    find = apply_plan._found
+    monkeypatch.setattr(apply_plan, "_found", counted)
+    made = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
+    assert applied(made, TOY) is made
+    assert prove(TOY, made).holds
+    assert not found
+    plan = applied(parse_plan("".join(plan_json(made)).encode(), source="plan"), TOY)
+    assert prove(TOY, plan).holds
+    assert found == [TOY]
+    applied(made, replace(TOY, data_dir="/elsewhere"))
+    assert len(found) == 2
+
+
+def test_the_files_of_every_host_are_found() -> None:
+    plan = resume_on_hosts(TOY, "train", hosts=1, to_hosts=2, consumed=[2])
+    of_file = replace(plan.hosts[1], instructions=named_reads(("toy-train-00001", 2, 3)))
+    found = applied(replace(plan, hosts=(plan.hosts[0], of_file)), TOY)
+    assert found.hosts[1].instructions.dataset is TOY
 
 
 def two_folders() -> Dataset:
@@ -96,7 +127,7 @@ def test_an_instruction_that_fits_no_file_is_refused() -> None:
     with pytest.raises(DatasetError, match=r"the plan says 4 examples of 'toy-train-00000', .* 3"):
         applied(replace(plan, instructions=lengths), TOY)
     names = named_reads(("x", 2, 1))
-    with pytest.raises(DatasetError, match="the plan reads 'x', which is no file of 'train'"):
+    with pytest.raises(DatasetError, match="the plan reads 'x', which is not a file of 'train'"):
         applied(replace(plan, instructions=names), TOY)
     shards = named_reads(("toy-train-00000", 2, 1), ("x", 0, 1), lengths=(3, 1), shards=(0, 9))
     with pytest.raises(DatasetError, match="shard 9 of 'train', which has 3"):

@@ -14,7 +14,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.errors import UsageError
 from shardctl.planning.resume import compare_streams as module
-from shardctl.planning.resume.compare_streams import Counts, num_apart
+from shardctl.planning.resume.compare_streams import Counts, num_differing
 from tests.planning.resume.resume_cases import dataset
 
 NINE = dataset(train=(4, 5))
@@ -33,7 +33,7 @@ def test_places_that_differ_are_those_of_two_lists(
     expected = sum(a != b for a, b in zip_longest(one, other))
     # An empty chunk ends a comparison, so streams have none.
     streams = [[chunk for chunk in arrays(side) if len(chunk)] for side in (left, right)]
-    assert num_apart(*streams) == expected
+    assert num_differing(*streams) == expected
 
 
 @given(chunks, chunks)

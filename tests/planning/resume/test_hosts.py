@@ -19,14 +19,14 @@ from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.hosts import MAX_HOSTS, dealt, resume_on_hosts
+from shardctl.planning.resume.hosts import MAX_HOSTS, even_shares, resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import read_settings
 from tests.planning.resume.resume_cases import TOY, dataset
 from tests.strategies import shard_lengths
 
 
-def test_what_is_left_is_dealt_evenly_in_the_order_of_the_files() -> None:
+def test_what_is_left_is_split_evenly_in_the_order_of_the_files() -> None:
     # Hosts 0 and 1 of an even split have ids 0-5 and 6-10 of files of 3, 5 and 3.
     plan = resume_on_hosts(
         TOY, "train", ReadSettings(cycle=1), hosts=2, to_hosts=3, consumed=[4, 2]
@@ -57,7 +57,7 @@ def test_hosts_in_different_epochs_leave_something_of_each() -> None:
     assert "epochs 0 to 1" in plan.warnings[0]
 
 
-def test_a_host_without_examples_stands_nowhere() -> None:
+def test_a_host_without_examples_is_in_no_epoch() -> None:
     toy = dataset(train=(1,))
     settings = ReadSettings(epochs=3)
     plan = resume_on_hosts(toy, "train", settings, hosts=2, to_hosts=1, consumed=[0])
@@ -76,7 +76,7 @@ def test_a_host_without_examples_stands_nowhere() -> None:
         ({}, {}, "host 0 of 2: say how far"),
     ],
 )
-def test_what_cannot_be_dealt_is_refused(
+def test_what_cannot_be_shared_is_refused(
     settings: dict[str, Any], arguments: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(UsageError, match=text):
@@ -87,7 +87,7 @@ def test_what_cannot_be_dealt_is_refused(
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Hosts of one number that stop, each somewhere, and the number that goes on."""
+    """Hosts of one number that stop, each somewhere, and the number that resumes."""
 
     dataset: Dataset
     spec: str
@@ -174,7 +174,7 @@ def test_shares_are_stretches_of_the_list_as_even_as_can_be(
     files = ShardFiles(pattern="d-\0", num_shards=len(lengths))
     split = Split(name="train", shard_lengths=lengths, files=(files,))
     whole = SplitRange(split=split, start=0, stop=split.num_examples)
-    shares = dealt(reads_of(Dataset(name="d", splits=(split,)), [whole]), num_hosts)
+    shares = even_shares(reads_of(Dataset(name="d", splits=(split,)), [whole]), num_hosts)
     assert [(share.index, share.count) for share in shares] == [
         (index, num_hosts) for index in range(num_hosts)
     ]
@@ -191,4 +191,4 @@ def test_so_many_hosts_there_are_not(num_hosts: int) -> None:
     split = Split(name="train", shard_lengths=(1,))
     reads = reads_of(Dataset(name="d", splits=(split,)), [SplitRange(split=split, start=0, stop=1)])
     with pytest.raises(UsageError, match="a number from 1 to 100000 is needed"):
-        dealt(reads, num_hosts)
+        even_shares(reads, num_hosts)

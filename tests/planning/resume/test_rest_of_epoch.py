@@ -97,7 +97,7 @@ def test_without_a_buffer_as_much_is_read_as_handed_out() -> None:
         *((8, 2, 1, 3), (11, 0, 0, 3)),
     ],
 )
-def test_the_reader_stands_in_files_and_in_a_block(
+def test_the_reader_is_in_files_and_in_a_block(
     num_read: int, open_files: int, block_offset: int, next_file: int
 ) -> None:
     assert reader_state(order_of(cycle=2, block=2), 0, num_read) == ReaderState(

@@ -104,7 +104,7 @@ def test_steps_are_batches_of_the_whole_order(
     assert plan.remaining_total == epochs * 11 - consumed - (epochs * 11 % 4 if drop else 0)
 
 
-def test_a_dropped_batch_leaves_nothing_to_go_on_with() -> None:
+def test_a_dropped_batch_leaves_nothing_to_resume_with() -> None:
     plan = resume(TOY, "train", ReadSettings(batch=4, drop_remainder=True), steps=2)
     assert (plan.remaining, plan.remaining_total, plan.file_instructions) == (0, 0, ())
 
@@ -139,7 +139,7 @@ def test_a_place_within_a_batch_is_a_warning() -> None:
         ),
     ],
 )
-def test_a_place_that_is_none_is_refused(
+def test_a_place_outside_the_order_is_refused(
     arguments: dict[str, Any], settings: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(UsageError, match=text):
@@ -151,7 +151,7 @@ def test_an_order_that_tensorflow_leaves_open_is_refused() -> None:
         resume(TOY, "train", ReadSettings(shuffle_files=True), consumed=1)
 
 
-def test_hosts_of_ds_shard_go_on_at_their_turn() -> None:
+def test_hosts_of_ds_shard_resume_at_their_turn() -> None:
     host = Host(index=1, count=2)
     settings = ReadSettings(cycle=1, host=host, host_by="examples")
     plan = resume(TOY, "train", settings, consumed=2)
@@ -283,7 +283,7 @@ def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
     return found
 
 
-def test_plans_go_on_as_the_uninterrupted_pipeline_does() -> None:
+def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
     check_cases(cases(), check, 400)
 
 

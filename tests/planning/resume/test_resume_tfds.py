@@ -1,4 +1,4 @@
-"""Plans to go on, read from real files by TFDS, beside the pipeline that nobody stopped."""
+"""Plans to resume, read from real files by TFDS, beside the pipeline that nobody stopped."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def tfds_reads(toy: Toy, plan: ResumePlan, reads: Reads, *, shard: bool) -> list
 
 
 def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
-    """Go on at places of a pipeline without a buffer, to the end of all its epochs."""
+    """Resume at places of a pipeline without a buffer, to the end of all its epochs."""
     toy = toys[case.toy]
     found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
     if found is None:
@@ -77,24 +77,24 @@ def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     assert len(whole) == order.num_examples
     places = stopping_points(order, numbers)
     for place in places:
-        going_on: list[str] = []
+        resumed: list[str] = []
         plan = resume(toy.dataset, case.spec, order.settings, consumed=place)
         plan = from_a_file(plan, toy.dataset, numbers[0])
-        going_on += tfds_reads(toy, plan, plan.instructions, shard=True)
-        assert len(going_on) == plan.remaining
+        resumed += tfds_reads(toy, plan, plan.instructions, shard=True)
+        assert len(resumed) == plan.remaining
         stop = place + plan.remaining
         for epoch in plan.further_epochs if place == places[0] else ():
             stop = len(whole)
             further = resume(toy.dataset, case.spec, order.settings, consumed=epoch.consumed)
-            going_on += tfds_reads(toy, further, further.instructions, shard=True)
+            resumed += tfds_reads(toy, further, further.instructions, shard=True)
         # A last batch that is dropped is dropped in both.
-        assert in_files(going_on)[: len(whole) - place] == whole[place:stop], (case, place)
+        assert in_files(resumed)[: len(whole) - place] == whole[place:stop], (case, place)
         assert plan.remaining_total == len(whole) - place
     return len(places)
 
 
 def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
-    """Go on at places of a pipeline with a buffer: all that is left of the epoch, each once."""
+    """Resume at places of a pipeline with a buffer: all that is left of the epoch, each once."""
     toy = toys[case.toy]
     case = replace(case, settings=changed(case.settings, batch=None, drop_remainder=False))
     found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)

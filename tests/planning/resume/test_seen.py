@@ -50,17 +50,17 @@ def test_an_example_that_the_spec_names_twice_is_read_once() -> None:
     assert entries(plan) == [(0, 0, 3), (1, 1, 1), (1, 2, 2)]
 
 
-def test_a_host_goes_on_with_its_own_share() -> None:
+def test_a_host_continues_with_its_own_share() -> None:
     even = ReadSettings(host=Host(index=1, count=2))
     assert entries(resume_unseen(TOY, "train", even, seen=[7])) == [(1, 3, 1), (2, 0, 3)]
     files = ReadSettings(host=Host(index=1, count=2), host_by="files")
     assert entries(resume_unseen(TOY, "train", files, seen=[4])) == [(1, 0, 1), (1, 2, 3)]
     examples = ReadSettings(host=Host(index=1, count=2), host_by="examples")
-    with pytest.raises(UsageError, match="hangs on the order"):
+    with pytest.raises(UsageError, match="depends on the order"):
         resume_unseen(TOY, "train", examples, seen=[4])
 
 
-def test_the_unseen_are_dealt_to_hosts() -> None:
+def test_the_unseen_are_split_among_hosts() -> None:
     plan = resume_unseen(TOY, "train", seen=[0, 10], to_hosts=2)
     assert [host.num_examples for host in plan.hosts] == [5, 4]
     assert plan.file_instructions == ()

@@ -1,4 +1,4 @@
-"""Where two orders part, as text, as a document, and as GitHub's annotations."""
+"""Where two orders differ, as text, as a document, and as GitHub's annotations."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def pinned(**settings: object) -> PinnedOrder:
     return PinnedOrder(snapshot=taken, label="order.yaml")
 
 
-def parted() -> Diff:
+def changed_block() -> Diff:
     return diff(pinned(), replace(pinned(block=4), label="today"))
 
 
 def test_the_text_reads_like_a_failed_test() -> None:
     # 0 1 4 5 2 3 6 7 8.. against 0 1 2 3 4 5 6 7 8..: positions 2 to 5 differ.
-    text = "".join(diff_table(parted(), PLAIN, can_update=True))
+    text = "".join(diff_table(changed_block(), PLAIN, can_update=True))
     assert text.splitlines() == [
         "order.yaml and today first differ at position 2 of 12",
         "",
@@ -78,7 +78,7 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
 
 
 def test_the_document_has_the_promised_fields_first() -> None:
-    document = diff_document(parted())
+    document = diff_document(changed_block())
     assert list(document)[:3] == ["format_version", "kind", "dataset"]
     assert list(document["dataset"]) == [
         "name",
@@ -118,8 +118,8 @@ def test_an_annotation_is_one_line_that_a_runner_reads_back() -> None:
         assert as_github_reads(line) == ("error", {"file": file, "title": title}, message)
 
 
-def test_orders_that_part_are_annotated_at_the_file() -> None:
-    (line,) = diff_annotation(parted())
+def test_orders_that_differ_are_annotated_at_the_file() -> None:
+    (line,) = diff_annotation(changed_block())
     level, properties, message = as_github_reads(line)
     assert (level, properties["file"]) == ("error", "order.yaml")
     assert properties["title"] == "order.yaml and today first differ at position 2 of 12"

@@ -1,4 +1,4 @@
-"""Where two plans part, as text, as a document, as an annotation."""
+"""Where two plans differ, as text, as a document, as an annotation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def plans(*reads: tuple[str, int, int]) -> PlanListing:
     return PlanListing(kind="plan", dataset=TOY.identity, plans=(listed,))
 
 
-def test_plans_that_part_say_which_files_and_ranges() -> None:
+def test_plans_that_differ_say_which_files_and_ranges() -> None:
     found = diff_plans(
         plans(("a", 0, 5), ("b", 0, 9)), plans(("a", 2, 3), ("b", 0, 9)), labels=("x", "y")
     )
@@ -29,7 +29,7 @@ def test_plans_that_part_say_which_files_and_ranges() -> None:
         "  expected a of train, skip 0, take 5",
         "  actual   a of train, skip 2, take 3",
         "",
-        "1 file read otherwise:",
+        "1 file read differently:",
         "file  expected  actual",
         "a     0 to 4    2 to 4",
     ]

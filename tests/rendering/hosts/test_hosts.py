@@ -21,7 +21,7 @@ def text(shown: HostsPlan, screen: Screen = PLAIN, *, every_row: bool = False) -
     return "".join(rendering.hosts_table(shown, screen, every_row=every_row))
 
 
-def test_strategies_stand_side_by_side_then_the_hosts_under_the_best() -> None:
+def test_strategies_are_side_by_side_then_the_hosts_under_the_best() -> None:
     lines = text(plan(2, batch=4)).splitlines()
     cells = {line[:14].strip(): line[14:].split() for line in lines[1:12]}
     assert cells["measure"] == ["even", "files", "examples"]

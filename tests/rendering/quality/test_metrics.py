@@ -67,7 +67,7 @@ def plan_of(**fields: Any) -> Any:
     return SimpleNamespace(**{"metrics": METRICS, "sampled": None, **fields})
 
 
-def test_metrics_stand_beside_what_a_uniform_order_shows() -> None:
+def test_metrics_are_beside_what_a_uniform_order_shows() -> None:
     assert "".join(metric_table(plan_of(), PLAIN)) == (
         "metric              measured  uniform   spread   score\n"
         "batch coverage        0.5000   0.6300  0.01000  0.5000\n"

@@ -41,7 +41,7 @@ def test_one_file_at_a_time_has_no_slots_and_rows_of_a_block() -> None:
     )
 
 
-def test_epochs_and_batches_part_the_rows() -> None:
+def test_epochs_and_batches_divide_the_rows() -> None:
     assert text(simulated("12", epochs=2, batch=3)) == (
         "12 of d: cycle 16, block 16, 2 epochs, batches of 3\n"
         "positions 0 to 3 of 4\n"
@@ -77,7 +77,7 @@ def test_behind_a_buffer_each_id_says_its_shard() -> None:
     assert [line.split()[0] for line in lines[3:]] == ["0", "8"]
 
 
-def test_every_id_stands_in_its_row() -> None:
+def test_every_id_is_in_its_row() -> None:
     settings: dict[str, Any]
     for settings in (
         {},

@@ -74,7 +74,7 @@ def only_id(example: Any) -> Any:
         changed(FILES, epochs=2),  # 32 examples leave a partial batch
     ],
 )
-def test_fit_goes_on_with_the_order_of_the_epochs_that_are_left(
+def test_fit_resumes_with_the_order_of_the_epochs_that_are_left(
     builder: Any, settings: ReadSettings
 ) -> None:
     whole = Training()
@@ -99,7 +99,7 @@ def test_fit_goes_on_with_the_order_of_the_epochs_that_are_left(
 
 
 def test_fit_alone_begins_again_with_the_order_of_epoch_0(builder: Any) -> None:
-    """What `keras_epochs` is for: if this ever fails, Keras goes on by itself."""
+    """What `keras_epochs` is for: if this ever fails, Keras resumes by itself."""
     first, again = Training(), Training()
     first.fit(shardctl.tfds.pipeline(builder, "train", FILES, transform=only_id), 3)
     again.fit(shardctl.tfds.pipeline(builder, "train", FILES, transform=only_id), 3, 2)
@@ -131,7 +131,7 @@ def test_a_repeat_in_each_epoch_without_a_partial_batch_is_refused(builder: Any)
         (FILES, {"steps": 5}, "fit has 4 epochs of 4 steps"),
     ],
 )
-def test_what_fit_cannot_go_on_from_is_refused(
+def test_what_fit_cannot_resume_from_is_refused(
     builder: Any, settings: ReadSettings, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):

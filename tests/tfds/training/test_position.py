@@ -1,4 +1,4 @@
-"""Positions: what is counted, what stands in the file, and what is refused."""
+"""Positions: what is counted, what is in the file, and what is refused."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_edited_file_and_one_that_is_none_are_refused(builder: Any, tmp_path:
     for broken, message in (
         (text.replace('"consumed": 8', '"consumed": 9'), "does not match its digest"),
         (text[:100], "JSON"),
-        ("{}", "this is no position"),
+        ("{}", "this is not a position"),
         (text.replace('"format_version": 1', '"format_version": 2'), "positions of version 1"),
     ):
         file.write_text(broken)

@@ -80,16 +80,16 @@ def test_ordinary_pipelines_fuzzed(toys: Toys) -> None:
 
 def test_plans_for_hosts_and_of_a_log_read_every_example_once(toys: Toys) -> None:
     toy = toys["plain"]
-    dealt = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=3, consumed=[20])
+    for_hosts = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=3, consumed=[20])
     unseen = resume_unseen(toy.dataset, "train", seen=range(20))
     plain = resume(toy.dataset, "train", ReadSettings(cycle=1), consumed=20)
-    by_hosts = [lines_read(toy, dealt, toy.builder, host=host) for host in range(3)]
+    by_hosts = [lines_read(toy, for_hosts, toy.builder, host=host) for host in range(3)]
     rest = lines_read(toy, plain, toy.builder)
     assert sorted(lines_read(toy, unseen, toy.builder)) == sorted(rest)
     whole = lines_read(toy, resume(toy.dataset, "train", consumed=0))
     assert sorted(line for lines in by_hosts for line in lines) == sorted(whole[20:])
-    with pytest.raises(UsageError, match="deals to 3 hosts"):
-        shardctl.tfds.read_config(dealt)
+    with pytest.raises(UsageError, match="the plan is for 3 hosts"):
+        shardctl.tfds.read_config(for_hosts)
 
 
 def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:
@@ -121,7 +121,7 @@ def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
         ({"shuffle_seed": 1}, "shuffle_seed: the plan says this"),
         ({"interleave_cycle_length": 4}, "the plan says this"),
         ({"input_context": None}, "the plan says this"),
-        ({"epoch": 1}, "epoch=1: the plan goes on with 0 alone"),
+        ({"epoch": 1}, "epoch=1: the plan continues with 0 alone"),
         ({"host": 0}, "leave host out"),
     ],
 )
@@ -172,7 +172,7 @@ def test_files_of_one_name_in_several_folders_need_the_builder(toys: Toys) -> No
         toys["several"].builder.as_dataset(split="test", read_config=config)
 
 
-def test_a_buffer_of_a_host_of_ds_shard_is_read_apart(toys: Toys) -> None:
+def test_a_buffer_of_a_host_of_ds_shard_is_read_separately(toys: Toys) -> None:
     settings = ReadSettings(
         buffer=5, buffer_seed=1, host=Host(index=1, count=2), host_by="examples"
     )

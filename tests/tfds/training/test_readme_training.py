@@ -35,7 +35,7 @@ MAX_SECONDS = 120
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the script as it stands in the README."""
+    """Return the script as it is in the README."""
     found = re.findall(r"^```python\n(# train\.py.*?)^```$", README.read_text(), re.M | re.S)
     assert len(found) == 1
     path: Path = tmp_path_factory.mktemp("script") / "train.py"

@@ -1,4 +1,4 @@
-"""Datasets that go on: the rest of what TFDS and tf.data hand out when nobody stops them."""
+"""Datasets that continue: the rest of what TFDS and tf.data hand out when nobody stops them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def places_to_stop(order: Order, numbers: Sequence[int]) -> list[int]:
 
 
 def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
-    """Go on at places of a pipeline, by one dataset for all epochs or by one for each."""
+    """Resume at places of a pipeline, by one dataset for all epochs or by one for each."""
     toy = toys[case.toy]
     found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
     if found is None:
@@ -76,7 +76,7 @@ def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
 
 
 def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
-    """Go on in another order: all that is left of the epoch once, the further ones as they were."""
+    """Resume in another order: all that is left of the epoch once, further ones as they were."""
     toy = toys[case.toy]
     case = replace(
         case, settings=changed(case.settings, batch=None, drop_remainder=False, repeat_files=False)
@@ -106,7 +106,7 @@ def check_stops(
 
 
 @pytest.mark.parametrize(("buffered", "num_cases"), [(False, 8), (True, 12)])
-def test_it_goes_on_as_the_uninterrupted_pipeline(
+def test_it_continues_as_the_uninterrupted_pipeline(
     toys: Toys,
     buffered: bool,
     num_cases: int,
@@ -119,7 +119,7 @@ def test_exactly_once_reads_all_that_is_left(toys: Toys) -> None:
 
 
 @pytest.mark.fuzz
-def test_datasets_that_go_on_fuzzed(toys: Toys) -> None:
+def test_datasets_that_continue_fuzzed(toys: Toys) -> None:
     check_stops(partial(check_exact, toys), False, FUZZ // 8, fuzz=True)
     check_stops(partial(check_exact, toys), True, FUZZ // 4, fuzz=True)
     check_stops(partial(check_exactly_once, toys), True, FUZZ // 8, fuzz=True)
@@ -178,7 +178,7 @@ def test_a_host_is_chosen_where_there_are_several_and_only_there(toys: Toys) -> 
     with pytest.raises(UsageError, match="leave host out"):
         shardctl.tfds.resume(toy.builder, one, host=0)
     for host in (None, 2, -1):
-        with pytest.raises(UsageError, match="deals to 2 hosts; choose one of 0 to 1"):
+        with pytest.raises(UsageError, match="the plan is for 2 hosts; choose one of 0 to 1"):
             shardctl.tfds.resume(toy.builder, two, host=host)
 
 

@@ -49,7 +49,7 @@ def check_plan(toys: Toys, case: Case, numbers: list[int]) -> int:
 
 
 @pytest.mark.parametrize("buffered", [False, True])
-def test_a_plan_goes_on_as_the_order_does(
+def test_a_plan_continues_as_the_order_does(
     toys: Toys,
     buffered: bool,
 ) -> None:
@@ -62,8 +62,8 @@ def test_a_plan_goes_on_as_the_order_does(
 def test_plans_for_other_hosts_and_of_logs_are_read_example_by_example(toys: Toys) -> None:
     dataset = toys["plain"].dataset
     settings = ReadSettings(shuffle_seed=7, cycle=2)
-    dealt = resume_on_hosts(dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20])
-    found = verify_plan(dataset, dealt)
+    plan = resume_on_hosts(dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20])
+    found = verify_plan(dataset, plan)
     assert found.equal
     assert [window.host for window in found.windows] == ["0/3", "1/3", "2/3"]
     assert found.num_checked == 75 - 29

@@ -144,7 +144,7 @@ def test_seeds_are_one_just_where_the_rule_says_so(tf: Any) -> None:
     check_cases(cases, check, 40)
 
 
-def test_a_drawn_seed_hangs_on_what_was_built_before(tf: Any) -> None:
+def test_a_drawn_seed_depends_on_what_was_built_before(tf: Any) -> None:
     case = pipeline((1,) * 60, buffer=99, global_seed=7)
     assert found(case, "SC013")
     first = read(tf, case)

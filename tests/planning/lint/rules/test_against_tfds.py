@@ -88,8 +88,8 @@ def test_files_that_repeat_break_the_assertion_after_an_epoch(folders: dict[str,
     assert len(read_ids(repeated(folder).take(TOTAL))) == TOTAL
 
     assert not found(folder, "SC022", usage=Usage(num_hosts=2), host_by="files", **endless)
-    dealt = repeated(folder, input_context=tf.distribute.InputContext(2, 0))
-    assert len(read_ids(dealt.take(2 * TOTAL))) == 2 * TOTAL
+    of_host = repeated(folder, input_context=tf.distribute.InputContext(2, 0))
+    assert len(read_ids(of_host.take(2 * TOTAL))) == 2 * TOTAL
 
 
 flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])
