@@ -13,10 +13,7 @@ _MOST_FILES = 14  # in a folder, __init__.py among them
 
 # Modules without logic of their own, and what would tell if they were wrong.
 _UNTESTED = {
-    "core/numbers.py": "a number",
-    "core/resume/plan_listing.py": "fields of values; test_comparable_file.py reads them",
     "errors.py": "kinds of errors without a body; tests/cli/test_failures.py sees their exit codes",
-    "rendering/text/screen.py": "a width and a flag",
 }
 
 

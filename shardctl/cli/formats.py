@@ -18,7 +18,7 @@ from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.rendering.text.screen import Screen
+    from shardctl.rendering.text.tables import Screen
 
 # Makes an answer text or bytes, for a screen and with what only people are shown.
 Renderer = Callable[[tuple[Any, ...], "Screen", Mapping[str, Any]], Iterable[Chunk]]

@@ -27,6 +27,10 @@ class RuleSet:
 ORDER_RULES = RuleSet(version=1, tensorflow="2.21", tensorflow_datasets="4.9.10")
 
 
+# The largest number that a dataset's counts, its ids and most arguments of tf.data can be.
+INT64_MAX = 2**63 - 1
+
+
 # The reader and its interleave.
 
 # TFDS core/reader.py, _get_default_interleave_cycle_length.

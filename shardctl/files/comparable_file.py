@@ -10,8 +10,7 @@ import numpy as np
 
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.core.snapshot.snapshot import KIND, Snapshot
 from shardctl.core.text import choices, printable
 from shardctl.errors import DatasetError

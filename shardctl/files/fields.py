@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, printable, quoted
-from shardctl.core.tfds_rules import FILE_FORMATS
+from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX
 from shardctl.errors import DatasetError
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
 from shardctl.files import fields
@@ -11,18 +12,7 @@ from shardctl.files.documents import FORMAT_VERSION, Document
 
 def head(kind: str, dataset: DatasetHead, *, format_version: int = FORMAT_VERSION) -> Document:
     """Return the fields every document begins with."""
-    return {
-        "format_version": format_version,
-        "kind": kind,
-        "dataset": {
-            "name": dataset.name,
-            "config": dataset.config,
-            "version": dataset.version,
-            "file_format": dataset.file_format,
-            "data_dir": dataset.data_dir,
-            "fingerprint": dataset.fingerprint,
-        },
-    }
+    return {"format_version": format_version, "kind": kind, "dataset": dataset.record()}
 
 
 def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -> Document:
@@ -33,10 +23,7 @@ def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -
     return {
         **head(kind, dataset, format_version=format_version),
         "ordered": dataset.ordered,
-        "splits": [
-            {"name": s.name, "num_examples": s.num_examples, "num_shards": s.num_shards}
-            for s in dataset.splits
-        ],
+        "splits": list(map(asdict, dataset.splits)),
     }
 
 

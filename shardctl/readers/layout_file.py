@@ -16,9 +16,8 @@ from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import printable, quoted
-from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
+from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE, INT64_MAX
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.json_text import read_json

@@ -8,9 +8,13 @@ from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, printable, quoted
-from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
+from shardctl.core.tfds_rules import (
+    DATASET_INFO_FILENAME,
+    DEFAULT_FILE_FORMAT,
+    DEFAULT_TEMPLATE,
+    INT64_MAX,
+)
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import subfolder_names

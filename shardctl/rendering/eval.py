@@ -13,8 +13,7 @@ from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
 
 _ROWS = 8  # hosts shown unless all are asked for
 _HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")

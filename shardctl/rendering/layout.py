@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
 from shardctl.rendering.text.quantities import counted, first_and_last, human_bytes
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 _SHARDS = 6  # shards of one split shown unless all are asked for: half of them first, half last
 
@@ -113,12 +113,7 @@ def layout_document(layout: Layout) -> Document:
             "num_shards": split.split.num_shards,
             "num_bytes": split.num_bytes,
             "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
-            "balance": {
-                "min": split.balance.min,
-                "max": split.balance.max,
-                "mean": split.balance.mean,
-                "imbalance": split.balance.imbalance,
-            },
+            "balance": asdict(split.balance),
         }
         for split in layout.splits
     ]

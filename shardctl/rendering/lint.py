@@ -15,8 +15,7 @@ from shardctl.planning.lint.rule import Rule, Severity
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")
 RULES_CSV_HEADER = ("code", "name", "severity", "title")

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.planning.list import DatasetList
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 _COLUMNS = (Column(heading="dataset", align="left"), Column(heading="folder", align="left"))
 

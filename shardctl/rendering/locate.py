@@ -8,8 +8,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, Located
 from shardctl.rendering.text.order_records import match_record, pipeline_line
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = MATCH_FIELDS
 

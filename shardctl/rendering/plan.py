@@ -8,8 +8,7 @@ from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
 
 _ROWS = 40  # file instructions shown of one plan unless all are asked for
 

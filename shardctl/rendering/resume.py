@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, plan_json, plan_rows, plan_yaml
 from shardctl.planning.resume.proof import Proof
-from shardctl.rendering.text.after_read import calls_chained
 from shardctl.rendering.text.order_records import settings_words
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
 
 __all__ = ["CSV_HEADER", "proof_line", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 

@@ -18,8 +18,7 @@ from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.text.order_blocks import order_rows
 from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import paragraph
+from shardctl.rendering.text.tables import Screen, paragraph
 
 CSV_HEADER = MATCH_FIELDS
 

@@ -11,8 +11,7 @@ from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
 
 CSV_HEADER = ("kind", "where", "expected", "found", "reason")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.core.dataset.identity import DatasetIdentity
-from shardctl.core.resume.plan_listing import PlanListing
+from shardctl.core.resume.resume_plan import PlanListing
 from shardctl.files import comparable_file
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.plan.writer import plan_json, plan_yaml

@@ -7,7 +7,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.simulate import Simulation, simulate
 from shardctl.rendering.simulate import simulate_table
-from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Screen
 
 LENGTHS = {"train": (5, 0, 3, 6), "12": (2,), "validation_of_a_long_name_indeed": (2, 1)}
 

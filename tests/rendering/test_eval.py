@@ -14,7 +14,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.rendering import eval as rendering
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 
 
 def odd(**options: Any) -> Evaluation:

@@ -15,7 +15,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.layout import layout
 from shardctl.rendering.layout import CSV_HEADER, layout_document, layout_rows, layout_table
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.strategies import datasets
 
 

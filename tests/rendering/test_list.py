@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardctl.planning.list import DatasetList, ListedDataset
 from shardctl.rendering.list import CSV_HEADER, list_document, list_rows, list_table
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 
 MINE = ListedDataset(name="toy", config="a", version="1.0.0", path="/data/toy/a/1.0.0")
 COCO = [

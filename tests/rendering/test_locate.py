@@ -8,7 +8,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.locate import Located, Query, locate
 from shardctl.planning.order import plan_order
 from shardctl.rendering.locate import CSV_HEADER, locate_document, locate_rows, locate_table
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 
 FILES = ShardFiles(pattern="d-train-\0", num_shards=2)
 TOY = Dataset(name="d", splits=(Split(name="train", shard_lengths=(3, 2), files=(FILES,)),))

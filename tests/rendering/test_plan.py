@@ -13,7 +13,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.files.documents import to_csv, to_json
 from shardctl.planning.plan import Plans, plan
 from shardctl.rendering import plan as rendering
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.cases import counted
 from tests.core.instructions.tfds_splits import toy_dataset
 

@@ -25,7 +25,7 @@ from shardctl.rendering.resume import (
     resume_table,
     resume_yaml,
 )
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.resume.resume_cases import TOY, dataset
 
 PROOF = Proof(compared=1000, lost=1, repeated=2, moved=3, exact=False)

@@ -11,7 +11,7 @@ from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv
 from shardctl.planning.verify import FileMismatch, FirstDifference, Verification, Window
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 from shardctl.rendering.verify import CSV_HEADER, verify_document, verify_rows, verify_table
 
 TOY = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(3, 4)),))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import types
 
@@ -53,3 +55,62 @@ def test_autograph_leaves_a_function_alone() -> None:
 
     list(tf.data.Dataset.range(2).map(without_autograph(element)))
     assert set(kinds) == {__file__}
+
+
+NOISE = """
+import logging, os, sys, warnings
+from shardctl.tfds.imports import quiet_tensorflow
+print("before", file=sys.stderr)
+with quiet_tensorflow():
+    os.write(2, b"from C++\\n")
+    logging.getLogger("tensorflow").error("logged")
+    warnings.warn("warned")
+    print("progress", file=sys.stderr)
+    {inside}
+os.write(2, b"from C++ again\\n")
+logging.getLogger("tensorflow").error("logged again")
+print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["TF_CPP_MIN_LOG_LEVEL"])
+"""
+
+
+def said(inside: str = "pass", **env: str) -> tuple[str, str]:
+    """Return standard output and error of a program that is noisy in a quiet block."""
+    hidden = ("CUDA_VISIBLE_DEVICES", "TF_CPP_MIN_LOG_LEVEL")
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
+    command = [sys.executable, "-c", NOISE.format(inside=inside)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**inherited, **env}
+    )
+    return done.stdout, done.stderr
+
+
+def test_what_is_not_the_commands_own_is_silent_inside_alone() -> None:
+    out, err = said()
+    assert err.splitlines() == ["before", "progress", "from C++ again", "logged again"]
+    assert out == "-1 3\n"
+
+
+def test_an_error_in_the_block_ends_the_silence() -> None:
+    _, err = said("raise SystemExit('why')")
+    assert err.splitlines() == ["before", "progress", "why"]
+
+
+def test_everything_is_shown_to_who_looks_for_a_fault() -> None:
+    _, err = said(SHARDCTL_TRACEBACK="1")
+    for words in ("from C++\n", "logged\n", "warned"):
+        assert words in err
+
+
+def test_a_log_level_of_ones_own_is_kept() -> None:
+    out, _ = said(TF_CPP_MIN_LOG_LEVEL="0")
+    assert out == "-1 0\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a descriptor with a shell")
+def test_a_closed_standard_error_is_no_error() -> None:
+    program = (
+        "from shardctl.tfds.imports import quiet_tensorflow\n"
+        "with quiet_tensorflow(): print('still here')\n"
+    )
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", program]
+    assert subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout == b"still here\n"

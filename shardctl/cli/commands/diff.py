@@ -12,13 +12,12 @@ from shardctl.cli.formats import Formats, OutputOptions, as_json, as_table, as_t
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.output import say, warn, write
-from shardctl.cli.progress import ProgressBars
+from shardctl.cli.output import ProgressBars, say, warn, write
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.core.resume.plan_listing import PlanListing
+    from shardctl.core.resume.resume_plan import PlanListing
     from shardctl.core.snapshot.snapshot import Snapshot
 
 
@@ -138,8 +137,7 @@ def _with_current(
     from shardctl.files.comparable_file import is_json
     from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
     from shardctl.planning.diff.diff import diff as compare
-    from shardctl.planning.diff.pinned_order import PinnedOrder
-    from shardctl.planning.diff.pinned_settings import settings_to_fall_back_on
+    from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
     from shardctl.planning.snapshot import snapshot
 
     project = project_here()

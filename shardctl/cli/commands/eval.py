@@ -8,17 +8,12 @@ import typer
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import HOST_BY, OrderOptions
-from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers=verb_formats("rendering.eval", "eval"))
-
-
-def _number(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="N", parser=whole_number(flag, minimum=1), help=text)
 
 
 # A command is named like its module; nothing here needs the built-in of that name.
@@ -33,9 +28,11 @@ def eval(
             autocompletion=completion.splits,
         ),
     ] = None,
-    num_hosts: Annotated[Any, _number("--hosts", "Number of hosts [default: 1].")] = None,
-    num_devices: Annotated[Any, _number("--devices", "Devices of a host [default: 1].")] = None,
-    batch: Annotated[Any, _number("--batch", "Examples of a batch on one device.")] = None,
+    num_hosts: Annotated[Any, number_option("--hosts", "Number of hosts [default: 1].")] = None,
+    num_devices: Annotated[
+        Any, number_option("--devices", "Devices of a host [default: 1].")
+    ] = None,
+    batch: Annotated[Any, number_option("--batch", "Examples of a batch on one device.")] = None,
     host_by: Annotated[str | None, HOST_BY] = None,
     drop_remainder: Annotated[
         bool, typer.Option("--drop-remainder", help="A host's last partial batch is dropped.")

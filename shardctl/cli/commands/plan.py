@@ -8,8 +8,7 @@ import typer
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.numbers import whole_number
-from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import warn
 
 FORMATS = Formats(renderers=verb_formats("rendering.plan", "plan"))
@@ -26,15 +25,7 @@ def plan(
     ],
     source: DatasetOptions,
     out: OutputOptions,
-    hosts: Annotated[
-        int | None,
-        typer.Option(
-            "--hosts",
-            metavar="N",
-            parser=whole_number("--hosts", minimum=1),
-            help="Plan every one of N hosts.",
-        ),
-    ] = None,
+    hosts: Annotated[int | None, number_option("--hosts", "Plan every one of N hosts.")] = None,
     host: Annotated[
         str | None, typer.Option("--host", metavar="I/N", help="Plan host I of N only, from 0.")
     ] = None,

@@ -8,9 +8,8 @@ import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
 from shardctl.cli.output import warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -51,20 +50,15 @@ def quality(
     ] = False,
     num_classes: Annotated[
         Any,
-        typer.Option(
+        number_option(
             "--classes",
-            metavar="N",
-            parser=whole_number("--classes", minimum=1),
-            help="How many classes --sorted-by-shard has, of equal size [default: one a shard].",
+            "How many classes --sorted-by-shard has, of equal size [default: one a shard].",
         ),
     ] = None,
     num_hosts: Annotated[
         Any,
-        typer.Option(
-            "--hosts",
-            metavar="N",
-            parser=whole_number("--hosts", minimum=1),
-            help="Compare N hosts and measure the first of them, as --host 0/N does.",
+        number_option(
+            "--hosts", "Compare N hosts and measure the first of them, as --host 0/N does."
         ),
     ] = None,
 ) -> None:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_text
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.plan_file import plan_of_file
 from shardctl.cli.options.resume import ResumeOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn

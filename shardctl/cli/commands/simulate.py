@@ -4,15 +4,11 @@
 import sys
 from typing import Annotated, Any
 
-import typer
-
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.numbers import whole_number
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import Chunk, warn, write
-from shardctl.cli.progress import ProgressBars
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.output import Chunk, ProgressBars, warn, write
 from shardctl.errors import UsageError
 
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
@@ -36,23 +32,9 @@ def simulate(
     out: OutputOptions,
     spec: SpecArgument = None,
     skip: Annotated[
-        Any,
-        typer.Option(
-            "--skip",
-            metavar="N",
-            parser=whole_number("--skip", minimum=0),
-            help="Begin after N examples of the whole order.",
-        ),
+        Any, number_option("--skip", "Begin after N examples of the whole order.", minimum=0)
     ] = 0,
-    take: Annotated[
-        Any,
-        typer.Option(
-            "--take",
-            metavar="N",
-            parser=whole_number("--take", minimum=-1),
-            help="Show N examples, -1 for all.",
-        ),
-    ] = 20,
+    take: Annotated[Any, number_option("--take", "Show N examples, -1 for all.", minimum=-1)] = 20,
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
 

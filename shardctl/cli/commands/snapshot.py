@@ -5,8 +5,7 @@ from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import warn
-from shardctl.cli.progress import ProgressBars
+from shardctl.cli.output import ProgressBars, warn
 
 FORMATS = Formats(
     renderers={

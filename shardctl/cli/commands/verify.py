@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.plan_file import plan_of_file
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import warn
-from shardctl.cli.progress import ProgressBars
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.output import ProgressBars, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,12 +26,11 @@ def verify(
     spec: SpecArgument = None,
     take: Annotated[
         Any,
-        typer.Option(
+        number_option(
             "--take",
-            metavar="N",
-            parser=whole_number("--take", minimum=-1),
-            help="Compare N examples, -1 for all [default: 100000 from files, 2000000 over index "
+            "Compare N examples, -1 for all [default: 100000 from files, 2000000 over index "
             "ranges].",
+            minimum=-1,
         ),
     ] = None,
     plan: Annotated[
@@ -67,7 +63,7 @@ def _order(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
     from shardctl.planning.order import plan_order
-    from shardctl.tfds.verifying.quiet import quiet_tensorflow
+    from shardctl.tfds.imports import quiet_tensorflow
 
     project = project_here()
     dataset, settings = chosen_dataset(source, project), reading.settings(project)
@@ -81,7 +77,7 @@ def _order(
 def _plan(
     path: str, source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
-    from shardctl.tfds.verifying.quiet import quiet_tensorflow
+    from shardctl.tfds.imports import quiet_tensorflow
 
     dataset, plan = plan_of_file(path, source, {**reading.given(), "SPEC": spec})
     with quiet_tensorflow(), ProgressBars() as bars:

@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.shared import number_option
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.planning.lint.context import Usage
     from shardctl.readers.project_file import Project
-
-
-def _number(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="N", parser=whole_number(flag, minimum=1), help=text)
 
 
 def _codes(flag: str, text: str) -> Any:
@@ -45,8 +41,8 @@ class LintOptions:
             autocompletion=completion.splits,
         ),
     ] = None
-    num_hosts: Annotated[Any, _number("--hosts", "Number of hosts [default: 1].")] = None
-    take: Annotated[Any, _number("--take", "ds.take(N) on what is read.")] = None
+    num_hosts: Annotated[Any, number_option("--hosts", "Number of hosts [default: 1].")] = None
+    take: Annotated[Any, number_option("--take", "ds.take(N) on what is read.")] = None
     as_data_source: Annotated[
         bool | None,
         typer.Option(
@@ -72,7 +68,8 @@ class LintOptions:
         typer.Option("--seeds", metavar="A,B", help="Seeds of several runs, meant to differ."),
     ] = None
     open_files: Annotated[
-        Any, _number("--open-files", "Files a process may open [default: as on this machine].")
+        Any,
+        number_option("--open-files", "Files a process may open [default: as on this machine]."),
     ] = None
     select: Annotated[
         list[str] | None,

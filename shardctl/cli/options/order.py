@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.shared import whole_number
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
 from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS, Setting

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.options.numbers import whole_number
+from shardctl.cli.options.shared import number_option, whole_number
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
@@ -32,11 +32,11 @@ class ResumeOptions:
     ] = None
     steps: Annotated[
         Any,
-        typer.Option(
+        number_option(
             "--steps",
+            "The same in batches of --batch: a checkpoint's step.",
             metavar="S",
-            parser=whole_number("--steps", minimum=0),
-            help="The same in batches of --batch: a checkpoint's step.",
+            minimum=0,
         ),
     ] = None
     seen: Annotated[
@@ -54,22 +54,13 @@ class ResumeOptions:
             "[default: exactly-once].",
         ),
     ] = None
-    hosts: Annotated[
-        Any,
-        typer.Option(
-            "--hosts",
-            metavar="N",
-            parser=whole_number("--hosts", minimum=1),
-            help="Number of hosts that stopped.",
-        ),
-    ] = None
+    hosts: Annotated[Any, number_option("--hosts", "Number of hosts that stopped.")] = None
     to_hosts: Annotated[
         Any,
-        typer.Option(
+        number_option(
             "--to-hosts",
+            "Number of hosts that continue; what is left is split evenly among them.",
             metavar="M",
-            parser=whole_number("--to-hosts", minimum=1),
-            help="Number of hosts that continue; what is left is split evenly among them.",
         ),
     ] = None
 

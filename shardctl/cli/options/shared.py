@@ -16,7 +16,8 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
-from shardctl.errors import ShardctlError
+from shardctl.core.text import quoted
+from shardctl.errors import ShardctlError, UsageError
 
 SpecArgument = Annotated[
     str | None,
@@ -26,6 +27,39 @@ SpecArgument = Annotated[
         autocompletion=completion.splits,
     ),
 ]
+
+
+def whole_number(
+    option: str, *, minimum: int | None = None, maximum: int | None = None
+) -> Callable[[Any], int]:
+    """Return a parser of whole numbers for an option; `_` may group digits, as in a spec.
+
+    >>> whole_number("--take")("1_000")
+    1000
+    """
+    rule = "a whole number is needed"
+    if minimum is not None:
+        rule = f"a whole number, at least {minimum}, is needed"
+    if maximum is not None:
+        rule = f"a whole number from {minimum} to {maximum} is needed"
+
+    def parse(text: Any) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise UsageError(f"{option} {quoted(text)}: {rule}") from None
+        if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+            raise UsageError(f"{option} {quoted(text)}: {rule}")
+        return number
+
+    return parse
+
+
+def number_option(flag: str, text: str, *, metavar: str = "N", minimum: int = 1) -> Any:
+    """Return an option that takes a whole number, with its line on the help page."""
+    return typer.Option(
+        flag, metavar=metavar, parser=whole_number(flag, minimum=minimum), help=text
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

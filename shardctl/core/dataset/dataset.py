@@ -12,9 +12,8 @@ from functools import cached_property
 
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices, quoted
-from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT
+from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, UsageError
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 
 def dataset_title(name: str, config: str | None, version: str | None) -> str:
@@ -44,10 +45,13 @@ class DatasetHead:
         """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
         return dataset_title(self.name, self.config, self.version)
 
+    def record(self) -> dict[str, Any]:
+        """Return the head alone as a mapping, without what a whole identity knows besides."""
+        return {field.name: getattr(self, field.name) for field in fields(DatasetHead)}
+
     def without_folder(self) -> DatasetHead:
         """Return the head alone, for what is the same wherever the files lie."""
-        known = {field.name: getattr(self, field.name) for field in fields(DatasetHead)}
-        return DatasetHead(**{**known, "data_dir": None})
+        return DatasetHead(**{**self.record(), "data_dir": None})
 
 
 @dataclass(frozen=True, kw_only=True)

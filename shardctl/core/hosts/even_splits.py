@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.errors import UsageError
 
 
 def even_range(start: int, stop: int, index: int, count: int, drop_remainder: bool) -> range:
@@ -30,10 +30,7 @@ def even_split(
     ranges: Sequence[SplitRange], index: int, count: int, *, drop_remainder: bool = False
 ) -> tuple[SplitRange, ...]:
     """Return what host `index` of `count` reads; each part of a sum is split by itself."""
-    if count < 1:
-        raise UsageError(f"{count} hosts: at least 1 is needed")
-    if not 0 <= index < count:
-        raise UsageError(f"host {index} of {count}: hosts count from 0 to {count - 1}")
+    Host(index=index, count=count)  # refuses what is no host
     parts = []
     for piece in ranges:
         part = even_range(piece.start, piece.stop, index, count, drop_remainder)

@@ -11,10 +11,9 @@ import numpy as np
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.numbers import INT64_MAX
 from shardctl.core.order.tfds_names import TfdsNames
 from shardctl.core.text import quoted
-from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
+from shardctl.core.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError
 
 # So few examples are named one by one; for more the names of all files are made at once.

@@ -1,9 +1,12 @@
-"""What a pipeline does behind the reader of a plan: calls of tf.data with their arguments."""
+"""What a pipeline does behind the reader of a plan: calls of tf.data with their arguments.
+
+As text a call is as it would be typed, and in words what tf.data has no argument for.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +22,15 @@ class ShardCall:
     index: int
     skip_instructions: int = 0
 
+    def __str__(self) -> str:
+        words = f"shard({self.num_shards}, {self.index})"
+        if not self.skip_instructions:
+            return words
+        return (
+            f"{words} of all but the first {self.skip_instructions} instructions, "
+            "which are this host's alone"
+        )
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShuffleCall:
@@ -29,6 +41,9 @@ class ShuffleCall:
     buffer_size: int
     seed: int | None
 
+    def __str__(self) -> str:
+        return f"shuffle({self.buffer_size}, seed={self.seed})"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TakeCall:
@@ -37,6 +52,9 @@ class TakeCall:
     call: ClassVar[str] = "take"
 
     count: int
+
+    def __str__(self) -> str:
+        return f"take({self.count})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +66,9 @@ class ConcatenateCall:
     first_epoch: int
     last_epoch: int
 
+    def __str__(self) -> str:
+        return f"concatenate(epochs {self.first_epoch} to {self.last_epoch})"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BatchCall:
@@ -58,12 +79,20 @@ class BatchCall:
     batch_size: int
     drop_remainder: bool
 
+    def __str__(self) -> str:
+        drop = ", drop_remainder=True" if self.drop_remainder else ""
+        return f"batch({self.batch_size}{drop})"
+
 
 AfterRead = ShardCall | ShuffleCall | TakeCall | ConcatenateCall | BatchCall
-CALLS: tuple[type[AfterRead], ...] = (
-    ShardCall,
-    ShuffleCall,
-    TakeCall,
-    ConcatenateCall,
-    BatchCall,
-)
+CALLS: tuple[type[AfterRead], ...] = get_args(AfterRead)
+
+
+def calls_chained(calls: tuple[AfterRead, ...]) -> str:
+    """Return calls one behind the other, "" for none.
+
+    >>> calls_chained((TakeCall(count=9), BatchCall(batch_size=2, drop_remainder=True)))
+    '.take(9).batch(2, drop_remainder=True)'
+    """
+    in_words = any(isinstance(call, ShardCall) and call.skip_instructions for call in calls)
+    return (", then " if in_words else "").join(f".{call}" for call in calls)

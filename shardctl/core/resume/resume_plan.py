@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from shardctl.core.dataset.identity import DatasetIdentity
+from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import AfterRead
@@ -162,3 +163,26 @@ MAX_FURTHER_EPOCHS = 1000
 def settings_as_planned(settings: ReadSettings, *, ordered: bool) -> ReadSettings:
     """Return settings with every default written out, as a plan file gives them back."""
     return settings_of_document(settings_in_force(settings, ordered=ordered), "settings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedPlan:
+    """One plan of a file: `title` is its spec and its host, as far as it has them."""
+
+    title: str
+    reads: Reads
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanListing:
+    """The plans in a file of kind `plan` or `resume`.
+
+    `dataset` is what the file's head says; `pipeline` and `state` hold what else a resumed reading
+    depends on, by name.
+    """
+
+    kind: str
+    dataset: DatasetHead
+    plans: tuple[ListedPlan, ...]
+    pipeline: Mapping[str, object] = field(default_factory=dict)
+    state: Mapping[str, object] = field(default_factory=dict)

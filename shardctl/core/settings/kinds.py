@@ -8,9 +8,8 @@ from operator import index
 from typing import Any
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.numbers import INT64_MAX
 from shardctl.core.text import choices
-from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
 

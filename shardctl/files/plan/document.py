@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -51,16 +52,13 @@ def plan_document(plan: ResumePlan) -> PlanDocument:
     if plan.pending is not None:
         document["pending"] = list(plan.pending)
     if plan.shuffle is not None:
-        document["shuffle"] = _shuffle(plan.shuffle)
+        document["shuffle"] = _with_seeds(plan.shuffle, "seeds")
     if plan.reader_state is not None:
-        document["reader"] = {
-            "open_files": plan.reader_state.open_files,
-            "block_offset": plan.reader_state.block_offset,
-            "next_file": plan.reader_state.next_file,
-            "num_files": plan.reader_state.num_files,
-        }
+        document["reader"] = asdict(plan.reader_state)
     document["num_further_epochs"] = plan.num_further_epochs
-    document["further_epochs"] = [_further_epoch(epoch) for epoch in plan.further_epochs]
+    document["further_epochs"] = [
+        _with_seeds(epoch, "file_seeds", "buffer_seeds") for epoch in plan.further_epochs
+    ]
     if plan.from_seen:
         document["from_seen"] = True
     if plan.from_consumed:
@@ -107,28 +105,13 @@ def _add(digest: Any, reads: Reads) -> None:
         digest.update(np.ascontiguousarray(column, "<i8"))
 
 
-def _shuffle(state: ShuffleState) -> PlanDocument:
-    return {
-        "buffer_size": state.buffer_size,
-        "seeds": _seeds(state.seeds),
-        "num_elements": state.num_elements,
-        "num_read": state.num_read,
-        "emitted": state.emitted,
-    }
-
-
-def _further_epoch(epoch: FurtherEpoch) -> PlanDocument:
-    return {
-        "epoch": epoch.epoch,
-        "consumed": epoch.consumed,
-        "num_examples": epoch.num_examples,
-        "file_seeds": _seeds(epoch.file_seeds),
-        "buffer_seeds": _seeds(epoch.buffer_seeds),
-    }
-
-
-def _seeds(seeds: KernelSeeds | None) -> list[int] | None:
-    return None if seeds is None else [seeds.seed, seeds.seed2]
+def _with_seeds(state: ShuffleState | FurtherEpoch, *names: str) -> PlanDocument:
+    """Return a value by its fields, those that are kernel seeds as a pair of numbers."""
+    record = asdict(state)
+    for name in names:
+        seeds: KernelSeeds | None = getattr(state, name)
+        record[name] = None if seeds is None else [seeds.seed, seeds.seed2]
+    return record
 
 
 def _host(host: HostShare) -> PlanDocument:

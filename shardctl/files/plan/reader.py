@@ -121,7 +121,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         raise DatasetError(f"mode {fields.shown(mode)}: there are {choices(MODES)}")
     return ResumePlan(
         dataset=read_identity(document),
-        spec=_text(document["spec"], "spec"),
+        spec=fields.text(document["spec"], "spec"),
         mode=mode,
         settings=settings_of_document(settings, "pipeline"),
         consumed=fields.count(document["consumed"], "consumed"),
@@ -172,12 +172,6 @@ def _check_digest(
         raise DatasetError(
             "the plan does not match its digest: it was cut off or edited; make it anew"
         )
-
-
-def _text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise DatasetError(f"{what} must be text, not {fields.shown(value)}")
-    return value
 
 
 def _pending(value: object) -> tuple[int | str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, even_lengths, run_lengths
@@ -32,11 +33,7 @@ def snapshot_document(snapshot: Snapshot) -> Document:
         "num_examples": snapshot.num_examples,
         "order": snapshot.tree.root.hex(),
         "first_ids": list(snapshot.first_ids),
-        "rules": {
-            "version": snapshot.rules.version,
-            "tensorflow": snapshot.rules.tensorflow,
-            "tensorflow_datasets": snapshot.rules.tensorflow_datasets,
-        },
+        "rules": asdict(snapshot.rules),
         "pipeline": snapshot.pipeline,
         "layout": {
             "ordered": snapshot.ordered,

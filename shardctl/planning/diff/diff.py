@@ -22,9 +22,9 @@ class OrderDifference:
     """
 
     position: int
-    stop: int
     expected: Id | None
     actual: Id | None
+    stop: int
 
     @property
     def exact(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat, zip_longest
 
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
+from shardctl.core.resume.resume_plan import ListedPlan, PlanListing
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes, setting_causes

@@ -9,8 +9,7 @@ from typing import Any
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
+from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.quality.across import (

@@ -9,15 +9,15 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.even_splits import even_range
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.resume.host_shares import MAX_HOSTS, even_shares
 from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
@@ -33,6 +33,8 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
+
+MAX_HOSTS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,3 +227,24 @@ def _several_epochs(epochs: range) -> tuple[str, ...]:
         f"the hosts are in epochs {epochs[0]} to {epochs[-1]}: what is left of each is shared out "
         "as one",
     )
+
+
+def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
+    """Return each host's share of the examples: one after the other, as many each, or one more.
+
+    The first hosts take what does not divide, as in `tfds.even_splits`.
+
+    Raises:
+        UsageError: less than one host.
+    """
+    if not 1 <= num_hosts <= MAX_HOSTS:
+        raise UsageError(
+            phrase("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
+        )
+    total = reads.num_examples
+    shares = []
+    for index in range(num_hosts):
+        part = even_range(0, total, index, num_hosts, drop_remainder=False)
+        share = reads.between(part.start, part.stop)
+        shares.append(HostShare(index=index, count=num_hosts, instructions=share))
+    return tuple(shares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from shardctl.core.resume.after_read import AfterRead
 from shardctl.core.text import choices, printable
@@ -11,11 +12,9 @@ from shardctl.files.head import head
 from shardctl.files.plan.after_read import call_record
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
-from shardctl.rendering.text.after_read import call_words
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import PLAIN, Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import PLAIN, Column, Screen, paragraph, table
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
 _COLUMNS = (
@@ -162,7 +161,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     calls = _calls(value)
-    shown = value if calls is None else [call_words(call) for call in calls]
+    shown = value if calls is None else [str(call) for call in calls]
     return printable(str(shown), 100)
 
 
@@ -180,21 +179,13 @@ def _calls(value: object) -> tuple[AfterRead, ...] | None:
 
 def diff_document(diff: Diff) -> Document:
     """Return the document of `diff` for two orders; the dataset is the expected one's."""
-    first, moved, stretch = diff.first, diff.moved, diff.neighbours
+    first, stretch = diff.first, diff.neighbours
     return {
         **head("diff", diff.expected.snapshot.head),
         "expected": diff.expected.label,
         "actual": diff.actual.label,
         "equal": diff.equal,
-        "first_difference": None
-        if first is None
-        else {
-            "position": first.position,
-            "expected": first.expected,
-            "actual": first.actual,
-            "stop": first.stop,
-            "exact": first.exact,
-        },
+        "first_difference": None if first is None else {**asdict(first), "exact": first.exact},
         "neighbours": None
         if stretch is None
         else {
@@ -202,11 +193,7 @@ def diff_document(diff: Diff) -> Document:
             "expected": list(stretch.expected),
             "actual": list(stretch.actual),
         },
-        "moved": {
-            "at_least": moved.at_least,
-            "at_most": moved.at_most,
-            "positions": moved.positions,
-        },
+        "moved": asdict(diff.moved),
         "causes": [cause_record(cause) for cause in diff.causes],
         "without_effect": [cause_record(cause) for cause in diff.changes] if diff.equal else [],
         "notes": list(diff.notes),
@@ -226,10 +213,7 @@ def cause_record(cause: Cause) -> Document:
         record["change"] = cause.change
     if cause.shards:
         record["num_shards"] = len(cause.shards)
-        record["shards"] = [
-            {"filename": s.filename, "expected": s.expected, "actual": s.actual}
-            for s in cause.shards[:_MAX_SHARDS]
-        ]
+        record["shards"] = list(map(asdict, cause.shards[:_MAX_SHARDS]))
     return record
 
 

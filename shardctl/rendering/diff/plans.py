@@ -11,8 +11,7 @@ from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
 from shardctl.rendering.diff.diff import cause_line, cause_record
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import PLAIN, Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import PLAIN, Column, Screen, elided, paragraph, table
 
 _ROWS = 20
 _RANGES = 3  # ranges of a file that the text shows

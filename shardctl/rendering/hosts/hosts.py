@@ -11,8 +11,7 @@ from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Load, Strategy
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted, human_bytes
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
 
 _ROWS = 8  # hosts shown of one strategy unless all are asked for
 

@@ -12,8 +12,7 @@ from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
 from shardctl.rendering.hosts.hosts import extremes, number, summary_record, title
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = (
     "num_hosts",

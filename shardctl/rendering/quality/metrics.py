@@ -9,8 +9,7 @@ from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import Metric
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import Column, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = ("name", "value", "score", "expected", "spread", "sampling_error", "counts")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.quality.quality import Quality
-from shardctl.rendering.quality.across import (
-    epochs_line,
-    epochs_record,
-    hosts_line,
-    hosts_record,
-)
+from shardctl.planning.quality.what_if import Alternative
 from shardctl.rendering.quality.metrics import (
     CSV_HEADER,
     LABELS,
@@ -22,15 +19,9 @@ from shardctl.rendering.quality.metrics import (
     part_record,
     part_table,
 )
-from shardctl.rendering.quality.what_if import (
-    alternative_record,
-    target_line,
-    target_record,
-    what_if_table,
-)
 from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
-from shardctl.rendering.text.screen import Screen
-from shardctl.rendering.text.tables import paragraph
+from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 __all__ = ["CSV_HEADER", "quality_document", "quality_rows", "quality_table"]
 
@@ -75,6 +66,7 @@ def _measured(plan: Quality) -> str:
 
 def quality_document(plan: Quality) -> Document:
     """Return the quality with every figure of the table."""
+    target = plan.buffer_for_target
     return {
         **head("quality", plan.order.dataset.identity),
         "spec": plan.spec,
@@ -96,7 +88,7 @@ def quality_document(plan: Quality) -> Document:
         "across_epochs": epochs_record(plan),
         "across_hosts": hosts_record(plan),
         "what_if": [alternative_record(choice) for choice in plan.alternatives],
-        "buffer_for_target": target_record(plan),
+        "buffer_for_target": None if target is None else asdict(target),
         "sampled": None
         if plan.sampled is None
         else {
@@ -115,3 +107,132 @@ def quality_rows(plan: Quality) -> Iterator[tuple[object, ...]]:
     yield ("score", score.value, score.value, score.expected, score.spread, error, None)
     for metric in plan.metrics:
         yield metric_row(metric)
+
+
+def epochs_line(plan: Quality) -> str:
+    """Return how the next pass differs from this one."""
+    across = plan.across_epochs
+    if across is None:
+        return "next pass: its order depends on timing, so there is nothing to compare"
+    index = plan.order.settings.pass_index
+    first = 0 if across.unit == "epoch" else index
+    title = f"from {across.unit} {first} to {across.unit} {first + 1}"
+    if across.same_order:
+        return f"{title}: the same order"
+    text = (
+        f"{title}: another order, correlation {across.correlation:.4f} "
+        f"(uniform 0, spread {across.spread:.4f})"
+    )
+    if across.neighbours_kept is None:
+        return text
+    return (
+        f"{text}; neighbours that follow each other again: {across.neighbours_kept:.2%} "
+        f"(uniform {across.expected_kept:.4%})"
+    )
+
+
+def hosts_line(plan: Quality) -> str:
+    """Return how the orders of the hosts differ, nothing where they are not compared."""
+    across = plan.across_hosts
+    if across is None:
+        return ""
+    compared = f"{across.num_hosts:,} hosts"
+    if len(across.hosts) < across.num_hosts:
+        compared += f", {len(across.hosts)} of them compared"
+    coverage = across.coverage
+    return (
+        f"across {compared}: correlation of their places {across.correlation:.4f} "
+        f"(each its own permutation: 0, spread {across.spread:.4f}); their batches together cover "
+        f"{coverage.value:.4f} of storage (uniform {coverage.expected:.4f}, "
+        f"spread {coverage.spread:.5f}); "
+        f"examples read by more than one: {across.shared:.2%}"
+    )
+
+
+def epochs_record(plan: Quality) -> dict[str, Any] | None:
+    """Return how the next pass differs, None where its order is open."""
+    across = plan.across_epochs
+    if across is None:
+        return None
+    return {
+        "unit": across.unit,
+        "same_order": across.same_order,
+        "correlation": across.correlation,
+        "expected": 0.0,
+        "spread": across.spread,
+        "neighbours_kept": across.neighbours_kept,
+        "expected_kept": across.expected_kept,
+    }
+
+
+def hosts_record(plan: Quality) -> dict[str, Any] | None:
+    """Return how the orders of the hosts differ, None where they are not compared."""
+    across = plan.across_hosts
+    if across is None:
+        return None
+    return {
+        "num_hosts": across.num_hosts,
+        "hosts": list(across.hosts),
+        "correlation": across.correlation,
+        "expected": 0.0,
+        "spread": across.spread,
+        "coverage": across.coverage.value,
+        "expected_coverage": across.coverage.expected,
+        "coverage_spread": across.coverage.spread,
+        "shared": across.shared,
+    }
+
+
+def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
+    """Yield what other settings would score, and which of them do most."""
+    columns = [Column(heading="what if", align="left"), Column(heading="score")]
+    columns += [Column(heading="error"), Column(heading="buffer")]
+    rows = []
+    for choice in plan.alternatives:
+        error = choice.score.sampling_error
+        rows.append(
+            [
+                choice.change,
+                f"{choice.score.value:.4f}",
+                "-" if error is None else f"{error:.4f}",
+                "" if choice.num_bytes is None else human_bytes(choice.num_bytes),
+            ]
+        )
+    yield table(columns, rows, screen)
+    best = _best(plan.alternatives)
+    free = _best([choice for choice in plan.alternatives if choice.num_bytes is None])
+    text = f"does most: {best.change}"
+    if free is not best:
+        text += f"; without a larger buffer: {free.change}"
+    yield paragraph(text, screen)
+
+
+def _best(choices: Sequence[Alternative]) -> Alternative:
+    return max(choices, key=lambda choice: choice.score.value)
+
+
+def target_line(plan: Quality) -> str:
+    """Return the buffer that reaches the score asked for, nothing where none is."""
+    found = plan.buffer_for_target
+    if found is None:
+        return ""
+    title = f"buffer for a score of {found.target:g}"
+    if found.buffer is None:
+        return f"{title}: none, one of the whole epoch scores {found.score:.4f}"
+    if not found.buffer:
+        return f"{title}: none is needed, without one it is {found.score:.4f}"
+    size = "of unknown size" if found.num_bytes is None else human_bytes(found.num_bytes)
+    return (
+        f"{title}: {found.buffer:,} examples, {size} as stored (decoded examples take more); "
+        f"it scores {found.score:.4f}"
+    )
+
+
+def alternative_record(choice: Alternative) -> dict[str, Any]:
+    """Return what one change would score."""
+    return {
+        "change": choice.change,
+        "score": choice.score.value,
+        "sampling_error": choice.score.sampling_error,
+        "buffer_bytes": choice.num_bytes,
+    }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.order.order import Order
 from shardctl.core.text import printable
-from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Screen
 
 if TYPE_CHECKING:
     from rich.style import Style

@@ -18,11 +18,24 @@ from itertools import zip_longest
 from typing import Literal
 
 from shardctl.core.text import printable
-from shardctl.rendering.text.screen import Screen
 
 _GAP = "  "
 _LEAST_WIDTH = 12  # columns a folded cell keeps, below which records read better
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Screen:
+    """What the output can show: how many columns, and whether in colour.
+
+    `width` is None where nothing may be cut or folded, as in a pipe or a file.
+    """
+
+    width: int | None = None
+    color: bool = False
+
+
+PLAIN = Screen()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +49,7 @@ class Column:
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen) -> str:
     """Return a table as text, folded to the screen's width where it has one.
 
-    >>> from shardctl.rendering.text.screen import PLAIN
+    >>> from shardctl.rendering.text.tables import PLAIN
     >>> columns = [Column(heading="file", align="left"), Column(heading="take")]
     >>> print(table(columns, [["a-[v1]", "12"], ["b", "7"]], PLAIN), end="")
     file    take

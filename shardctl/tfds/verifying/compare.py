@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.text import printable
-from shardctl.planning.verify import FirstDifference, StreamMismatch, Window, first_mismatch
+from shardctl.planning.progress import Watch
+from shardctl.planning.verify import (
+    FirstDifference,
+    Source,
+    StreamMismatch,
+    Take,
+    Verification,
+    Window,
+    first_mismatch,
+)
+from shardctl.tfds.imports import tensorflow, versions
+from shardctl.tfds.verifying.file_counts import count_files
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass
+from shardctl.tfds.verifying.real_files import why_not_files
 
 # Returns where what was read first differs from what is expected.
 Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], StreamMismatch | None]
@@ -81,3 +96,53 @@ def difference(
         host=window.host,
         reason=found.reason,
     )
+
+
+@dataclass(kw_only=True)
+class Check:
+    """Windows that are compared one after the other until one of them differs.
+
+    `reads` are rows of all files that are read; where those are not here, or not readable, `read`
+    is "index ranges".
+    """
+
+    reads: Reads
+    take: Take
+    watch: Watch | None
+    read: Source = field(init=False, default="files")
+    windows: list[Window] = field(init=False, default_factory=list)
+    notes: list[str] = field(init=False, default_factory=list)
+    difference: FirstDifference | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        tensorflow()
+        reason = why_not_files(self.reads)
+        if reason is not None:
+            self.read = "index ranges"
+            self.notes.append(reason)
+
+    def answer(
+        self,
+        *,
+        dataset: Dataset,
+        spec: str,
+        pipeline: SettingsDocument,
+        num_examples: int,
+        warnings: tuple[str, ...],
+    ) -> Verification:
+        """Return what came out, and what the files hold, which are counted now."""
+        counts = count_files(self.reads, self.watch)
+        return Verification(
+            dataset=dataset,
+            spec=spec,
+            pipeline=pipeline,
+            num_examples=num_examples,
+            read=self.read,
+            windows=tuple(self.windows),
+            first_difference=self.difference,
+            num_files=counts.num_files,
+            files=counts.mismatches,
+            versions=versions(),
+            notes=(*self.notes, *counts.notes),
+            warnings=warnings,
+        )

@@ -18,7 +18,7 @@ from shardctl.readers.record_counts import (
     count_tfrecords,
 )
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.verifying.real_files import file_path, first_file_here
+from shardctl.tfds.verifying.real_files import exists, file_path, first_file_here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +70,9 @@ def _count(path: str | None, file_format: str) -> RecordCount | None:
         return RecordCount(num_records=None, problem="missing")
     if "://" not in path:
         return count_records(path, file_format)
-    tf = tensorflow()
-    if not tf.io.gfile.exists(path):
+    if not exists(path):
         return RecordCount(num_records=None, problem="missing")
     if file_format != "tfrecord":
         return None  # their libraries read local files alone
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with tensorflow().io.gfile.GFile(path, "rb") as file:
         return count_tfrecords(file)

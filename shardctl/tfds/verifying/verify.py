@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shardctl.core.dataset.dataset import Dataset
@@ -16,7 +16,6 @@ from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.verify import (
     BUDGETS,
-    FirstDifference,
     Source,
     Take,
     Verification,
@@ -25,12 +24,10 @@ from shardctl.planning.verify import (
     spread_windows,
     taken,
 )
-from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.compare import difference, mismatch_of
-from shardctl.tfds.verifying.file_counts import count_files
+from shardctl.tfds.verifying.compare import Check, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
-from shardctl.tfds.verifying.real_files import RealFiles, why_not_files
+from shardctl.tfds.verifying.real_files import RealFiles
 from shardctl.tfds.verifying.window_pass import WindowPass, num_inputs_read
 
 # TensorFlow's shuffle takes about a second for a million numbers on the way to a window.
@@ -71,41 +68,23 @@ def verify_order(
 ) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
-    tensorflow()
-    reason = why_not_files(planned.order.reads)
-    read: Source = "files" if reason is None else "index ranges"
-    check = _Check(planned=planned, read=read, take=take, watch=watch)
+    check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)
     if planned.order.num_examples:
         check.run()
-    counts = count_files(planned.order.reads, watch)
-    notes = [] if reason is None else [reason]
-    return Verification(
+    return check.answer(
         dataset=dataset,
         spec=planned.spec,
         pipeline=settings_in_force(settings, ordered=dataset.ordered),
         num_examples=planned.order.num_examples,
-        read=read,
-        windows=tuple(check.windows),
-        first_difference=check.difference,
-        num_files=counts.num_files,
-        files=counts.mismatches,
-        versions=versions(),
-        notes=(*notes, *check.notes, *counts.notes),
         warnings=planned.warnings,
     )
 
 
 @dataclass(kw_only=True)
-class _Check:
-    """Windows of an order, compared one after the other until one of them differs."""
+class _Check(Check):
+    """Windows of an order."""
 
     planned: PlannedOrder
-    read: Source
-    take: Take
-    watch: Watch | None
-    windows: list[Window] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    difference: FirstDifference | None = None
 
     @property
     def order(self) -> Order:

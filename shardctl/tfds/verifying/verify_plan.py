@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +20,6 @@ from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
-    FirstDifference,
-    Source,
     StreamMismatch,
     Take,
     Verification,
@@ -30,13 +28,11 @@ from shardctl.planning.verify import (
     first_mismatch_in_any_order,
     taken,
 )
-from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.training.host_calls import examples_of_host
-from shardctl.tfds.verifying.compare import difference, mismatch_of
-from shardctl.tfds.verifying.file_counts import count_files
+from shardctl.tfds.verifying.compare import Check, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import Pass, Reading
-from shardctl.tfds.verifying.real_files import RealFiles, why_not_files
+from shardctl.tfds.verifying.real_files import RealFiles
 from shardctl.tfds.verifying.window_pass import WindowPass
 
 
@@ -64,43 +60,26 @@ def verify_plan(
     pipeline = plan.pipeline
     # Examples are compared: where the batches end, or that a last one is dropped, is left out.
     plan = replace(plan, settings=replace(plan.settings, batch=None, drop_remainder=False))
-    tensorflow()
     reads = joined([plan.instructions, *(host.instructions for host in plan.hosts)])
-    reason = why_not_files(reads)
-    read: Source = "files" if reason is None else "index ranges"
-    check = _PlanCheck(dataset=dataset, plan=plan, read=read, take=take, watch=watch)
+    check = _PlanCheck(dataset=dataset, plan=plan, reads=reads, take=take, watch=watch)
     for host in range(len(plan.hosts)) if plan.hosts else [None]:
         if check.difference is None:
             check.run(host)
-    counts = count_files(reads, watch)
-    notes = counts.notes if reason is None else (reason, *counts.notes)
-    return Verification(
+    return check.answer(
         dataset=dataset,
         spec=plan.spec,
         pipeline=pipeline,
         num_examples=num_examples,
-        read=read,
-        windows=tuple(check.windows),
-        first_difference=check.difference,
-        num_files=counts.num_files,
-        files=counts.mismatches,
-        versions=versions(),
-        notes=notes,
         warnings=plan.warnings,
     )
 
 
 @dataclass(kw_only=True)
-class _PlanCheck:
-    """What is read by a plan, host by host, until one differs."""
+class _PlanCheck(Check):
+    """What is read by a plan, host by host."""
 
     dataset: Dataset
     plan: ResumePlan
-    read: Source
-    take: Take
-    watch: Watch | None
-    windows: list[Window] = field(default_factory=list)
-    difference: FirstDifference | None = None
 
     def run(self, host: int | None) -> None:
         """Compare what one reader of the plan reads."""

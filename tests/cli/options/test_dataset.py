@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
 from shardctl.cli.options.shared import DatasetOptions
+from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.project_file import Project
 from tests.cli.conftest import Shardctl
 
@@ -50,3 +51,76 @@ def test_the_project_is_that_of_the_folder(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir("inner")
     assert project_here().dataset == ("here.yaml",)
     assert chosen_dataset(DatasetOptions(), project_here()).title == "here"
+
+
+TOY_LAYOUT = "name: toy\nsplits: {{train: {{shard_lengths: {lengths}}}}}\n"
+TOY = DatasetOptions(dataset=["toy.yaml"])
+
+
+@pytest.fixture(autouse=True)
+def made(shardctl: Shardctl) -> None:
+    """A plan made after 2 of 7 examples."""
+    Path("toy.yaml").write_text(TOY_LAYOUT.format(lengths=[3, 4]))
+    ran = shardctl("resume", "--consumed", 2, "--cycle", 1, "-d", "toy.yaml", "-o", "made.yaml")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+def test_the_plan_and_the_dataset_it_was_made_for() -> None:
+    dataset, plan = plan_of_file("made.yaml", TOY, {"cycle": None, "SPEC": None})
+    assert dataset.title == "toy"
+    assert (plan.consumed, plan.remaining) == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cycle", "--cycle"),
+        ("shuffle_seed", "--shuffle-seed"),
+        ("pass_index", "--pass"),
+        ("to_hosts", "--to-hosts"),
+        ("SPEC", "SPEC"),
+    ],
+)
+@pytest.mark.parametrize("value", [0, False, "x"])
+def test_what_would_make_another_plan_is_refused_by_the_name_of_its_option(
+    name: str, said: str, value: object
+) -> None:
+    with pytest.raises(
+        UsageError, match=f"^{said} with --plan: the plan file holds the whole pipeline$"
+    ):
+        plan_of_file("nowhere.yaml", TOY, {"block": None, name: value})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--cycle", 2), "--cycle"),
+        (("--pass", 1), "--pass"),
+        (("--no-reverse",), "--reverse"),
+        (("train",), "SPEC"),
+    ],
+)
+@pytest.mark.parametrize("command", ["resume", "verify"])
+def test_both_commands_that_take_a_plan_refuse_the_same(
+    command: str, arguments: tuple[object, ...], said: str, shardctl: Shardctl
+) -> None:
+    ran = shardctl(command, "--plan", "made.yaml", "-d", "toy.yaml", *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == f"error: {said} with --plan: the plan file holds the whole pipeline\n"
+
+
+def test_a_dataset_that_grew_is_refused() -> None:
+    Path("toy.yaml").write_text(TOY_LAYOUT.format(lengths=[3, 5]))
+    with pytest.raises(DatasetError, match="train had 7 examples in 2 shards, now 8 in 2"):
+        plan_of_file("made.yaml", TOY, {})
+
+
+def test_a_dataset_that_is_not_found_says_how_to_name_it() -> None:
+    with pytest.raises(DatasetError, match=r"say where the plan's dataset is with --dataset REF$"):
+        plan_of_file("made.yaml", DatasetOptions(), {})
+
+
+def test_a_broken_project_is_no_matter_of_the_plan() -> None:
+    Path("shardctl.yaml").write_text("datset: x\n")
+    with pytest.raises(DatasetError, match=r"shardctl.yaml: unknown key 'datset'; [^;]*$"):
+        plan_of_file("made.yaml", DatasetOptions(), {})

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions
-from shardctl.cli.options.shared import DatasetOptions, spelled_out
+from shardctl.cli.options.shared import DatasetOptions, spelled_out, whole_number
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers={"yaml": lambda *_: [], "json": lambda *_: []})
@@ -57,3 +57,31 @@ def test_the_option_has_the_help_of_the_formats() -> None:
     (option,) = annotation.__metadata__
     assert option.help == "yaml, or json for programs.  [default: yaml]"
     assert option.autocompletion("j") == ["json"]
+
+
+@pytest.mark.parametrize(("text", "number"), [("0", 0), ("1_000", 1000), (" 7 ", 7), ("-1", -1)])
+def test_a_whole_number(text: str, number: int) -> None:
+    assert whole_number("--take")(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "1e3", "0x10", "1__0"])
+def test_what_is_not_one_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=f"^--take '{text}': a whole number is needed$"):
+        whole_number("--take")(text)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "taken", "refused", "rule"),
+    [
+        (1, None, (1, 2**70), (0, -1), "a whole number, at least 1, is needed"),
+        (0, 9, (0, 9), (-1, 10), "a whole number from 0 to 9 is needed"),
+    ],
+)
+def test_bounds_are_taken_and_what_lies_beyond_is_not(
+    minimum: int, maximum: int | None, taken: list[int], refused: list[int], rule: str
+) -> None:
+    parse = whole_number("--hosts", minimum=minimum, maximum=maximum)
+    assert [parse(number) for number in taken] == list(taken)
+    for number in refused:
+        with pytest.raises(UsageError, match=f"^--hosts '{number}': {rule}$"):
+            parse(str(number))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.numbers import INT64_MAX
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import ShardctlError
 from tests.cases import check_cases
 from tests.core.instructions.tfds_splits import toy_dataset

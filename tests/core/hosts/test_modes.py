@@ -26,7 +26,7 @@ from shardctl.planning.lint.lint import lint
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
 from shardctl.rendering.hosts.sweep import sweep_table
-from shardctl.rendering.text.screen import PLAIN
+from shardctl.rendering.text.tables import PLAIN
 from tests.cases import add_cases
 from tests.tfds_datasets import build_dataset
 

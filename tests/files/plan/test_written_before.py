@@ -22,8 +22,7 @@ from shardctl.core.resume.after_read import (
     ShuffleCall,
     TakeCall,
 )
-from shardctl.core.resume.plan_listing import PlanListing
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import PlanListing, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.comparable_file import read_comparable

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.resume.plan_listing import ListedPlan, PlanListing
+from shardctl.core.resume.resume_plan import ListedPlan, PlanListing
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.comparable_file import read_comparable

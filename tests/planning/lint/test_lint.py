@@ -19,7 +19,7 @@ from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, chosen_rules, explained, lint
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
-from shardctl.rendering.text.screen import PLAIN
+from shardctl.rendering.text.tables import PLAIN
 from tests.cases import FUZZ, check_cases
 from tests.planning.lint.rules.rule_cases import Case, case, codes_of, dataset
 from tests.strategies import datasets

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.stand_in_seeds import with_stand_in_seeds
+from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.quality.quality import quality
 from tests.cases import check_cases

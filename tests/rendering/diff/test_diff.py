@@ -20,7 +20,7 @@ from shardctl.rendering.diff.diff import (
     moved_line,
 )
 from shardctl.rendering.text.annotations import annotation
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.diff.diff_cases import dataset_of
 from tests.rendering.github_runner import as_github_reads
 

@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.rendering.hosts import hosts as rendering
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.rendering.hosts.host_plans import IMAGENET, plan
 
 

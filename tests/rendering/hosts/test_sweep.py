@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.rendering.hosts import sweep as hosts_sweep
-from shardctl.rendering.text.screen import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.rendering.hosts.host_plans import IMAGENET, plan
 
 

@@ -21,7 +21,7 @@ from shardctl.rendering.quality.metrics import (
     part_table,
 )
 from shardctl.rendering.quality.quality import quality_document, quality_table
-from shardctl.rendering.text.screen import PLAIN
+from shardctl.rendering.text.tables import PLAIN
 from tests.planning.quality.quality_orders import even_dataset
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.rendering.simulate import simulate_table
-from shardctl.rendering.text.screen import PLAIN
+from shardctl.rendering.text.tables import PLAIN
 from tests.rendering.simulations import simulated, text
 
 

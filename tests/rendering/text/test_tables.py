@@ -7,8 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.rendering.text.screen import PLAIN, Screen
-from shardctl.rendering.text.tables import Column, elided, paragraph, table
+from shardctl.rendering.text.tables import PLAIN, Column, Screen, elided, paragraph, table
 from tests.cases import check_cases
 
 FILE_AND_TAKE = [Column(heading="file", align="left"), Column(heading="take")]

@@ -14,7 +14,7 @@ from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, lint
 from shardctl.planning.lint.rule import Rule
 from shardctl.rendering.lint import SettingOrigins, lint_table
-from shardctl.rendering.text.screen import Screen
+from shardctl.rendering.text.tables import Screen
 
 MIB = 1024**2
 GIB = 1024**3
