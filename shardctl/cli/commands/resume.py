@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl resume`: the file instructions from which a pipeline goes on where it stopped."""
+"""`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
