@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import index
@@ -14,7 +15,7 @@ from shardctl.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SettingKind:
+class SettingKind(ABC):
     """What a setting takes; None, for TFDS's default, is not asked about.
 
     least: the least of the numbers, where they have one. words: those that may stand for a value.
@@ -33,9 +34,9 @@ class SettingKind:
         """Return the rule that a value breaks, None where it breaks none."""
         return self.type_fault(value) or self.range_fault(value)
 
+    @abstractmethod
     def type_fault(self, value: Any) -> str | None:
-        """Return the rule that a value of another type breaks."""
-        raise NotImplementedError
+        """Return the rule that a value of another type breaks, None where it breaks none."""
 
     def range_fault(self, value: Any) -> str | None:
         """Return the rule that a value of the right type breaks."""
