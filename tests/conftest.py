@@ -80,6 +80,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fuzz = [item for item in items if item.get_closest_marker("fuzz")]
         config.hook.pytest_deselected(items=fuzz)
         items[:] = [item for item in items if item not in set(fuzz)]
+    if not hasattr(config, "workerinput"):
+        # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds.
+        items.sort(key=lambda item: item.get_closest_marker("tensorflow") is not None)
 
 
 @pytest.hookimpl(wrapper=True)
