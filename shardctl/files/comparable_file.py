@@ -18,7 +18,7 @@ from shardctl.files import fields
 from shardctl.files.file_text import read_file
 from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
-from shardctl.files.plan.document import PLAN_KIND, plan_document
+from shardctl.files.plan.document import PLAN_KIND, resume_document
 from shardctl.files.plan.reader import plan_from_document
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
@@ -107,7 +107,7 @@ def _resume(plan: ResumePlan) -> PlanListing:
     for host in plan.hosts:
         title = f"host {host.index} of {host.count}"
         plans.append(ListedPlan(title=title, reads=host.instructions))
-    document = plan_document(plan)
+    document = resume_document(plan)
     return PlanListing(
         kind=PLAN_KIND,
         dataset=plan.dataset,

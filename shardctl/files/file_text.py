@@ -10,10 +10,10 @@ from pathlib import Path
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 
-MAX_NUM_BYTES = 1 << 30  # a million shards take about 20 MB
+MAX_FILE_BYTES = 1 << 30  # a million shards take about 20 MB
 
 
-def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
+def read_file(path: Path, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Return the bytes of a regular file.
 
     A pipe or a device is refused before it is opened: opening or reading it could wait forever.
@@ -32,7 +32,7 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_NUM_BYTES) -> bytes:
         with path.open("rb") as file:
             data = file.read(max_num_bytes + 1)
     except OSError as error:
-        raise DatasetError(f"cannot read {shown}: {reason(error)}") from error
+        raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
     except ValueError as error:  # a NUL in the path
         raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
     if len(data) > max_num_bytes:
@@ -56,7 +56,7 @@ def subfolder_names(folder: Path) -> list[str]:
                 except OSError:  # links in a circle
                     continue
     except OSError as error:
-        what = "no such folder" if isinstance(error, FileNotFoundError) else reason(error)
+        what = "no such folder" if isinstance(error, FileNotFoundError) else os_reason(error)
         raise DatasetError(f"cannot read {quoted(folder, 200)}: {what}") from error
     except ValueError as error:
         message = f"cannot read {quoted(folder, 200)}: no path holds a NUL character"
@@ -64,7 +64,7 @@ def subfolder_names(folder: Path) -> list[str]:
     return sorted(names)
 
 
-def reason(error: OSError) -> str:
+def os_reason(error: OSError) -> str:
     """Return what went wrong in a few words, in lower case as in the middle of a sentence."""
     if error.errno is None:
         return "it cannot be opened"

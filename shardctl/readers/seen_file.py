@@ -16,7 +16,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.file_text import reason
+from shardctl.files.file_text import os_reason
 
 _PIECE = 1 << 23  # bytes of text looked at together
 _MAX_LINE = 1 << 16
@@ -56,7 +56,7 @@ def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
             "zcat writes what is left of it to a plain file, whose last line may be cut"
         ) from error
     except OSError as error:
-        raise DatasetError(f"cannot read {shown}: {reason(error)}") from error
+        raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
     except ValueError as error:  # a NUL in the path
         raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
 

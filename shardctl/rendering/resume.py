@@ -8,7 +8,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.documents import Document
-from shardctl.files.plan.writer import CSV_HEADER, plan_json, plan_rows, plan_yaml
+from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
@@ -61,7 +61,7 @@ def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
 
 def resume_rows(plan: ResumePlan, proof: Proof | None) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each file instruction; a proof has none."""
-    return plan_rows(plan)
+    return instruction_rows(plan)
 
 
 def proof_line(proof: Proof) -> str:

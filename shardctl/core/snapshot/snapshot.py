@@ -17,10 +17,10 @@ from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
 from shardctl.core.tfds_rules import RuleSet
 
-FORMAT_VERSION = 1
+SNAPSHOT_VERSION = 1
 KIND = "snapshot"
 NUM_FIRST_IDS = 32
-MAX_NUM_BYTES = 100_000
+MAX_SNAPSHOT_BYTES = 100_000
 _MAX_FILE_ORDER_CHARS = 15_000
 
 

@@ -25,7 +25,7 @@ PROOF = "proof"
 PlanDocument = dict[str, Any]
 
 
-def plan_document(plan: ResumePlan) -> PlanDocument:
+def resume_document(plan: ResumePlan) -> PlanDocument:
     """Return the fields of a plan in the order they are written, lists of instructions as columns.
 
     The last one is the digest, so that a file that was cut off or edited is known.

@@ -10,7 +10,7 @@ from typing import Any
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.files.documents import Document, to_json, to_yaml
-from shardctl.files.plan.document import plan_document
+from shardctl.files.plan.document import resume_document
 
 _PIECE = 1 << 14  # instructions made into text at once
 _LISTS = ("file_instructions", "hosts")
@@ -59,7 +59,7 @@ def plan_yaml(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Itera
             yield from to_yaml(value)
 
 
-def plan_rows(plan: ResumePlan) -> Iterator[Sequence[object]]:
+def instruction_rows(plan: ResumePlan) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each file instruction; the host is empty where the plan is for one."""
     for host, reads in ((None, plan.instructions), *_shares(plan)):
         for start in range(0, len(reads), _PIECE):
@@ -86,7 +86,7 @@ def _shares(plan: ResumePlan) -> Iterator[tuple[str, Reads]]:
 def _parts(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
     """Yield the lists of instructions by their keys, and the fields between them together."""
     fields: Document = {}
-    for key, value in {**plan_document(plan), **(extra or {})}.items():
+    for key, value in {**resume_document(plan), **(extra or {})}.items():
         if key not in _LISTS:
             fields[key] = value
             continue

@@ -11,7 +11,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, ShardHashes
-from shardctl.core.snapshot.snapshot import FORMAT_VERSION, NUM_FIRST_IDS, Snapshot, checksum
+from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, SNAPSHOT_VERSION, Snapshot, checksum
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError
@@ -48,13 +48,13 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
 
 def _check_version(document: Mapping[str, object]) -> None:
     version = document.get("format_version")
-    if version == FORMAT_VERSION and not isinstance(version, bool):
+    if version == SNAPSHOT_VERSION and not isinstance(version, bool):
         return
     if isinstance(version, int) and not isinstance(version, bool):
-        age = "a newer shardctl, install it" if version > FORMAT_VERSION else "an older shardctl"
+        age = "a newer shardctl, install it" if version > SNAPSHOT_VERSION else "an older shardctl"
         raise DatasetError(
             f"the snapshot has format version {fields.shown(version)}, of {age}; this one reads "
-            f"{FORMAT_VERSION}: {_REWRITE}"
+            f"{SNAPSHOT_VERSION}: {_REWRITE}"
         )
     raise DatasetError(
         f"format_version {fields.shown(version)} of the snapshot is not a version; {_REWRITE}"

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, even_lengths, run_lengths
 from shardctl.core.snapshot.snapshot import (
-    FORMAT_VERSION,
     KIND,
-    MAX_NUM_BYTES,
+    MAX_SNAPSHOT_BYTES,
+    SNAPSHOT_VERSION,
     Snapshot,
     checksum,
 )
@@ -28,7 +28,7 @@ _WORDS = ("leaves", "shard_lengths", "shard_digests")
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
-        **head(KIND, snapshot.head, format_version=FORMAT_VERSION),
+        **head(KIND, snapshot.head, format_version=SNAPSHOT_VERSION),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,
         "order": snapshot.tree.root.hex(),
@@ -103,9 +103,9 @@ def snapshot_json(snapshot: Snapshot) -> Iterator[str]:
 
 def _checked(text: str, snapshot: Snapshot) -> str:
     num_bytes = len(text.encode("utf-8", "backslashreplace"))
-    if num_bytes > MAX_NUM_BYTES:
+    if num_bytes > MAX_SNAPSHOT_BYTES:
         raise UsageError(
-            f"the snapshot would take {num_bytes} bytes, of {MAX_NUM_BYTES} at most: "
+            f"the snapshot would take {num_bytes} bytes, of {MAX_SNAPSHOT_BYTES} at most: "
             f"{len(snapshot.splits)} splits and a spec of {len(snapshot.spec)} characters; "
             "pin fewer splits at once"
         )

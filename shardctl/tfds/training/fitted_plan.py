@@ -100,7 +100,7 @@ def reads_of_host(plan: ResumePlan, host: int | None) -> Reads:
     return plan.hosts[host].instructions
 
 
-def further_epochs(plan: ResumePlan) -> range:
+def epochs_that_follow(plan: ResumePlan) -> range:
     """Return the epochs after the one that a plan begins in."""
     return range(plan.epoch + 1, plan.epoch + 1 + plan.num_further_epochs)
 

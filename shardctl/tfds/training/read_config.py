@@ -14,8 +14,8 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.fitted_plan import (
     PlanOrPath,
+    epochs_that_follow,
     fitted,
-    further_epochs,
     loaded,
     reads_of_epoch,
     reads_of_host,
@@ -104,7 +104,7 @@ def _check_options(options: dict[str, Any]) -> None:
 
 
 def _check_epoch(plan: ResumePlan, epoch: int) -> None:
-    following = further_epochs(plan)
+    following = epochs_that_follow(plan)
     if epoch not in following:
         what = f"{plan.epoch} to {following[-1]}" if following else f"{plan.epoch} alone"
         raise UsageError(f"epoch={epoch}: the plan continues with {what}")

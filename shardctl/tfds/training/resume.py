@@ -20,7 +20,7 @@ from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.training.buffer_replay import replayed
-from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, fitted, further_epochs
+from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, epochs_that_follow, fitted
 from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle
@@ -57,7 +57,7 @@ def resume(
     """
     resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id)
     settings = resumed.here.settings
-    following = further_epochs(resumed.here.plan)
+    following = epochs_that_follow(resumed.here.plan)
     records = resumed.rest()
     num_examples = resumed.here.num_examples
     if following:

@@ -99,7 +99,7 @@ def difference(
 
 
 @dataclass(kw_only=True)
-class Check:
+class ReadCheck:
     """Windows that are compared one after the other until one of them differs.
 
     `reads` are rows of all files that are read; where those are not here, or not readable, `read`

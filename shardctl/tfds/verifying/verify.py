@@ -24,7 +24,7 @@ from shardctl.planning.verify import (
     spread_windows,
     taken,
 )
-from shardctl.tfds.verifying.compare import Check, difference, mismatch_of
+from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
 from shardctl.tfds.verifying.real_files import RealFiles
@@ -81,7 +81,7 @@ def verify_order(
 
 
 @dataclass(kw_only=True)
-class _Check(Check):
+class _Check(ReadCheck):
     """Windows of an order."""
 
     planned: PlannedOrder

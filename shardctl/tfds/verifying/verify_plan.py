@@ -29,7 +29,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.training.host_calls import examples_of_host
-from shardctl.tfds.verifying.compare import Check, difference, mismatch_of
+from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import Pass, Reading
 from shardctl.tfds.verifying.real_files import RealFiles
@@ -75,7 +75,7 @@ def verify_plan(
 
 
 @dataclass(kw_only=True)
-class _PlanCheck(Check):
+class _PlanCheck(ReadCheck):
     """What is read by a plan, host by host."""
 
     dataset: Dataset

@@ -11,7 +11,7 @@ import pytest
 
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.plan.document import digest_of, plan_document
+from shardctl.files.plan.document import digest_of, resume_document
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -46,13 +46,13 @@ ALWAYS = [
     ids=["exact", "through a buffer", "for other hosts", "of a log"],
 )
 def test_fields_that_say_nothing_of_a_plan_are_left_out(plan: ResumePlan, more: set[str]) -> None:
-    document = plan_document(plan)
+    document = resume_document(plan)
     assert [key for key in document if key not in more] == ALWAYS
     assert document.keys() - set(ALWAYS) == more
 
 
 def test_what_a_buffer_and_an_epoch_are_made_of_is_in_it_as_numbers() -> None:
-    document = plan_document(planned())
+    document = resume_document(planned())
     # A buffer of 3 has read 3 + 5 inputs when 6 are out of it.
     assert document["shuffle"] == {
         "buffer_size": 3,
@@ -89,12 +89,14 @@ def test_the_digest_of_a_plan_without_instructions_is_that_of_its_fields() -> No
     ],
 )
 def test_the_digest_changes_with_every_field(name: str, value: object) -> None:
-    assert plan_document(planned(**{name: value}))["digest"] != plan_document(planned())["digest"]
+    assert (
+        resume_document(planned(**{name: value}))["digest"] != resume_document(planned())["digest"]
+    )
 
 
 def test_the_digest_changes_with_names_and_places_of_files() -> None:
     digests = {
-        plan_document(replace(resume(toy, "train", consumed=0), dataset=planned().dataset))[
+        resume_document(replace(resume(toy, "train", consumed=0), dataset=planned().dataset))[
             "digest"
         ]
         for toy in (
@@ -109,6 +111,6 @@ def test_the_digest_changes_with_names_and_places_of_files() -> None:
 
 
 def test_the_document_is_json_but_for_its_lists_of_instructions() -> None:
-    document = plan_document(planned())
+    document = resume_document(planned())
     del document["file_instructions"]
     assert json.loads(json.dumps(document)) == document

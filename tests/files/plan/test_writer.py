@@ -17,7 +17,13 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv
 from shardctl.files.plan import writer
-from shardctl.files.plan.writer import CSV_HEADER, plan_json, plan_rows, plan_yaml, record_size
+from shardctl.files.plan.writer import (
+    CSV_HEADER,
+    instruction_rows,
+    plan_json,
+    plan_yaml,
+    record_size,
+)
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from tests.planning.resume.resume_cases import TOY, dataset
@@ -63,7 +69,7 @@ def test_files_hold_every_instruction_whatever_the_piece(
     ]
     assert json.loads(as_json(plan))["file_instructions"] == expected
     assert yaml.safe_load(as_yaml(plan))["file_instructions"] == expected
-    assert list(plan_rows(plan)) == [(None, *record.values()) for record in expected]
+    assert list(instruction_rows(plan)) == [(None, *record.values()) for record in expected]
 
 
 def test_hosts_have_lists_of_their_own_an_idle_one_an_empty_list() -> None:
@@ -77,7 +83,7 @@ def test_hosts_have_lists_of_their_own_an_idle_one_an_empty_list() -> None:
         (2, 3, 0),
     ]
     assert [len(host["file_instructions"]) for host in document["hosts"]] == [1, 0, 0]
-    assert [row[0] for row in plan_rows(plan)] == ["0/3"]
+    assert [row[0] for row in instruction_rows(plan)] == ["0/3"]
 
 
 def test_further_fields_come_last() -> None:
@@ -107,6 +113,6 @@ def test_names_of_any_characters_are_quoted(name: str) -> None:
     for document in (json.loads(as_json(plan)), yaml.safe_load(as_yaml(plan))):
         (record,) = document["file_instructions"]
         assert (record["filename"], record["split"]) == (f"{name}-00000", "no")
-    (row,) = csv.reader(io.StringIO("".join(to_csv((), plan_rows(plan))).partition("\n")[2]))
+    (row,) = csv.reader(io.StringIO("".join(to_csv((), instruction_rows(plan))).partition("\n")[2]))
     assert row[1] == f"{name}-00000"
     assert len(row) == len(CSV_HEADER)

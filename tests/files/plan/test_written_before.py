@@ -27,7 +27,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.plan.reader import parse_plan, read_plan
-from shardctl.files.plan.writer import plan_json, plan_rows, plan_yaml
+from shardctl.files.plan.writer import instruction_rows, plan_json, plan_yaml
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.planning.plan import plan
 from shardctl.planning.resume.apply_plan import applied
@@ -164,7 +164,7 @@ def test_the_instructions_are_those_of_the_text(name: str) -> None:
         for host in (None, *document.get("hosts", []))
         for record in (document if host is None else host)["file_instructions"]
     ]
-    assert [list(row) for row in plan_rows(read_plan(FOLDER / name))] == records
+    assert [list(row) for row in instruction_rows(read_plan(FOLDER / name))] == records
 
 
 @pytest.mark.parametrize("name", AFTER_READ)

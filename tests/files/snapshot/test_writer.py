@@ -12,7 +12,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
-from shardctl.core.snapshot.snapshot import MAX_NUM_BYTES
+from shardctl.core.snapshot.snapshot import MAX_SNAPSHOT_BYTES
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import UsageError
 from shardctl.files.snapshot.writer import snapshot_document, snapshot_json, snapshot_yaml
@@ -76,7 +76,7 @@ def test_the_longest_parts_together_take_less_than_100_kb() -> None:
         snapshot(Dataset(name="d", splits=splits), "all", settings)  # one name in many splits
     pinned = snapshot(Dataset(name="d", splits=splits), "all", replace(settings, file_order=None))
     text = "".join(snapshot_yaml(pinned.snapshot))
-    assert len(text.encode()) < MAX_NUM_BYTES
+    assert len(text.encode()) < MAX_SNAPSHOT_BYTES
     assert len(yaml.safe_load(text)["layout"]["splits"]) == 60
 
 

@@ -14,7 +14,7 @@ from shardctl.files.plan.writer import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.training.fitted_plan import fitted, further_epochs, loaded, reads_of_epoch
+from shardctl.tfds.training.fitted_plan import epochs_that_follow, fitted, loaded, reads_of_epoch
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
@@ -97,8 +97,8 @@ def test_another_dataset_is_refused(builder: Any, tmp_path: Path) -> None:
 
 
 def test_the_epochs_after_the_one_a_plan_begins_in(folder: Path) -> None:
-    assert further_epochs(planned(folder)) == range(1, 3)
-    assert further_epochs(planned(folder, ReadSettings(cycle=1))) == range(1, 1)
+    assert epochs_that_follow(planned(folder)) == range(1, 3)
+    assert epochs_that_follow(planned(folder, ReadSettings(cycle=1))) == range(1, 1)
 
 
 def test_an_epoch_opens_its_files_in_an_order_of_its_own(builder: Any, folder: Path) -> None:
