@@ -19,6 +19,7 @@ from shardctl.core.settings.kinds import (
     WholeNumber,
     Word,
 )
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 
 MOST = 2**63 - 1
@@ -64,3 +65,9 @@ def test_file_names_come_back_from_a_document() -> None:
     for wrong in ("a", [1], ("a",), None):
         with pytest.raises(UsageError, match="a list of file names is needed"):
             FileNames().from_document(wrong)
+
+
+def test_a_switch_takes_the_truth_values_of_numpy_and_no_numbers() -> None:
+    assert ReadSettings(shuffle_seed=1, reshuffle=np.bool_(True)).reshuffle  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"reverse=.*: true or false is needed"):
+        ReadSettings(reverse=np.int64(1))  # type: ignore[arg-type]
