@@ -25,7 +25,7 @@ from shardctl.errors import UsageError
 
 CHUNK_SIZE = 1 << 20
 _NONE = np.empty(0, np.int64)
-_MAX_MATCHES = 1 << 27  # positions that one answer holds, a gigabyte of them
+MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 
 
 class Order:
@@ -153,13 +153,13 @@ class Order:
         Ordered by query, then by position; an example that is never handed out has none.
         """
         query, rows, offsets = self._lookup.rows_of(np.asarray(codes, np.int64))
-        if self._num_streams * len(rows) > _MAX_MATCHES:
+        if self._num_streams * len(rows) > MAX_POSITIONS:
             raise UsageError(
                 phrase(
                     "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
                     len(rows),
                     self._num_streams,
-                    _MAX_MATCHES,
+                    MAX_POSITIONS,
                 )
             )
         found_query, found_position = [_NONE], [_NONE]

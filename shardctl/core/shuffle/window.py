@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shardctl.core.phrase import phrase
+from shardctl.errors import UsageError
+
 # Marks inputs that were moved before a window was opened.
 UNKNOWN = -1
+
+MAX_BUFFER = 1 << 28  # examples; a buffer of them takes 5 to 8 GB
 
 Contents = NDArray[np.signedinteger]
 Offsets = NDArray[np.unsignedinteger]
@@ -19,6 +24,17 @@ class ShuffleWindow:
         self._num_elements, self._buffer_size, self._position = num_elements, buffer_size, begin
         self._contents: Contents = np.empty(0, np.int32 if num_elements < 1 << 31 else np.int64)
         self._latest = np.empty(0, np.intp)
+        if buffer_size > MAX_BUFFER:
+            num_bytes = buffer_size * (self._contents.itemsize * 3 + self._latest.itemsize)
+            raise UsageError(
+                phrase(
+                    "a shuffle buffer of {:,} examples takes about {:,} GB to replay, and more "
+                    "than {:,} examples are refused; give a smaller {buffer}",
+                    buffer_size,
+                    num_bytes // 10**9,
+                    MAX_BUFFER,
+                )
+            )
         self._reserve(0)
         if begin:
             # Of a buffer entered midway only the last place, read at the next step, is known.
