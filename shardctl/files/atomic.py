@@ -24,9 +24,10 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
-    written in place, a pipe that nobody reads within seconds is refused. An interrupt, a hang-up and SIGTERM remove the file as an error does. A process
-    that is killed with SIGKILL, or a machine that stops, leaves the temporary file
-    `.NAME.shardctl-0` beside the target, which the next write of that target removes. With
+    written in place; a pipe that nobody reads within seconds is refused. An interrupt, a hang-up
+    and SIGTERM remove the file as an error does. A process that is killed with SIGKILL leaves the
+    temporary file `.NAME.shardctl-0` beside the target until that is written again (see
+    `temporary_file`). With
     `num_bytes` the room for it is taken first, which is why numpy.save is fast, and the file is
     not synced: an array is quickly made again. In errors `what` names what is written, where
     that is more than the file.

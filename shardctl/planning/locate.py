@@ -17,6 +17,7 @@ from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.errors import UsageError
+from shardctl.planning.progress import Progress
 
 _NONE = np.empty(0, np.int64)
 _PIECE = 4096  # matches that are made together
@@ -119,7 +120,7 @@ def locate(order: Order, queries: Sequence[Query]) -> Located:
             continue
         parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
         codes = np.array([parse(value) for value in values], np.int64)
-        query, positions = order.positions_of(codes)
+        query, positions = order.positions_of(codes, over=_over_epochs)
         pieces.append((positions, codes[query]))
         unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
         warnings += [f"{kind} {values[i]}: this order never hands it out" for i in unread]
@@ -132,6 +133,14 @@ def locate(order: Order, queries: Sequence[Query]) -> Located:
     )
 
 
+def _over_epochs(epochs: range) -> Iterable[int]:
+    # An epoch's interleave and shuffles are built anew.
+    progress = Progress(
+        None, "epochs", len(epochs), per_second=1000, instead=phrase("ask for fewer {epochs}")
+    )
+    return progress.over(epochs, lambda _: 1)
+
+
 def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
     """Return the examples at these positions, made piece by piece when they are asked for."""
 
@@ -140,9 +149,7 @@ def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
         here = slice(start, start + _PIECE)
         return matches_at(order, positions[here], codes[here])
 
-    return OnDemand(
-        len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE]
-    )
+    return OnDemand(len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE])
 
 
 def _num_replayed(order: Order, found: Int64s) -> int:
@@ -187,7 +194,8 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
     if len(numbers) * min(batch, total) > MAX_POSITIONS:
         raise UsageError(
             phrase(
-                "{} steps of {} examples have more than {} positions; ask for some with {position=P}",
+                "{} steps of {} examples have more than {} positions; "
+                "ask for some of them with {position=P}",
                 len(numbers),
                 min(batch, total),
                 MAX_POSITIONS,

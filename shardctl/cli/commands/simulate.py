@@ -66,7 +66,9 @@ def simulate(
 
         num_bytes = array_num_bytes(simulation)
     if to_file:  # a pipe ends when its reader has enough
-        progress = Progress(None, "examples", simulation.take, instead=phrase("{take} fewer"))
+        progress = Progress(
+            None, "examples", simulation.take, instead=phrase("ask for fewer with {take=N}")
+        )
         if out.format in _IN_PIECES:
             chunks = progress.over(chunks, _num_examples)
     write(chunks, out.output, num_bytes=num_bytes)
