@@ -27,10 +27,9 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
     written in place; a pipe that nobody reads within seconds is refused. An interrupt, a hang-up
     and SIGTERM remove the file as an error does. A process that is killed with SIGKILL leaves the
     temporary file `.NAME.shardctl-0` beside the target until that is written again (see
-    `temporary_file`). With
-    `num_bytes` the room for it is taken first, which is why numpy.save is fast, and the file is
-    not synced: an array is quickly made again. In errors `what` names what is written, where
-    that is more than the file.
+    `temporary_file`). With `num_bytes` the room for it is taken first, which is why numpy.save is
+    fast, and the file is not synced: an array is quickly made again. In errors `what` names what is
+    written, where that is more than the file.
 
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
