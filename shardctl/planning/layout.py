@@ -141,6 +141,4 @@ def layout(dataset: Dataset, *splits: str) -> Layout:
     [('d-train-00000', 0, 3), ('d-train-00001', 3, 4), ('d-train-00002', 7, 3)]
     """
     chosen = dataset.whole_splits(splits, "a layout is that of whole splits")
-    return Layout(
-        dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen)
-    )
+    return Layout(dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen))

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv
-from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.planning.verify import FirstDifference, Verification, Window
 from shardctl.rendering.text.tables import PLAIN, Screen
 from shardctl.rendering.verify import CSV_HEADER, verify_document, verify_rows, verify_table
@@ -155,8 +155,14 @@ def test_the_document_says_what_was_compared_and_by_which_versions() -> None:
     (file,) = document["files"]
     assert list(file)[:4] == ["filename", "expected", "found", "reason"]
     assert file == {
-        **{"filename": "b", "expected": 4, "found": 2, "reason": None},
-        **{"kind": "count", "split": None, "record": None, "byte": None},
+        "filename": "b",
+        "expected": 4,
+        "found": 2,
+        "reason": None,
+        "kind": "count",
+        "split": None,
+        "record": None,
+        "byte": None,
     }
     assert verify_document(AS_PREDICTED)["first_difference"] is None
 

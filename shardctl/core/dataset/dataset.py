@@ -203,8 +203,7 @@ class Dataset:
                 continue
             if name not in known and ("[" in name or "+" in name):
                 raise UsageError(
-                    f"{quoted(name)} is a subsplit, which plan resolves; "
-                    f"{rule}: {choices(known)}"
+                    f"{quoted(name)} is a subsplit, which plan resolves; {rule}: {choices(known)}"
                 )
             chosen[name] = self.split(name)
         return tuple(chosen.values())

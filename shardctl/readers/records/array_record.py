@@ -35,18 +35,21 @@ def read_array_record(
     try:
         reader = array_record_module.ArrayRecordReader(path)
     except _FAILURES as error:
-        return FileContents(
-            num_records=None,
-            num_bytes=num_bytes,
-            damage=refused(error, num_bytes=num_bytes),
-        )
+        return _refused_whole(error, num_bytes)
+    num_records = int(reader.num_records())
+    found = FileContents(num_records=num_records, num_bytes=num_bytes)
+    if checksums and reader.ok():
+        found = _read_all(reader, num_records, num_bytes, told)
     try:
-        num_records = int(reader.num_records())
-        if not checksums:
-            return FileContents(num_records=num_records, num_bytes=num_bytes)
-        return _read_all(reader, num_records, num_bytes, told)
-    finally:
         reader.close()
+    except _FAILURES as error:  # here it says what it could not read before
+        return found if found.damage is not None else _refused_whole(error, num_bytes)
+    return found
+
+
+def _refused_whole(error: Exception, num_bytes: int) -> FileContents:
+    damage = refused(error, num_bytes=num_bytes)
+    return FileContents(num_records=None, num_bytes=num_bytes, damage=damage)
 
 
 def _read_all(reader: Any, num_records: int, num_bytes: int, told: Told) -> FileContents:

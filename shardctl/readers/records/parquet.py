@@ -32,13 +32,13 @@ def read_parquet(
     try:
         opened = parquet.ParquetFile(file, page_checksum_verification=True)
     except failures as error:
-        damage = refused(error, num_bytes=num_bytes)
-        return FileContents(num_records=None, num_bytes=num_bytes, damage=damage)
+        refusal = refused(error, num_bytes=num_bytes)
+        return FileContents(num_records=None, num_bytes=num_bytes, damage=refusal)
     stated = int(opened.metadata.num_rows)
     if not checksums:
         return FileContents(num_records=stated, num_bytes=num_bytes)
     num_rows = num_read = 0
-    damage = None
+    damage: Damage | None = None
     for group in range(opened.metadata.num_row_groups):
         rows, damage = _read_group(opened, group, num_rows, failures, num_bytes)
         num_rows += rows
@@ -47,11 +47,12 @@ def read_parquet(
         reached = num_bytes * (group + 1) // opened.metadata.num_row_groups
         told(reached - num_read)
         num_read = reached
-    if damage is None and num_rows != stated:
+    stopped = damage is not None
+    if not stopped and num_rows != stated:
         text = f"its footer says {stated} rows, and {num_rows} can be read"
         damage = Damage(kind="broken", text=text)
     return FileContents(
-        num_records=num_rows if damage is None else stated,
+        num_records=stated if stopped else num_rows,
         num_bytes=num_bytes,
         num_bytes_read=num_bytes if damage is None else num_read,
         checked="checksums" if _has_checksums(file, opened) else "decoded",

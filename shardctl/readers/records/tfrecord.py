@@ -161,7 +161,8 @@ class _Scan:
         if len(self.buffer) < TFRECORD_FOOTER_BYTES:
             self.shrunk = True
             return False
-        return masked(crc) == _CRC.unpack_from(self.buffer)[0]
+        stated: int = _CRC.unpack_from(self.buffer)[0]
+        return masked(crc) == stated
 
     def _fill(self, position: int, needed: int) -> None:
         """Let the buffer begin at a position and hold so many bytes, fewer where the file ends."""

@@ -181,8 +181,9 @@ class _Check:
             needed = sum(map(bool, split.shard_lengths))
             if len(found) == needed > 1 and all(file.kind == "missing" for file in found):
                 reason = f"no file of split {quoted(split.name)} is here"
-                found = [replace(found[0], expected=split.num_examples, reason=reason)]
-            yield from found
+                yield replace(found[0], expected=split.num_examples, reason=reason)
+            else:
+                yield from found
         yield from self._findings_of_names({found[0].split for found in own if found})
 
     def _findings_of_names(self, damaged: set[str | None]) -> Iterator[FileFinding]:

@@ -117,7 +117,7 @@ class ReadCheck:
 
     def __post_init__(self) -> None:
         tensorflow()
-        # Before TensorFlow opens any of them: it dies of some lengths, and waits for ever at a FIFO.
+        # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
         self.checks = check_files_read(self.reads, self.watch)
         reason = why_not_files(self.reads) or self.checks.deadly
         if reason is not None:

@@ -73,7 +73,7 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
             num_unread += contents is None
             split = dataset.splits[file.split]
             expected, filename = split.shard_lengths[file.shard], split.filename(file.shard)
-            finding = contents and contents.finding(filename, expected, split.name)
+            finding = None if contents is None else contents.finding(filename, expected, split.name)
             if finding is not None:
                 found[file.split, file.shard] = finding
     except MissingDependencyError as error:

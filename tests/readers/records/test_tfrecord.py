@@ -41,7 +41,9 @@ def record_at(byte: int) -> int:
     return sum(byte >= end for end in ENDS[1:])
 
 
-def check_beside_tensorflow(tmp_path: Path, files: list[bytes], blind: Callable[[int], bool]) -> None:
+def check_beside_tensorflow(
+    tmp_path: Path, files: list[bytes], blind: Callable[[int], bool]
+) -> None:
     """Check that TensorFlow finds each file good or bad as we do, and the same first bad record.
 
     `blind` says of which files TensorFlow notices nothing. Where it names the byte at which it
@@ -226,7 +228,9 @@ def test_damage_in_a_record_that_crosses_blocks(monkeypatch: Any, size: int) -> 
         assert found.num_records == 3
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, lambda data: zlib.compress(data, 9)])
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, zlib.compress, lambda data: zlib.compress(data, 9)]
+)
 def test_a_compressed_file_is_named_as_that(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     import tensorflow as tf
 
