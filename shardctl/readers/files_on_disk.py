@@ -160,8 +160,8 @@ def _size_problem(
     """Yield that the TFRecord files of a split have another size than the metadata says.
 
     TFDS states the bytes of all examples of a split (core/shuffle.py, Shuffler.size), and the
-    framing adds 16 to each; a pipeline of Beam that writes its own shards states the sizes of the
-    files (core/split_builder.py). 0 stands for a size that is not known. Splits of several folders
+    framing adds 16 to each; Beam's writer without a shuffle states the sizes of the files
+    (core/file_adapters.py, shard_lengths_and_sizes). 0 stands for a size that is not known. Splits of several folders
     may have parts of unknown size.
     """
     needed = [size for size, length in zip(sizes, split.shard_lengths, strict=True) if length]

@@ -48,7 +48,7 @@ def read_array_record(
 
 
 def _refused_whole(error: Exception, num_bytes: int) -> FileContents:
-    damage = refused(error, num_bytes=num_bytes)
+    damage = refused(error, empty=not num_bytes)
     return FileContents(num_records=None, num_bytes=num_bytes, damage=damage)
 
 
@@ -57,7 +57,7 @@ def _read_all(reader: Any, num_records: int, num_bytes: int, told: Told) -> File
     damage, done, first = None, 0, 0
     while first < num_records and damage is None:
         stop = min(first + size, num_records)
-        damage = _damage(reader, first, stop, num_bytes)
+        damage = _damage(reader, first, stop)
         if damage is None:
             reached = num_bytes * stop // num_records
             told(reached - done)
@@ -71,7 +71,7 @@ def _read_all(reader: Any, num_records: int, num_bytes: int, told: Told) -> File
     )
 
 
-def _damage(reader: Any, first: int, stop: int, num_bytes: int) -> Damage | None:
+def _damage(reader: Any, first: int, stop: int) -> Damage | None:
     """Return what is wrong with the first bad one of records [first, stop)."""
     error = _error(reader, first, stop)
     if error is None:
@@ -87,7 +87,7 @@ def _damage(reader: Any, first: int, stop: int, num_bytes: int) -> Damage | None
     said = str(error)
     place = _CHUNK.search(said) or _PLACE.search(said)
     byte = None if place is None else int(place[1])
-    return refused(error, num_bytes=num_bytes, record=first, byte=byte)
+    return refused(error, record=first, byte=byte)
 
 
 def _error(reader: Any, first: int, stop: int) -> Exception | None:

@@ -77,14 +77,14 @@ class FileContents:
 
 
 def refused(
-    error: Exception, *, num_bytes: int, record: int | None = None, byte: int | None = None
+    error: Exception, *, empty: bool = False, record: int | None = None, byte: int | None = None
 ) -> Damage:
     """Return what a library says of a file that it refuses, in a line.
 
-    >>> refused(ValueError("Invalid footer\\nat .."), num_bytes=4).text
+    >>> refused(ValueError("Invalid footer\\nat ..")).text
     'Invalid footer'
     """
     lines = str(error).strip().splitlines() or ["it cannot be read"]
-    said = printable(lines[0], 200) if num_bytes else "the file is empty"
+    said = "the file is empty" if empty else printable(lines[0], 200)
     where = "" if record is None else f"record {record}: "
     return Damage(kind="broken", text=where + said, record=record, byte=byte)

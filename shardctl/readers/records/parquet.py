@@ -23,16 +23,15 @@ def read_parquet(
         MissingDependencyError: pyarrow is not installed.
     """
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import parquet
     except ImportError as error:
         raise MissingDependencyError(
             "reading parquet files needs a package: pip install 'shardctl[files]'"
         ) from error
-    failures = (ArrowException, OSError, ValueError)
     try:
         opened = parquet.ParquetFile(file, page_checksum_verification=True)
-    except failures as error:
-        refusal = refused(error, num_bytes=num_bytes)
+    except _failures() as error:
+        refusal = refused(error, empty=not num_bytes)
         return FileContents(num_records=None, num_bytes=num_bytes, damage=refusal)
     stated = int(opened.metadata.num_rows)
     if not checksums:
@@ -40,7 +39,7 @@ def read_parquet(
     num_rows = num_read = 0
     damage: Damage | None = None
     for group in range(opened.metadata.num_row_groups):
-        rows, damage = _read_group(opened, group, num_rows, failures, num_bytes)
+        rows, damage = _read_group(opened, group, num_rows, told)
         num_rows += rows
         if damage is not None:
             break
@@ -61,31 +60,40 @@ def read_parquet(
 
 
 def _read_group(
-    opened: Any, group: int, first: int, failures: tuple[type[Exception], ...], num_bytes: int
+    opened: Any,
+    group: int,
+    first: int,
+    told: Told,
 ) -> tuple[int, Damage | None]:
     """Return how many rows of a group can be read, and what is wrong with the next."""
-    rows, error = _decoded(opened, group, _ROWS, failures)
+    rows, error = _decoded(opened, group, _ROWS, told)
     if error is None:
         return rows, None
-    rows, again = _decoded(opened, group, 1, failures)  # row by row up to the first bad one
+    rows, again = _decoded(opened, group, 1, told)  # row by row up to the first bad one
     column = opened.metadata.row_group(group).column(0)
     byte = column.data_page_offset
     if column.has_dictionary_page and column.dictionary_page_offset is not None:
         byte = min(byte, column.dictionary_page_offset)
-    damage = refused(again or error, num_bytes=num_bytes, record=first + rows, byte=int(byte))
+    damage = refused(again or error, record=first + rows, byte=int(byte))
     return rows, damage
 
 
-def _decoded(
-    opened: Any, group: int, size: int, failures: tuple[type[Exception], ...]
-) -> tuple[int, Exception | None]:
+def _decoded(opened: Any, group: int, size: int, told: Told) -> tuple[int, Exception | None]:
     rows = 0
     try:
         for batch in opened.iter_batches(batch_size=size, row_groups=[group]):
             rows += batch.num_rows
-    except failures as error:
+            told(0)  # a group may be large, and the reading may have to end
+    except _failures() as error:
         return rows, error
     return rows, None
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what pyarrow raises of a file that it cannot read."""
+    from pyarrow import ArrowException
+
+    return ArrowException, OSError, ValueError
 
 
 def _has_checksums(file: BinaryIO, opened: Any) -> bool:

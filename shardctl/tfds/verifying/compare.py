@@ -117,9 +117,10 @@ class ReadCheck:
 
     def __post_init__(self) -> None:
         tensorflow()
+        reason = why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
         self.checks = check_files_read(self.reads, self.watch)
-        reason = why_not_files(self.reads) or self.checks.deadly
+        reason = reason or self.checks.deadly
         if reason is not None:
             self.read = "index ranges"
             self.notes.append(reason)

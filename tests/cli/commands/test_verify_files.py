@@ -151,17 +151,16 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("delay", [0.1, 1.5])
-def test_an_interrupt_ends_it_within_a_second(slow: Path, delay: float) -> None:
+def test_an_interrupt_ends_it_within_a_second(slow: Path) -> None:
     command = [sys.executable, "-m", "shardctl", "verify", "--files", "-d", str(slow / "l.json")]
     with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(delay)
+        time.sleep(2.5)  # the modules are loaded by then
         asked = time.monotonic()
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=60)
         took = time.monotonic() - asked
     assert (process.returncode, out, error) == (130, b"", b"")
-    assert took < (1 if delay > 1 else 3)  # modules that load are waited for
+    assert took < 1
 
 
 def test_a_terminal_shows_how_far_it_is(slow: Path, tmp_path: Path) -> None:

@@ -34,6 +34,6 @@ def test_damage_is_a_finding_though_the_number_is_right() -> None:
 
 def test_what_a_library_says_is_one_safe_line() -> None:
     error = ValueError("bad \x1b[31m magic\nat line 3")
-    assert refused(error, num_bytes=5, record=4).text == "record 4: bad \\x1b[31m magic"
-    assert refused(ValueError(""), num_bytes=5).text == "it cannot be read"
-    assert refused(ValueError("too small"), num_bytes=0).text == "the file is empty"
+    assert refused(error, record=4).text == "record 4: bad \\x1b[31m magic"
+    assert refused(ValueError("")).text == "it cannot be read"
+    assert refused(ValueError("too small"), empty=True).text == "the file is empty"

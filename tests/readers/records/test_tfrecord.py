@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import random
 import re
 import sys
@@ -19,7 +20,7 @@ from shardctl.errors import MissingDependencyError
 from shardctl.readers.records import tfrecord
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.tfrecord import read_tfrecords
-from tests.cases import check_cases, counted
+from tests.cases import check_cases, counted, random_of_a_fuzz_run
 from tests.record_files import framed, header, read_by_tensorflow, stored
 
 RECORDS = (b"abcde", b"", b"c" * 30)
@@ -179,10 +180,10 @@ def _written(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_files_of_random_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
-    rng = random.Random(5)
+def damaged_files(rng: random.Random, count: int) -> list[bytes]:
+    """Return files of a few records, three of four changed, shortened or lengthened somewhere."""
     files = []
-    for _ in range(120):
+    for _ in range(count):
         sizes = [rng.choice([0, 1, 9, 100, 3000]) for _ in range(rng.randrange(1, 6))]
         data = bytearray(framed(*(rng.randbytes(size) for size in sizes)))
         kind = rng.randrange(4)
@@ -195,13 +196,28 @@ def test_files_of_random_damage_are_found_as_tensorflow_finds_them(tmp_path: Pat
             first = rng.randrange(len(data))
             data[first:first] = rng.randbytes(rng.randrange(1, 40))
         files.append(bytes(data))
+    return files
 
+
+def check_files(tmp_path: Path, files: list[bytes]) -> None:
     def blind(number: int) -> bool:
         damage = read(files[number]).damage
         return damage is not None and len(files[number]) - (damage.byte or 0) < 12
 
     check_beside_tensorflow(tmp_path, list(counted(files)), blind)
+
+
+def test_files_of_random_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
+    files = damaged_files(random.Random(5), 120)
+    check_files(tmp_path, files)
     assert sum(read(data).damage is None for data in files) in range(20, 50)
+
+
+@pytest.mark.fuzz
+def test_files_of_any_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
+    rng = random_of_a_fuzz_run()
+    for _ in range(int(os.environ.get("SHARDCTL_FUZZ", "10"))):
+        check_files(tmp_path, damaged_files(rng, 20))
 
 
 def test_all_records_with_damaged_data_are_counted() -> None:
