@@ -161,8 +161,8 @@ def _size_problem(
 
     TFDS states the bytes of all examples of a split (core/shuffle.py, Shuffler.size), and the
     framing adds 16 to each; Beam's writer without a shuffle states the sizes of the files
-    (core/file_adapters.py, shard_lengths_and_sizes). 0 stands for a size that is not known. Splits of several folders
-    may have parts of unknown size.
+    (core/file_adapters.py, shard_lengths_and_sizes). 0 stands for a size that is not known. Splits
+    of several folders may have parts of unknown size.
     """
     needed = [size for size, length in zip(sizes, split.shard_lengths, strict=True) if length]
     if file_format != "tfrecord" or not split.num_bytes or len(split.files) != 1 or not needed:
