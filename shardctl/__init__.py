@@ -17,6 +17,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardctl.core.arguments.checked import checked
 from shardctl.errors import ShardctlError
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ _HOMES = {
 }
 
 
-def read_dataset(*refs: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+@checked
+def read_dataset(
+    *refs: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None
+) -> Dataset:
     """Return the dataset that a reference stands for, or several references as one dataset.
 
     A reference is a folder with dataset_info.json, `name[/config][:version]`, looked up under
@@ -114,7 +118,7 @@ def read_dataset(*refs: str, data_dir: str | os.PathLike[str] | None = None) -> 
     """
     from shardctl.readers.reference import read_dataset as read
 
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=Path.cwd())
+    return read([os.fspath(ref) for ref in refs], data_dir=data_dir, env=os.environ, cwd=Path.cwd())
 
 
 def __getattr__(name: str) -> Any:

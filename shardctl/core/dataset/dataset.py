@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
@@ -37,6 +38,7 @@ class Split:
     shard_bytes: tuple[int | None, ...] | None = None
 
     def __post_init__(self) -> None:
+        keep_fields(self)
         if self.shard_lengths and min(self.shard_lengths) < 0:
             raise DatasetError(
                 f"split {quoted(self.name)}: shard length {min(self.shard_lengths)} is negative"
@@ -52,6 +54,7 @@ class Split:
             raise DatasetError(f"split {quoted(self.name)}: not one size in bytes a shard")
 
     @classmethod
+    @checked
     def even(
         cls,
         *,
@@ -93,6 +96,7 @@ class Split:
         """Number of shards, empty ones included."""
         return len(self.shard_lengths)
 
+    @checked
     def shard_of(self, example_id: int) -> int:
         """Return the index of the shard that holds an id.
 
@@ -108,6 +112,7 @@ class Split:
             )
         return bisect_right(self.offsets, example_id) - 1
 
+    @checked
     def location(self, shard_index: int) -> tuple[str | None, str]:
         """Return (data dir or None, path relative to it) of a shard's file."""
         for part in self.files:
@@ -116,6 +121,7 @@ class Split:
             shard_index -= len(part)
         raise IndexError(shard_index)
 
+    @checked
     def filename(self, shard_index: int) -> str:
         """Return the base name of a shard's file."""
         return self.location(shard_index)[1].rpartition("/")[2]
@@ -132,6 +138,7 @@ class Split:
             return False  # each name holds its own index
         return len(set(self.filenames)) < self.num_shards
 
+    @checked
     def filenames_between(self, start: int, stop: int) -> list[str]:
         """Return the base names of the files of shards [start, stop)."""
         names: list[str] = []
@@ -162,6 +169,7 @@ class Dataset:
     origin: str = "metadata"
 
     def __post_init__(self) -> None:
+        keep_fields(self)
         if not self.splits:
             raise DatasetError(f"dataset {quoted(self.name)} has no splits")
         counts = Counter(split.name for split in self.splits)
@@ -175,6 +183,7 @@ class Dataset:
         folders = {part.data_dir for split in self.splits for part in split.files}
         return len(folders) > 1 or any(len(split.files) > 1 for split in self.splits)
 
+    @checked
     def split(self, name: str) -> Split:
         """Return a split by name.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -25,6 +26,8 @@ class Host:
     count: int
 
     def __post_init__(self) -> None:
+        if not (type(self.index) is type(self.count) is int):  # there may be a million of them
+            keep_fields(self)
         if self.count < 1:
             raise UsageError(f"{self.count} hosts: at least 1 is needed")
         if not 0 <= self.index < self.count:
@@ -36,6 +39,7 @@ class Host:
         return f"{self.index}/{self.count}"
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> Host:
         """Read `I/N`."""
         match = _FORM.fullmatch(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
@@ -25,11 +26,23 @@ class FileInstruction:
     first_id: int
 
     def __post_init__(self) -> None:
+        if not self._is_plain:
+            keep_fields(self)
         if not (self.skip >= 0 <= self.take and self.skip + self.take <= self.examples_in_shard):
             raise ValueError(
                 f"skip {self.skip} and take {self.take} do not fit "
                 f"a shard of {self.examples_in_shard}"
             )
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the fields are as they are kept; there may be millions of file instructions."""
+        numbers = type(self.skip) is type(self.take) is type(self.examples_in_shard) is int
+        return (
+            numbers
+            and type(self.first_id) is int
+            and type(self.filename) is type(self.split) is str
+        )
 
     @property
     def takes_all(self) -> bool:

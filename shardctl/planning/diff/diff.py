@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.snapshot.hash_tree import differing_blocks
 from shardctl.planning.diff.blocks import Id, Scan, TwoOrders
 from shardctl.planning.diff.causes import Cause, causes
@@ -75,6 +76,7 @@ class Diff:
         return self.changes or (Cause(kind="unknown", name="shardctl"),)
 
 
+@checked
 def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT_LIMIT) -> Diff:
     """Return where and why two orders differ, rebuilding no more than the blocks that differ.
 

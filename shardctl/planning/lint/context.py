@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostMode
@@ -42,6 +43,7 @@ class Usage:
     max_open_files: int | None = None
 
     def __post_init__(self) -> None:
+        keep_fields(self)
         for name, value in (
             ("num_hosts", self.num_hosts),
             ("take", self.take),
