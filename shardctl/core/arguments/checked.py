@@ -6,10 +6,10 @@ This is the one edge: behind it a whole number is an int, a list a tuple, and a 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache, wraps
 from types import SimpleNamespace
-from typing import Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 from shardctl.core.arguments.kinds import kind_of
 from shardctl.core.phrase import Argument, Placeholder, phrase
@@ -87,7 +87,9 @@ def keep_fields(value: object, takers: Mapping[str, _Take] | None = None) -> Non
     Raises:
         UsageError: the field that is wrong, and the rule.
     """
-    for name, take in (_of_fields(type(value)) if takers is None else takers).items():
+    if takers is None:
+        takers = _of_fields(cast(Hashable, type(value)))
+    for name, take in takers.items():
         given = getattr(value, name)
         kept = kept_as(name, given, take)
         if kept is not given:

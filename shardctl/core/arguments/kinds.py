@@ -95,7 +95,7 @@ def kind_of(hint: Any) -> Kind:
     if origin is Callable:
         return _that_is(callable, "a function", "functions")
     if origin is Iterable:
-        return _that_is(lambda value: hasattr(value, "__iter__"), "an iterable", "iterables")
+        return _that_is(_is_iterable, "an iterable", "iterables")
     if origin is os.PathLike:
         return _that_is(lambda value: isinstance(value, os.PathLike), "a path", "paths")
     if isinstance(hint, type):
@@ -110,6 +110,11 @@ def _that_is(fits: Callable[[Any], bool], needed: str, several: str) -> Kind:
         return value
 
     return Kind(take=take, needed=needed, several=several)
+
+
+def _is_iterable(value: Any) -> bool:
+    # A text is a list of letters for Python, and a mapping one of its keys: neither is meant.
+    return hasattr(value, "__iter__") and not isinstance(value, str | bytes | Mapping)
 
 
 def _instance(of: type) -> Kind:
@@ -161,17 +166,14 @@ def _either(kinds: Sequence[Kind], with_none: bool) -> Kind:
 
 
 def _list(of: Kind) -> Kind:
-    """Return the kind of a list of values, which is kept as a tuple.
-
-    A text is a list of letters for Python, and a mapping one of its keys: neither is meant.
-    """
+    """Return the kind of a list of values, which is kept as a tuple."""
     needed = f"a list of {of.several}"
 
     def take(value: Any) -> tuple[Any, ...]:
         # There may be millions of them: of the right types, in a tuple, they are as they should be.
         if type(value) is tuple and of.exact.issuperset(map(type, value)):
             return value
-        if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
+        if not _is_iterable(value):
             raise UsageError(f"{needed} is needed")
         try:
             given = tuple(value)

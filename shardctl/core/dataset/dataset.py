@@ -13,9 +13,12 @@ from functools import cached_property
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, UsageError
+
+_MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +76,12 @@ class Split:
         Raises:
             DatasetError: examples and no shard to hold them, or a negative number of either.
         """
+        for what, number, most in (
+            ("num_examples", num_examples, INT64_MAX),
+            ("num_shards", num_shards, _MOST_SHARDS),
+        ):
+            if number > most:
+                raise DatasetError(f"split {quoted(name)}: {what}={number} is more than {most}")
         if num_examples < 0 or num_shards < 0 or (num_examples and not num_shards):
             raise DatasetError(
                 f"split {quoted(name)}: {num_examples} examples in {num_shards} shards"
@@ -114,12 +123,24 @@ class Split:
 
     @checked
     def location(self, shard_index: int) -> tuple[str | None, str]:
-        """Return (data dir or None, path relative to it) of a shard's file."""
+        """Return (data dir or None, path relative to it) of a shard's file.
+
+        Raises:
+            UsageError: no such shard, or none that has a file.
+        """
+        index = shard_index
         for part in self.files:
-            if shard_index < len(part):
-                return part.data_dir, part[shard_index]
-            shard_index -= len(part)
-        raise IndexError(shard_index)
+            if 0 <= index < len(part):
+                return part.data_dir, part[index]
+            index -= len(part)
+        raise UsageError(
+            phrase(
+                "{shard_index=}: split {} has files of {} shards, counted from 0",
+                quoted(self.name),
+                sum(map(len, self.files)),
+                shard_index=shard_index,
+            )
+        )
 
     @checked
     def filename(self, shard_index: int) -> str:

@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked, keep_fields
+from shardctl.core.phrase import phrase
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
+_MOST = 999_999_999  # as many digits as the form has
 _FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
 
 
@@ -26,8 +28,13 @@ class Host:
     count: int
 
     def __post_init__(self) -> None:
-        if not (type(self.index) is type(self.count) is int):  # there may be a million of them
-            keep_fields(self)
+        if type(self.index) is type(self.count) is int and 0 <= self.index < self.count < _MOST:
+            return  # soon, as there may be a million of them
+        keep_fields(self)
+        if self.count > _MOST:
+            raise UsageError(
+                phrase("{count!}: a number from 1 to {} is needed", _MOST, count=self.count)
+            )
         if self.count < 1:
             raise UsageError(f"{self.count} hosts: at least 1 is needed")
         if not 0 <= self.index < self.count:

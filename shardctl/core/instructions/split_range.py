@@ -21,6 +21,7 @@ class SplitRange:
         if not (type(self.start) is type(self.stop) is int):
             keep_fields(self)
         if not 0 <= self.start <= self.stop <= self.split.num_examples:
+            keep_fields(self)
             raise ValueError(f"[{self.start}, {self.stop}) is not a range of {self.split.name}")
 
     @property

@@ -87,7 +87,7 @@ class Order:
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
         self._num_examples = total - rest if settings.drop_remainder else total
-        # A pass that depends on timing, or whose last epoch needs more seeds than TensorFlow counts,
+        # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
         # is refused here, before a part of it is written.
         last = self._num_streams - 1
         if settings.shuffles_files and len(self.reads) > 1:
@@ -126,7 +126,12 @@ class Order:
         """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
         if not 0 <= start <= stop <= self.num_examples:
             raise UsageError(
-                f"positions [{start}, {stop}): the order has {self.num_examples} examples"
+                phrase(
+                    "{start=} and {stop=}: the order has {} examples",
+                    self.num_examples,
+                    start=start,
+                    stop=stop,
+                )
             )
         if start == stop:
             return
@@ -193,10 +198,10 @@ class Order:
         """Return (slot of the interleave, offset in the file instruction), int64[q] each.
 
         Raises:
-            ValueError: a shuffle buffer mixes the blocks.
+            UsageError: a shuffle buffer mixes the blocks.
         """
         if self.num_buffered is not None:
-            raise ValueError("a shuffle buffer mixes the blocks")
+            raise UsageError("a shuffle buffer mixes the blocks")
         wanted = self._checked(positions)
         slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
         streams = wanted // max(self.stream_size, 1)
@@ -210,7 +215,7 @@ class Order:
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:
         """Return the epoch (int64[q]) in which each position is."""
-        return np.asarray(positions) // max(self.epoch_size, 1)
+        return self._checked(positions) // max(self.epoch_size, 1)
 
     @property
     def stream_size(self) -> int:
@@ -237,10 +242,10 @@ class Order:
         """Return the replay of the shuffle buffer in an epoch, right up to output `stop` at least.
 
         Raises:
-            ValueError: the settings have no buffer.
+            UsageError: the settings have no buffer.
         """
         if self.num_buffered is None:
-            raise ValueError("no shuffle buffer")
+            raise UsageError("no shuffle buffer")
         return ShuffleReplay(
             num_elements=self.reading(epoch, stop=stop).num_examples,
             buffer_size=self.num_buffered,

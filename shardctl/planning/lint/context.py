@@ -15,7 +15,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ class Usage:
             if value is not None and value < 1:
                 raise UsageError(
                     phrase("{}: a number, at least 1, is needed", Argument(name, value))
+                )
+            if value is not None and value > INT64_MAX:
+                raise UsageError(
+                    phrase("{}: a number up to {} is needed", Argument(name, value), INT64_MAX)
                 )
 
 

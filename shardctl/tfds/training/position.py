@@ -179,7 +179,10 @@ class Position:
 
 def _num_rows(batch: Any, most: int) -> int:
     components = tensorflow().nest.flatten(batch)
-    rows = int(components[0].shape[0])
+    shape = tuple(getattr(components[0], "shape", ())) if components else ()
+    if not shape:
+        raise UsageError("elements: batches are counted, and one of them has no rows")
+    rows = int(shape[0])
     if rows > most:
         raise UsageError(f"a batch of {rows} examples where batches of {most} are counted")
     return rows
