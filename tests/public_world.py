@@ -21,7 +21,7 @@ class World:
     """What the calls are given: a small dataset, its orders and plans, and a builder of TFDS."""
 
     def __init__(self, builder: Any = None, folder: str = "nowhere") -> None:
-        self.builder = _NoBuilder() if builder is None else builder
+        self.builder: Any = _NoBuilder() if builder is None else builder
         self.folder = folder
 
     settings = ReadSettings(shuffle_seed=3, buffer=4, buffer_seed=5, epochs=2, batch=4)
@@ -66,7 +66,7 @@ class _NoBuilder:
 
     info = None
 
-    def as_dataset(self) -> None:
+    def as_dataset(self, **arguments: Any) -> None:
         raise NotImplementedError
 
 

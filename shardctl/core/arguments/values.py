@@ -32,9 +32,9 @@ def whole_number(value: object) -> int:
     """
     if type(value) is int and value.bit_length() <= _MOST_BITS:
         return value
-    number = None if _is_truth(value) else _index(value)
-    if number is None and (held := _held_by_variable(value)) is not None:
-        number = _index(held)
+    number = _index(value)
+    if number is None:
+        number = _index(_held_by_variable(value))
     if number is None:
         raise UsageError(f"a whole number is needed{_way_out(value)}")
     if number.bit_length() > _MOST_BITS:
@@ -95,7 +95,7 @@ def text(value: object) -> str:
 
 def _index(value: Any) -> int | None:
     try:
-        return index(value)
+        return None if _is_truth(value) else index(value)
     except Exception:  # TensorFlow: AttributeError of floats, TypeError of graphs
         return None
 
