@@ -17,7 +17,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.arguments.checked import checked
 from shardctl.errors import ShardctlError
 
 if TYPE_CHECKING:
@@ -103,7 +102,6 @@ _HOMES = {
 }
 
 
-@checked
 def read_dataset(
     *refs: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None
 ) -> Dataset:
@@ -118,7 +116,7 @@ def read_dataset(
     """
     from shardctl.readers.reference import read_dataset as read
 
-    return read([os.fspath(ref) for ref in refs], data_dir=data_dir, env=os.environ, cwd=Path.cwd())
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=Path.cwd())
 
 
 def __getattr__(name: str) -> Any:

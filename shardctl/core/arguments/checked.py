@@ -44,16 +44,27 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     @wraps(function)
     def call(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         positional, rest, by_name = takers()
-        kept = [kept_as(name, value, take) for (name, take), value in zip(positional, args)]  # noqa: B905  # fewer may be given
-        more = args[len(kept) :]  # without a `rest` there are too many, and Python says so
-        kept += more if rest is None else [kept_as(rest[0], value, rest[1]) for value in more]
-        named = {
-            name: kept_as(name, value, by_name[name]) if name in by_name else value
-            for name, value in kwargs.items()
-        }
-        return function(*kept, **named)  # type: ignore[arg-type]
+        kept: list[Any] = []
+        named: dict[str, Any] = {}
+        name, value = "", None
+        try:
+            for (name, take), value in zip(positional, args):  # noqa: B007, B905  # fewer may be given
+                kept.append(take(value))
+            if len(args) > len(kept):  # without a `rest` too many, and Python says so
+                name, take = rest or ("", _as_it_is)
+                for value in args[len(kept) :]:
+                    kept.append(take(value))
+            for name, value in kwargs.items():
+                named[name] = by_name.get(name, _as_it_is)(value)
+        except UsageError as error:
+            raise _refusal(name, value, error) from None
+        return function(*kept, **named)
 
     return call
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _takers_of(function: Callable[..., Any]) -> _Takers:
@@ -67,7 +78,7 @@ def _takers_of(function: Callable[..., Any]) -> _Takers:
     by_name: dict[str, _Take] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in hints:  # self or cls
-            positional.append((name, lambda value: value))
+            positional.append((name, _as_it_is))
             continue
         take = kind_of(hints[name]).take
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -91,7 +102,10 @@ def keep_fields(value: object, takers: Mapping[str, _Take] | None = None) -> Non
         takers = _of_fields(cast(Hashable, type(value)))
     for name, take in takers.items():
         given = getattr(value, name)
-        kept = kept_as(name, given, take)
+        try:
+            kept = take(given)
+        except UsageError as error:
+            raise _refusal(name, given, error) from None
         if kept is not given:
             object.__setattr__(value, name, kept)
 
@@ -102,17 +116,9 @@ def _of_fields(of: Any) -> dict[str, _Take]:
     return {name: kind_of(hints[name]).take for name in of.__dataclass_fields__}
 
 
-def kept_as(name: str, value: Any, take: _Take) -> Any:
-    """Return an argument as it is kept.
-
-    Raises:
-        UsageError: the rule that it breaks, after its name.
-    """
-    try:
-        return take(value)
-    except UsageError as error:
-        given = Argument(name, _shown(value), given=True)
-        raise UsageError(phrase("{}: {}", given, error)) from None
+def _refusal(name: str, value: object, rule: UsageError) -> UsageError:
+    """Return the error that says which argument breaks a rule."""
+    return UsageError(phrase("{}: {}", Argument(name, _shown(value), given=True), rule))
 
 
 def _shown(value: Any) -> object:

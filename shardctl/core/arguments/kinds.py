@@ -96,6 +96,8 @@ def kind_of(hint: Any) -> Kind:
         return _that_is(callable, "a function", "functions")
     if origin is Iterable:
         return _that_is(_is_iterable, "an iterable", "iterables")
+    if origin is Mapping:
+        return _that_is(lambda value: isinstance(value, Mapping), "a mapping", "mappings")
     if origin is os.PathLike:
         return _that_is(lambda value: isinstance(value, os.PathLike), "a path", "paths")
     if isinstance(hint, type):
@@ -171,7 +173,7 @@ def _list(of: Kind) -> Kind:
 
     def take(value: Any) -> tuple[Any, ...]:
         # There may be millions of them: of the right types, in a tuple, they are as they should be.
-        if type(value) is tuple and of.exact.issuperset(map(type, value)):
+        if type(value) is tuple and of.exact.issuperset(set(map(type, value))):
             return value
         if not _is_iterable(value):
             raise UsageError(f"{needed} is needed")

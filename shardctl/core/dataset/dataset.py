@@ -128,6 +128,9 @@ class Split:
         Raises:
             UsageError: no such shard, or none that has a file.
         """
+        return self._location(shard_index)
+
+    def _location(self, shard_index: int) -> tuple[str | None, str]:
         index = shard_index
         for part in self.files:
             if 0 <= index < len(part):
@@ -145,7 +148,7 @@ class Split:
     @checked
     def filename(self, shard_index: int) -> str:
         """Return the base name of a shard's file."""
-        return self.location(shard_index)[1].rpartition("/")[2]
+        return self._location(shard_index)[1].rpartition("/")[2]
 
     @cached_property
     def filenames(self) -> tuple[str, ...]:
