@@ -11,8 +11,9 @@ from typing import Any
 
 from shardctl.errors import UsageError
 
-# More than a seed has, and few enough digits that Python writes the number out (640 at least).
-_MOST_BITS = 2048
+# More than a seed has, and few enough digits that Python writes the number out (4300).
+_MOST_DIGITS = 4100
+_MOST = 10**_MOST_DIGITS
 
 
 def whole_number(value: object) -> int:
@@ -30,15 +31,15 @@ def whole_number(value: object) -> int:
     Raises:
         UsageError: it is none; the text is the rule.
     """
-    if type(value) is int and value.bit_length() <= _MOST_BITS:
+    if type(value) is int and -_MOST < value < _MOST:
         return value
     number = _index(value)
     if number is None:
         number = _index(_held_by_variable(value))
     if number is None:
         raise UsageError(f"a whole number is needed{_way_out(value)}")
-    if number.bit_length() > _MOST_BITS:
-        raise UsageError("a whole number of at most 600 digits is needed")
+    if not -_MOST < number < _MOST:
+        raise UsageError(f"a whole number of at most {_MOST_DIGITS} digits is needed")
     return number
 
 

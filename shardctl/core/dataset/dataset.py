@@ -13,7 +13,6 @@ from functools import cached_property
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, UsageError
@@ -137,12 +136,8 @@ class Split:
                 return part.data_dir, part[index]
             index -= len(part)
         raise UsageError(
-            phrase(
-                "{shard_index=}: split {} has files of {} shards, counted from 0",
-                quoted(self.name),
-                sum(map(len, self.files)),
-                shard_index=shard_index,
-            )
+            f"shard_index={shard_index}: split {quoted(self.name)} has files of "
+            f"{sum(map(len, self.files))} shards, counted from 0"
         )
 
     @checked

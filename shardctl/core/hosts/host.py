@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked, keep_fields
-from shardctl.core.phrase import phrase
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -32,9 +31,7 @@ class Host:
             return  # soon, as there may be a million of them
         keep_fields(self)
         if self.count > _MOST:
-            raise UsageError(
-                phrase("{count!}: a number from 1 to {} is needed", _MOST, count=self.count)
-            )
+            raise UsageError(f"count={self.count}: a number from 1 to {_MOST} is needed")
         if self.count < 1:
             raise UsageError(f"{self.count} hosts: at least 1 is needed")
         if not 0 <= self.index < self.count:

@@ -126,12 +126,7 @@ class Order:
         """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
         if not 0 <= start <= stop <= self.num_examples:
             raise UsageError(
-                phrase(
-                    "{start=} and {stop=}: the order has {} examples",
-                    self.num_examples,
-                    start=start,
-                    stop=stop,
-                )
+                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
             )
         if start == stop:
             return

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.phrase import phrase
 from shardctl.core.snapshot.hash_tree import differing_blocks
 from shardctl.errors import UsageError
 from shardctl.planning.diff.blocks import Id, Scan, TwoOrders
@@ -86,9 +85,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
     such block is rebuilt, and how much moved is known to a block.
     """
     if exact_limit < 0:
-        raise UsageError(
-            phrase("{exact_limit=}: a number of positions is needed", exact_limit=exact_limit)
-        )
+        raise UsageError(f"exact_limit={exact_limit}: a number of positions is needed")
     trees = expected.snapshot.tree, actual.snapshot.tree
     changes = causes(expected.snapshot, actual.snapshot)
     positions = max(tree.num_examples for tree in trees)

@@ -200,7 +200,7 @@ def test_dropped_remainders_are_those_of_all_epochs_together() -> None:
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda order: order.read(2, 8), r"positions \[2, 8\): the order has 7 examples"),
+        (lambda order: order.read(2, 8), "start=2 and stop=8: the order has 7 examples"),
         (lambda order: order.read(-1, 3), "the order has 7 examples"),
         (lambda order: order.read(5, 4), "the order has 7 examples"),
         (lambda order: order.codes_at([7]), "position 7: the order has 7 examples"),
