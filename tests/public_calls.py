@@ -128,6 +128,7 @@ CALLS: Mapping[str, list[Call]] = {
         )
     ],
     "Dataset.split": [_of("dataset.split", name="train")],
+    "Dataset.whole_splits": [_of("dataset.whole_splits", names=["train"], rule="they are whole")],
     "FileInstruction": [
         _call(
             shardctl.FileInstruction,
@@ -343,6 +344,12 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "simulate": [_planned(shardctl.simulate, skip=3, take=30)],
     "snapshot": [_planned(shardctl.snapshot, watch=_watch)],
+    "verify_files": [
+        Call(
+            lambda world: shardctl.verify_files,
+            lambda world: {"dataset": world.dataset, "splits": ["test"], "watch": _watch},
+        )
+    ],
     "tfds.dataset_of": [_bridged("dataset_of")],
     "tfds.keras_epochs": [
         _bridged(

@@ -216,6 +216,7 @@ class Dataset:
         known = choices(split.name for split in self.splits)
         raise UsageError(f"no split {quoted(name)} in {self.title}; it has: {known}")
 
+    @checked
     def whole_splits(self, names: Sequence[str], rule: str) -> tuple[Split, ...]:
         """Return the splits named, each once and in that order; all of them for none or `all`.
 
