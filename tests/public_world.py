@@ -64,7 +64,7 @@ class World:
 class _NoBuilder:
     """Looks like a builder from outside, and is none."""
 
-    info = None
+    info = data_dir = None
 
     def as_dataset(self, **arguments: Any) -> None:
         raise NotImplementedError

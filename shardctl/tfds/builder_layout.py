@@ -16,7 +16,7 @@ from shardctl.errors import DatasetError, UsageError
 
 def _is_builder(value: Any) -> Any:
     # By what is used of it, since TFDS is not imported before it is needed.
-    if not (hasattr(value, "as_dataset") and hasattr(value, "info")):
+    if not (hasattr(value, "info") and hasattr(value, "data_dir")):
         raise UsageError('a TFDS builder is needed, as tfds.builder("mnist")')
     return value
 
