@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardctl.errors import ShardctlError
@@ -112,9 +111,10 @@ def read_dataset(*refs: str, data_dir: str | os.PathLike[str] | None = None) -> 
     Raises:
         ShardctlError: a reference that leads nowhere, or to something broken.
     """
+    from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import read_dataset as read
 
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=Path.cwd())
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder())
 
 
 def __getattr__(name: str) -> Any:

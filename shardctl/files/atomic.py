@@ -35,7 +35,10 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
         with _in_place(path, what) as file:
             yield file
         return
-    target = os.path.realpath(path)
+    try:
+        target = os.path.realpath(path)
+    except OSError:  # the only folder that it asks for
+        raise _unwritable(path, what, "the working folder is gone") from None
     if path.endswith("/") or not path or (mode is not None and stat.S_ISDIR(mode)):
         raise _unwritable(path, what, "it is a folder; name a file")
     if mode is not None and not os.access(target, os.W_OK):
