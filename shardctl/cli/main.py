@@ -6,7 +6,8 @@ that next to nothing is: an interrupt that comes earlier is answered by Python, 
 
 from __future__ import annotations
 
-import _signal  # without the enums of `signal`, which take longer to load than all else here
+# `signal` without its enums, which take longer to load than all else here.
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 

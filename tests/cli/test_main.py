@@ -319,9 +319,7 @@ def test_a_working_folder_that_was_deleted_is_not_missed(
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
 def test_a_small_file_is_read_in_little_address_space(tmp_path: Path) -> None:
     (tmp_path / "faces.yaml").write_text("splits: {train: {shard_lengths: [3, 4]}}")
-    ran = process(
-        *("layout", "-d", "faces.yaml"), shell='ulimit -v 1048576; "$@"', cwd=tmp_path
-    )
+    ran = process(*("layout", "-d", "faces.yaml"), shell='ulimit -v 1048576; "$@"', cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 

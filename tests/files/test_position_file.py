@@ -73,11 +73,3 @@ def test_wrong_fields_under_a_right_digest_are_one_line(
     assert line is not None
     assert words in line
     assert line.startswith(f"{path}: ")
-
-
-def test_a_position_of_any_depth_is_read_or_refused(tmp_path: Path) -> None:
-    """Between the depth that can be parsed and the one that can be looked at there are some."""
-    for depth in range(900, 1000):
-        text = json.dumps({**RECORD.document(), "spec": 0})
-        (tmp_path / "position").write_text(text.replace(": 0", f": {'[' * depth}{']' * depth}"))
-        assert error_line(lambda: read_position(tmp_path / "position")) is not None

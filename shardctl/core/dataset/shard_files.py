@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,7 @@ class ShardFiles(Sequence[str]):
         if self.names is not None and len(self.names) != self.num_shards:
             raise DatasetError(f"{len(self.names)} file names for {self.num_shards} shards")
         names = (self._name(0),) if self.names is None else self.names
+        _check_characters(*names, self.data_dir or "")
         _check_lengths(names, data_dir=self.data_dir)
 
     @classmethod
@@ -140,6 +142,18 @@ def _format_template(template: str, values: dict[str, str]) -> str:
                 f"{MAX_PATH_BYTES} bytes, the most that a file system takes"
             )
     return "".join((*pieces, template[end:]))
+
+
+def _check_characters(*names: str) -> None:
+    """Raise where a name could not be handed to the system; it may have bytes that are no UTF-8."""
+    for name in names:
+        if _INDEX in name:
+            raise DatasetError(f"file name {quoted(name)} holds a NUL character, as no path does")
+        if not name.isascii():
+            try:
+                os.fsencode(name)
+            except UnicodeEncodeError:
+                raise DatasetError(f"file name {quoted(name)} holds half a character") from None
 
 
 def _check_lengths(names: Sequence[str], *, data_dir: str | None) -> None:

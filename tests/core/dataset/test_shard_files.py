@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -312,3 +314,16 @@ def test_listed_names_and_the_folder_count_too() -> None:
     assert said == f"file name '{'é' * 59}…' has 256 bytes; a file system takes at most 255"
     said = str(error_line(lambda: ShardFiles(data_dir="/x" * 2046, pattern="d-\0", num_shards=9)))
     assert said.endswith("has 4100 bytes; a file system takes at most 4095")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "d/\udfff.x"])
+def test_a_name_that_cannot_be_opened_is_refused(name: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # of a path that no system call takes
+        os.stat(name)
+    assert "file name" in str(error_line(lambda: ShardFiles(names=("b", name), num_shards=2)))
+    assert "file name" in str(error_line(lambda: ShardFiles(data_dir=name, names=(), num_shards=0)))
+
+
+def test_a_name_of_bytes_that_are_no_text_is_a_name() -> None:
+    name = os.fsdecode(b"a\xff")
+    assert list(ShardFiles(names=(name,), num_shards=1)) == [name]
