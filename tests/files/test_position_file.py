@@ -88,7 +88,21 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 def test_any_field_that_is_gone_or_of_another_kind_is_a_line_or_taken(tmp_path: Path) -> None:
     """Sealed anew, so that what is wrong is the field and not the digest."""
-    others = (None, True, -1, 1.5, 2**64, 1e300, float("inf"), "", "x\0", "\ud800", [], {}, [{}])
+    others: tuple[Any, ...] = (
+        None,
+        True,
+        -1,
+        1.5,
+        2**64,
+        1e300,
+        float("inf"),
+        "",
+        "x\0",
+        "\ud800",
+        [],
+        {},
+        [{}],
+    )
     num_places = len(list(_places(RECORD.document())))
     num_refused = 0
     for place, other in itertools.product(range(num_places), ("gone", *others)):
