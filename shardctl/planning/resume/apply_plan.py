@@ -15,6 +15,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
+from shardctl.planning.order import refuse_open_splits, resolved_spec
 
 
 def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
@@ -25,14 +26,17 @@ def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
     Raises:
         DatasetError: the dataset is another one or has changed, and the text says how; or an
             instruction names a file that is not there.
+        UnpredictableOrderError: the plan is of an order that TFDS leaves open.
     """
     if all(reads.files is dataset for reads in _all_reads(plan)):
+        _refuse_open_order(plan, dataset)
         return plan
     if plan.dataset.fingerprint != dataset.fingerprint:
         changes = what_changed(plan.dataset, dataset.identity)
         raise DatasetError(
             f"the plan was made for another state of {plan.dataset.title}: {'; '.join(changes)}"
         )
+    _refuse_open_order(plan, dataset)
     return replace(
         plan,
         instructions=_found(plan.instructions, dataset),
@@ -40,6 +44,12 @@ def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts
         ),
     )
+
+
+def _refuse_open_order(plan: ResumePlan, dataset: Dataset) -> None:
+    """Refuse what counts from the start of an order that each run draws anew; a log does not."""
+    if not plan.from_seen:
+        refuse_open_splits(resolved_spec(dataset, plan.spec))
 
 
 def _all_reads(plan: ResumePlan) -> Iterator[Reads]:
