@@ -11,6 +11,7 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof, prove
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -105,7 +106,10 @@ def test_hosts_that_lose_an_example_are_found_out() -> None:
     plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=2, consumed=[2, 1])
     assert prove(TOY, plan) == Proof(compared=8, lost=0, repeated=0, moved=None, exact=False)
     twice = replace(plan, hosts=(plan.hosts[0], plan.hosts[0]))
-    assert prove(TOY, twice) == Proof(compared=8, lost=4, repeated=4, moved=None, exact=False)
+    first = BrokenPromise(name="hosts[1].index", promised="0", found="1")
+    assert prove(TOY, twice) == Proof(
+        compared=8, lost=4, repeated=4, moved=None, exact=False, broken=(first,)
+    )
 
 
 def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:
