@@ -17,6 +17,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.errors import UsageError
+from shardctl.planning.resume.promises import BrokenPromise
 
 Source = Literal["files", "index ranges"]
 
@@ -79,6 +80,7 @@ class Verification:
     read: what the order was read from; where it is "files", further windows may lie on index
         ranges, which reach positions that would take long to read to.
     num_files: files whose examples were counted; `files` are those that hold another number.
+    broken: what a plan says besides its instructions that is not so.
     notes: what was done instead of something else, and why.
     """
 
@@ -95,6 +97,7 @@ class Verification:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     plan: str | None = None
+    broken: tuple[BrokenPromise, ...] = ()
 
     @property
     def num_checked(self) -> int:
@@ -104,7 +107,7 @@ class Verification:
     @property
     def equal(self) -> bool:
         """Whether every id was as predicted, and every file holds what the metadata says."""
-        return self.first_difference is None and not self.files
+        return self.first_difference is None and not self.files and not self.broken
 
 
 def taken(take: Take, read: Source, num_examples: int) -> int:

@@ -6,8 +6,8 @@ from that, and compared. The instructions are read to their end instead (`prove`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
 from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.resume.resume import resume_order
+from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 
 # Settings are what is planned anew with, instructions are read, and warnings promise nothing. Which
@@ -59,7 +59,7 @@ def planned_anew(
     resolved = resolved_spec(dataset, plan.spec)
     if plan.from_seen:
         to_hosts = len(plan.hosts) or None
-        log = np.asarray(_left_out(dataset, plan) if seen is None else seen, np.int64)
+        log = np.asarray(left_out(dataset, plan) if seen is None else seen, np.int64)
         return resume_unseen_of(resolved, plan.settings, seen=log, to_hosts=to_hosts)
     if plan.from_consumed:
         return resume_on_hosts(
@@ -71,7 +71,7 @@ def planned_anew(
             consumed=plan.from_consumed,
         )
     planned: PlannedOrder = order_of(resolved, plan.settings)
-    mode = "exact-order" if plan.mode == "exact-order" else "exactly-once"
+    mode: BufferMode = "exact-order" if plan.mode == "exact-order" else "exactly-once"
     return resume_order(planned, consumed=plan.consumed, mode=mode)
 
 
@@ -92,6 +92,29 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
     return broken
 
 
+def with_reads_of(plan: ResumePlan, anew: ResumePlan) -> ResumePlan:
+    """Return what a plan reads and what its buffer held, among the fields of the plan made anew."""
+    pending = plan.pending if _are_of(plan.pending, anew.pending) else anew.pending
+    return replace(anew, instructions=plan.instructions, hosts=plan.hosts, pending=pending)
+
+
+def _are_of(ids: Sequence[int | str] | None, known: Sequence[int | str] | None) -> bool:
+    """Return whether ids are as many as the known ones and among them, as a buffer needs them."""
+    if ids is None or known is None:
+        return False
+    return len(ids) == len(known) and set(ids) <= set(known)
+
+
+def without_dropping(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose order has all examples, those of a last batch that is dropped too.
+
+    The batches of either pipeline drop it. Other batches stay: for Keras they decide the seeds.
+    """
+    if not settings.drop_remainder:
+        return settings
+    return replace(settings, batch=None, drop_remainder=False)
+
+
 def share_of(dataset: Dataset, plan: ResumePlan) -> Order:
     """Return an order of all that a plan of the unseen may read: the share of its host."""
     settings = ReadSettings(
@@ -104,8 +127,8 @@ def share_of(dataset: Dataset, plan: ResumePlan) -> Order:
     return Order(dataset, resolved_spec(dataset, plan.spec).ranges, settings)
 
 
-def _left_out(dataset: Dataset, plan: ResumePlan) -> ArrayLike:
-    """Return the codes of the share that no instruction reads."""
+def left_out(dataset: Dataset, plan: ResumePlan) -> ArrayLike:
+    """Return the codes of the share that no instruction of a plan of the unseen reads."""
     order = share_of(dataset, plan)
     read = [
         np.arange(first, first + take)
@@ -147,7 +170,7 @@ def _differing(said: object, found: object, name: str) -> Iterator[BrokenPromise
 
 def _broken(name: str, said: object, found: object) -> BrokenPromise:
     if isinstance(said, tuple) and isinstance(found, tuple):
-        said, found = f"{len(said):,} of them", f"{len(found):,}"
+        said, found = f"{len(said):,} entries", f"{len(found):,}"
     return BrokenPromise(name=name, promised=_shown(said), found=_shown(found))
 
 

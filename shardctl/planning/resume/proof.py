@@ -7,7 +7,7 @@ All else that the plan says is compared with what it should say (`broken_promise
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,8 @@ from shardctl.planning.resume.promises import (
     broken_promises,
     planned_anew,
     share_of,
+    with_reads_of,
+    without_dropping,
 )
 
 _PIECE = 1 << 20
@@ -80,32 +82,14 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) 
             phrase("this plan was made from a log: give it again with {seen=CODES} to prove")
         )
     anew = planned_anew(dataset, plan, seen=seen)
-    proof = _read_to_its_end(dataset, _with_instructions(anew, plan), seen)
+    proof = _read_to_its_end(dataset, with_reads_of(plan, anew), seen)
     return replace(proof, broken=broken_promises(plan, anew))
-
-
-def _with_instructions(anew: ResumePlan, plan: ResumePlan) -> ResumePlan:
-    """Return what a plan reads and what its buffer held, among fields that are right."""
-    return replace(
-        anew,
-        instructions=plan.instructions,
-        hosts=plan.hosts,
-        pending=plan.pending if _are_of(plan.pending, anew.pending) else anew.pending,
-    )
-
-
-def _are_of(ids: Sequence[int | str] | None, known: Sequence[int | str] | None) -> bool:
-    """Return whether ids are as many as the known ones and among them, as a buffer needs them."""
-    if ids is None or known is None:
-        return False
-    return len(ids) == len(known) and set(ids) <= set(known)
 
 
 def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) -> Proof:
     if plan.from_seen:
         return _prove_unseen(dataset, plan, seen)
-    # A last batch that is dropped is dropped by the batches of either pipeline.
-    settings = replace(plan.settings, batch=None, drop_remainder=False)
+    settings = without_dropping(plan.settings)
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan, settings)
     order = plan_order(dataset, plan.spec, settings).order

@@ -42,8 +42,7 @@ from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
 from tests.cases import add_cases
 from tests.oracles import interleave_by_hand
-from tests.planning.resume.mutants import mutants
-from tests.planning.resume.plan_cases import SEEN, TOY, plans
+from tests.planning.resume.plan_cases import SEEN, TOY, mutants, plans
 
 Place = tuple[int, int, int]  # split, shard, index in the shard
 
@@ -89,7 +88,8 @@ def further(plan: ResumePlan) -> Iterator[list[Place]]:
     if not plan.num_further_epochs:
         return
     count = len(plan.hosts)
-    hosts = [Host(index=i, count=count) for i in range(count)] or [plan.settings.host]
+    new: list[Host | None] = [Host(index=i, count=count) for i in range(count)]
+    hosts = new or [plan.settings.host]
     for host in hosts:
         order = plan_order(TOY, plan.spec, replace(plan.settings, host=host)).order
         codes = order.read((plan.epoch + 1) * order.epoch_size, order.num_examples)
