@@ -102,6 +102,13 @@ def test_wrong_pending_ids_break_the_exact_order() -> None:
     assert (proof.lost, proof.repeated, proof.holds) == (0, 0, False)
 
 
+def test_a_later_pass_of_fit_is_proved_with_its_batches() -> None:
+    """They decide which seeds the pass takes."""
+    settings = ReadSettings(loop="keras-fit", pass_index=1, epochs=2, shuffle_seed=3, batch=4)
+    plan = resume(TOY, "train", settings, consumed=8)
+    assert prove(TOY, plan).holds
+
+
 def test_hosts_that_lose_an_example_are_found_out() -> None:
     plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=2, consumed=[2, 1])
     assert prove(TOY, plan) == Proof(compared=8, lost=0, repeated=0, moved=None, exact=False)
