@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.identity import DatasetIdentity
+from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan
@@ -24,11 +24,12 @@ from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 
-# Settings are what is planned anew with, instructions are read, and warnings promise nothing. Which
-# names and versions a dataset may have is known to `applied`.
-_NOT_COMPARED = {
-    ResumePlan: {"settings", "instructions", "warnings"},
-    DatasetIdentity: {"name", "config", "version", "data_dir"},
+# Settings are what is planned anew with, instructions are read, and warnings promise nothing.
+_NOT_COMPARED = frozenset({"settings", "instructions", "warnings"})
+# Which names, versions and folders a dataset may have besides is known to `applied`.
+_OF_DATASETS: dict[type, tuple[str, ...]] = {
+    DatasetIdentity: ("file_format", "fingerprint", "ordered", "splits"),
+    SplitSize: ("name", "num_examples", "num_shards"),
 }
 _NAMES = {"reader_state": "reader"}  # of fields that plan files call otherwise
 
@@ -152,7 +153,9 @@ def _differing(said: object, found: object, name: str) -> Iterator[BrokenPromise
         return
     if type(said) is type(found) and is_dataclass(said) and is_dataclass(found):
         for field in fields(said):
-            if field.name in _NOT_COMPARED.get(type(said), ()):
+            if isinstance(said, ResumePlan) and field.name in _NOT_COMPARED:
+                continue
+            if field.name not in _OF_DATASETS.get(type(said), (field.name,)):
                 continue
             inner = _NAMES.get(field.name, field.name)
             inner = f"{name}.{inner}" if name else inner

@@ -94,6 +94,7 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("DatasetIdentity", "config"): ("other",),
     ("DatasetIdentity", "version"): ("2.0.0",),
     ("DatasetIdentity", "data_dir"): ("/elsewhere",),
+    ("SplitSize", "template"): ("x",),
     ("ResumePlan", "pending"): ((), (1,)),
     ("ResumePlan", "reader_state"): (
         ReaderState(open_files=1, block_offset=0, next_file=1, num_files=1),
