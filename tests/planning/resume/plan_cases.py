@@ -21,7 +21,7 @@ from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from tests.planning.resume.resume_cases import dataset
 
-TOY = dataset(train=(7, 5, 2, 9, 4), test=(6, 3))
+TOY = replace(dataset(train=(7, 5, 2, 9, 4), test=(6, 3)), version="1.0.0")
 SEEN = [3, 11, 4, 20, 3]
 FILES = ReadSettings(cycle=3, block=2, shuffle_seed=4)
 BUFFER = ReadSettings(cycle=2, block=3, buffer=5, buffer_seed=1)
