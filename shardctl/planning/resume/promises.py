@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.instructions.reads import Reads
@@ -47,7 +47,7 @@ class BrokenPromise:
 
 
 def planned_anew(
-    dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None
+    dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None
 ) -> ResumePlan:
     """Return the plan that is made today of the pipeline and the place that a plan names.
 
@@ -128,7 +128,7 @@ def share_of(dataset: Dataset, plan: ResumePlan) -> Order:
     return Order(dataset, resolved_spec(dataset, plan.spec).ranges, settings)
 
 
-def left_out(dataset: Dataset, plan: ResumePlan) -> ArrayLike:
+def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:
     """Return the codes of the share that no instruction of a plan of the unseen reads."""
     order = share_of(dataset, plan)
     read = [

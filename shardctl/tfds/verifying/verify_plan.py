@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
@@ -40,6 +41,7 @@ from shardctl.tfds.verifying.reading import Pass
 from shardctl.tfds.verifying.real_files import RealFiles
 
 
+@checked
 def verify_plan(
     dataset: Dataset,
     plan: ResumePlan,
