@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
+from shardctl.files.temporary import temporary_file
 
 
 @contextlib.contextmanager
@@ -17,7 +18,9 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
-    written in place. An interrupt, a hang-up and SIGTERM remove the file as an error does. With
+    written in place. An interrupt, a hang-up and SIGTERM remove the file as an error does. A process
+    that is killed with SIGKILL, or a machine that stops, leaves the temporary file
+    `.NAME.shardctl-0` beside the target, which the next write of that target removes. With
     `num_bytes` the room for it is taken first, which is why numpy.save is fast, and the file is
     not synced: an array is quickly made again. In errors `what` names what is written, where
     that is more than the file.
@@ -42,27 +45,29 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
         raise _unwritable(path, what, "it may not be changed")
     with _ends_by_exception():
         try:
-            handle, temporary = _temporary_beside(target)
+            temporary = temporary_file(target)
         except (OSError, ValueError) as error:
             raise _unwritable(path, what, _reason(path, error)) from None
         try:
-            with os.fdopen(handle, "wb") as file:
+            with os.fdopen(temporary.handle, "wb") as file:
                 if num_bytes:
-                    _reserve(handle, num_bytes)
+                    _reserve(temporary.handle, num_bytes)
                 yield file
                 file.flush()
                 if num_bytes is None:
-                    os.fsync(handle)
+                    os.fsync(temporary.handle)
                 else:
                     file.truncate()
-            os.chmod(temporary, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
-            os.replace(temporary, target)
+            permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask()
+            os.chmod(temporary.path, permissions)
+            os.replace(temporary.path, target)
         except BaseException as error:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            temporary.discard()
             if isinstance(error, OSError):
                 raise _unwritable(path, what, _reason(path, error)) from None
             raise
+        finally:
+            temporary.release()
         if num_bytes is None:
             _sync_folder(os.path.dirname(target))
 
@@ -78,13 +83,6 @@ def _reserve(handle: int, num_bytes: int) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
             raise
-
-
-def _temporary_beside(target: str) -> tuple[int, str]:
-    import tempfile  # 3 ms
-
-    name = os.path.basename(target)[:50]
-    return tempfile.mkstemp(prefix=f".{name}.", dir=os.path.dirname(target))
 
 
 def _sync_folder(folder: str) -> None:
