@@ -141,8 +141,9 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
     opening = _opening_keys(lengths, cycle_length, block_length)
     opening.setflags(write=False)
     rounds = Rounds.until(_stops(lengths, opening, cycle_length, block_length))
-    by_slot, by_slot_key = _by_slot(opening, cycle_length)
+    # What needs the most room on the way comes first.
     last_visit, position_after = _last_visits(lengths, opening, rounds, cycle_length, block_length)
+    by_slot, by_slot_key = _by_slot(opening, cycle_length)
     return Schedule(
         lengths=lengths,
         cycle_length=cycle_length,

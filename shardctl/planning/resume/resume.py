@@ -100,6 +100,7 @@ def resume_order(
     state = reader_state(order, point.stream, num_read)
     pending = pending_inputs(order, point) if point.remaining else np.empty(0, np.int64)
     buffered = order.num_buffered is not None
+    shuffle = shuffle_state(order, point) if buffered else None
     pending_ids = ids_at(order, reading, pending) if buffered else None
     held = order.reads.select(slice(0, 0))
     if len(pending) and mode == "exactly-once":
@@ -124,7 +125,7 @@ def resume_order(
         num_pending_instructions=len(held),
         pending=pending_ids,
         reader_state=state,
-        shuffle=shuffle_state(order, point) if buffered else None,
+        shuffle=shuffle,
         further_epochs=further_epochs(order, point.epoch) if point.remaining else (),
         num_further_epochs=num_further_epochs(order, point.epoch) if point.remaining else 0,
         after_read=calls_after_read(
