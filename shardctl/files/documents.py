@@ -181,7 +181,7 @@ def _is_nested(value: object) -> bool:
         value = value[:1]  # all its items are alike
     elif not isinstance(value, (list, tuple)):
         return False
-    return any(isinstance(item, (dict, list, tuple)) for item in value)
+    return any(isinstance(item, (dict, list, tuple, OnDemand)) for item in value)
 
 
 def _items(value: object) -> Iterator[tuple[str | None, object]]:

@@ -107,6 +107,11 @@ class Split:
         """Number of shards, empty ones included."""
         return len(self.shard_lengths)
 
+    @cached_property
+    def num_empty_shards(self) -> int:
+        """Number of shards without examples."""
+        return self.shard_lengths.count(0)
+
     def shard_of(self, example_id: int) -> int:
         """Return the index of the shard that holds an id.
 
