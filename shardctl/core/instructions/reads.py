@@ -13,6 +13,7 @@ from shardctl.core.arrays import (
     chosen,
     constant,
     distinct,
+    is_ascending,
     is_constant,
     joined_arrays,
     joined_constants,
@@ -199,9 +200,10 @@ class Reads:
 
         Rows that read no example are left out; rows that read the same example stay two rows.
         """
-        reads = self.select(np.flatnonzero(self.take))
-        # By split, then shard, then skip: lexsort takes its first key last.
-        reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
+        reads = self if self.take.all() else self.select(np.flatnonzero(self.take))
+        if not (is_constant(reads.split) and is_ascending(reads.shard)):
+            # By split, then shard, then skip: lexsort takes its first key last.
+            reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
         if not len(reads):
             return reads
         continues = (
@@ -209,6 +211,8 @@ class Reads:
             & (reads.shard[1:] == reads.shard[:-1])
             & (reads.skip[1:] == reads.skip[:-1] + reads.take[:-1])
         )
+        if not continues.any():
+            return reads
         starts = np.flatnonzero(np.concatenate([[True], ~continues]))
         return replace(reads.select(starts), take=np.add.reduceat(reads.take, starts))
 

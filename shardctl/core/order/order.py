@@ -70,7 +70,6 @@ class Order:
         self.reads = own_rows(given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
-        self._first_codes = self.codes.first_codes(self.reads)
         self._readings: dict[tuple[int, int | None], EpochReading] = {}
         total = self.epoch_size * settings.epochs
         if total > INT64_MAX:
@@ -284,9 +283,8 @@ class Order:
         return self.settings.host_mode.stride_and_phase(self.settings.host)
 
     def forget_readings(self) -> None:
-        """Give back the memory of readings of many files; they are built anew when asked for."""
-        if len(self.reads) > _MANY_FILES:
-            self._readings.clear()
+        """Give back the memory of the readings; they are built anew when they are asked for."""
+        self._readings.clear()
 
     def _built_reading(self, epoch: int, limit: int | None) -> EpochReading:
         """Return a reading, that of the latest calls if it is among them."""
@@ -339,6 +337,11 @@ class Order:
                 f"position {wrong[0]}: the order has {self.num_examples} examples, counted from 0"
             )
         return wanted
+
+    @cached_property
+    def _first_codes(self) -> Int64s:
+        """The code of the first example that each row reads, int64[n]."""
+        return self.codes.first_codes(self.reads)
 
     @cached_property
     def _lookup(self) -> RowLookup:
