@@ -45,7 +45,9 @@ class Plan:
             reached = 0
             touched = (piece.shards() for piece in self.ranges if piece.split.name == name)
             for shards in sorted(touched, key=lambda shards: shards.start):
-                count += num_read(split, range(max(shards.start, reached), max(shards.stop, reached)))
+                count += num_read(
+                    split, range(max(shards.start, reached), max(shards.stop, reached))
+                )
                 reached = max(reached, shards.stop)
         return count
 

@@ -272,4 +272,3 @@ class Dataset:
                 digest.update(text.encode("utf-8", "surrogatepass"))
             digest.update(PackedInts.of(split.shard_lengths).little_endian())
         return f"sha256:{digest.hexdigest()}"
-

@@ -66,9 +66,7 @@ def file_instructions(ranges: Sequence[SplitRange]) -> OnDemand[FileInstruction]
         if piece.num_examples and not piece.split.files:
             raise DatasetError(f"split {quoted(piece.split.name)} names no files")
     touched = [piece.shards() for piece in ranges]
-    counts = [
-        num_read(piece.split, shards) for piece, shards in zip(ranges, touched, strict=True)
-    ]
+    counts = [num_read(piece.split, shards) for piece, shards in zip(ranges, touched, strict=True)]
     ends = list(accumulate(counts))
 
     def make(index: int) -> FileInstruction:

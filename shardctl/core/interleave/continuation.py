@@ -77,7 +77,9 @@ def open_rest_at(schedule: Schedule, position: int) -> tuple[Int64s, int]:
     """Return what is left in the slots, and the first of the shards that follow, all of them whole.
 
     Together they are the list whose fresh interleave reads the rest. What is left is int64[m, 3]:
-    (shard, skip, take), m at most one more than there are slots. The interleave keeps its cycle and block length; skip counts from the start of the shard's own
+    (shard, skip, take), m at most one more than there are slots.
+
+    The interleave keeps its cycle and block length; skip counts from the start of the shard's own
     range. The slots come in turn, then the unopened shards. A block cut in the middle becomes an
     entry of its own: shorter than a block, it gives its slot up at once, and the rest of that shard
     comes next in the list, so it takes this slot (or, if slots are left over, the one after the

@@ -141,7 +141,7 @@ class Interleave:
         return continuation_at(self._schedule, consumed)
 
     def open_rest(self, consumed: int) -> tuple[Int64s, int]:
-        """Return `continuation` in two: (shard, skip, take) of the slots, int64[m, 3], and the rest.
+        """Return `continuation` in two: (shard, skip, take) of the slots, int64[m, 3]; the rest.
 
         The rest is all shards from that number on, whole.
         """

@@ -13,7 +13,6 @@ from shardctl.core.arrays import Int64s, exact_sum, pieces
 from shardctl.core.interleave.rounds import Rounds
 from shardctl.errors import UsageError
 
-
 # Numbers of shards, of which there are fewer than 2**31, where there are as many as shards.
 _Shards = NDArray[np.int32]
 
@@ -77,7 +76,8 @@ class Schedule:
         """Return the examples of the last visits [low, high), counted from the first one."""
         # What is yielded between two last visits, less the full blocks.
         visits = np.diff(self.last_visit[low : high + 1]) - 1
-        return np.diff(self.position_after[low : high + 1]) - visits * self.block_length
+        yields: Int64s = np.diff(self.position_after[low : high + 1]) - visits * self.block_length
+        return yields
 
     @property
     def num_examples(self) -> int:

@@ -23,8 +23,9 @@ class EpochReading:
 
     `rows` (int64[k]) is the row of the order's reads that each opened file stands for, None where
     they are opened as they are listed; with repeated files a row comes several times. `row_codes`
-    (int64[n]) is the code of the first example that each row yields. `stride` and `phase` are the count and index of `ds.shard`; `limit` is
-    where the reading is cut, in examples of this host.
+    (int64[n]) is the code of the first example that each row yields. `stride` and
+    `phase` are the count and index of `ds.shard`; `limit` is where the reading is cut, in examples
+    of this host.
     """
 
     rows: Int64s | None = None

@@ -313,9 +313,7 @@ class Order:
         take.setflags(write=False)  # so that the interleave need not copy it
         return EpochReading(
             rows=rows,
-            interleave=Interleave(
-                take, cycle_length=self._cycle, block_length=self.settings.block
-            ),
+            interleave=Interleave(take, cycle_length=self._cycle, block_length=self.settings.block),
             row_codes=self._first_codes,
             stride=stride,
             phase=phase,

@@ -79,7 +79,8 @@ def _shards(reads: Reads, split: int) -> Int64s:
     """Return the shards (int64[n]) of a split that are read."""
     if is_constant(reads.split):
         return reads.shard if int(reads.split[0]) == split else reads.shard[:0]
-    return reads.shard[reads.split == split]
+    shards: Int64s = reads.shard[reads.split == split]
+    return shards
 
 
 def _folders(split: Split, shards: Int64s) -> set[str]:
