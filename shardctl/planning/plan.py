@@ -107,9 +107,8 @@ def plan(
     plans = OnDemand(len(specs) * len(readers), plan_of)
     for part, found in enumerate(resolved):
         warnings += found.warnings
-        first = part * len(readers)
-        of_spec = OnDemand(len(readers), lambda index, first=first: plans[first + index])
-        warnings += _idle(specs[part], of_spec, found.num_examples)
+        here = range(part * len(readers), (part + 1) * len(readers))
+        warnings += _idle(specs[part], plans, here, found.num_examples)
     return Plans(dataset=dataset, plans=plans, warnings=tuple(warnings))
 
 
@@ -125,13 +124,15 @@ def _readers(hosts: int | None, host: Host | None) -> Sequence[Host | None]:
     return OnDemand(max(hosts, 1), lambda index: Host(index=index, count=hosts))
 
 
-def _idle(spec: str, plans: Sequence[Plan], num_examples: int) -> list[str]:
-    if plans[0].host is None or not num_examples:
+def _idle(spec: str, plans: Sequence[Plan], here: range, num_examples: int) -> list[str]:
+    """Return a warning where hosts of a spec, whose plans are `here`, read nothing."""
+    if plans[here[0]].host is None or not num_examples:
         return []
     # Even splits give the first hosts what remains: idle hosts are the last ones.
-    num_busy = bisect_left(plans, True, key=lambda plan: not plan.num_examples)
-    num_idle = len(plans) - num_busy
+    num_busy = bisect_left(here, True, key=lambda index: not plans[index].num_examples)
+    num_idle = len(here) - num_busy
     if not num_idle:
         return []
-    which = f"host {plans[num_busy].host} reads" if num_idle == 1 else f"{num_idle} hosts read"
+    first = plans[here[num_busy]].host
+    which = f"host {first} reads" if num_idle == 1 else f"{num_idle} hosts read"
     return [f"{quoted(spec)}: {which} no examples"]

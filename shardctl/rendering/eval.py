@@ -32,9 +32,7 @@ def eval_table(evaluation: Evaluation, screen: Screen, *, every_row: bool = Fals
     yield paragraph(title, screen, style="bold")
     columns = [Column(heading=heading) for heading in _HEADINGS]
     records = _hosts(evaluation)
-    rows = OnDemand(
-        len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:]))
-    )
+    rows = OnDemand(len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:])))
     yield table(columns, elided(rows, None if every_row else _ROWS), screen)
     yield "\n"
     columns = [Column(heading="remainders are", align="left")]

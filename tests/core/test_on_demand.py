@@ -10,7 +10,12 @@ from shardctl.core.on_demand import OnDemand
 def test_it_is_the_sequence_of_its_items() -> None:
     squares = OnDemand(5, lambda index: index**2)
     assert list(squares) == [0, 1, 4, 9, 16]
-    assert (squares[-1], squares[1:3], len(squares), bool(OnDemand(0, str))) == (16, [1, 4], 5, False)
+    assert (squares[-1], squares[1:3], len(squares), bool(OnDemand(0, str))) == (
+        16,
+        [1, 4],
+        5,
+        False,
+    )
     assert squares == (0, 1, 4, 9, 16)
     assert squares != [0, 1, 4, 9]
     assert squares != "01234"
