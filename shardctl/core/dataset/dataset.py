@@ -193,25 +193,6 @@ class Split:
             first += len(part)
         return self._base_names(names)
 
-    def filenames_at(self, shards: Sequence[int]) -> list[str]:
-        """Return the base names of the files of shards in any order."""
-        if len(self.files) == 1:
-            return self._base_names(self.files[0].at(shards))
-        return [self.filename(shard) for shard in shards]
-
-    def shard_named(self, filename: str) -> int | None:
-        """Return the index of the shard whose file has this base name, None where there is none.
-
-        Raises:
-            ValueError: the names follow no one pattern.
-        """
-        if len(self.files) != 1 or self.files[0].names is not None:
-            raise ValueError("these names follow no one pattern")
-        folder, slash, base = self.files[0].pattern.rpartition("/")
-        if "\0" in folder or "\0" not in base:
-            raise ValueError("these names follow no one pattern")
-        return self.files[0].index_of(folder + slash + filename)
-
     def _base_names(self, paths: list[str]) -> list[str]:
         if any("/" in part.pattern or part.names is not None for part in self.files):
             return [path.rpartition("/")[2] for path in paths]
@@ -222,6 +203,27 @@ class Split:
         for start in range(0, self.num_shards, _PIECE):
             names = self.filenames_between(start, min(start + _PIECE, self.num_shards))
             yield ("\0" if start else "") + "\0".join(names)
+
+
+def filenames_at(split: Split, shards: Sequence[int]) -> list[str]:
+    """Return the base names of the files of shards in any order."""
+    if len(split.files) == 1:
+        return split._base_names(split.files[0].at(shards))
+    return [split.filename(shard) for shard in shards]
+
+
+def shard_named(split: Split, filename: str) -> int | None:
+    """Return the index of the shard whose file has this base name, None where there is none.
+
+    Raises:
+        ValueError: the names follow no one pattern.
+    """
+    if len(split.files) != 1 or split.files[0].names is not None:
+        raise ValueError("these names follow no one pattern")
+    folder, slash, base = split.files[0].pattern.rpartition("/")
+    if "\0" in folder or "\0" not in base:
+        raise ValueError("these names follow no one pattern")
+    return split.files[0].index_of(folder + slash + filename)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from shardctl.core.arrays import (
     joined_constants,
     run_of,
 )
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
@@ -274,11 +274,11 @@ def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
         named, run = splits[int(split[0])], run_of(shard)
         if run is not None:
             return named.filenames_between(run.start, run.stop)
-        return named.filenames_at(shard.tolist())
+        return filenames_at(named, shard.tolist())
     names = [""] * len(split)
     for index in distinct(split).tolist():
         here = np.flatnonzero(split == index)
-        own = splits[index].filenames_at(shard[here].tolist())
+        own = filenames_at(splits[index], shard[here].tolist())
         for row, name in zip(here.tolist(), own, strict=True):
             names[row] = name
     return names

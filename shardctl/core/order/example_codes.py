@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, shard_named
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.tfds_names import TfdsNames
 from shardctl.core.text import quoted
@@ -165,7 +165,7 @@ class ExampleCodes:
         try:
             if not self._tfds_names.are_base_names:
                 raise ValueError(name)
-            found = [(i, self.dataset.splits[i].shard_named(name)) for i in self._splits]
+            found = [(i, shard_named(self.dataset.splits[i], name)) for i in self._splits]
         except ValueError:
             return self._places_of_files.get(name)
         places = [(split, shard) for split, shard in found if shard is not None]

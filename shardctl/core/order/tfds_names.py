@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from shardctl.core.arrays import Int64s, is_constant
-from shardctl.core.dataset.dataset import Split
+from shardctl.core.dataset.dataset import Split, filenames_at
 from shardctl.core.instructions.reads import Reads
 
 
@@ -48,7 +48,7 @@ class TfdsNames:
     def of_shards(self, split: Split, shards: Sequence[int]) -> list[str]:
         """Return what the files of some shards are called."""
         if self._pattern is None:
-            return split.filenames_at(shards)
+            return filenames_at(split, shards)
         return [self.of_shard(split, shard) for shard in shards]
 
     def of_shard(self, split: Split, shard: int) -> str:
