@@ -32,7 +32,7 @@ COMMANDS = (
     ("resume", "--consumed", "100"),
     ("resume", "--consumed", MIDDLE, *SHUFFLED, "-f", "json"),
     ("resume", "--consumed", MIDDLE, *BUFFERED, "-f", "yaml"),
-    ("resume", "--consumed", "1000", "--hosts", "8", "--to-hosts", "6"),
+    ("resume", "--consumed", "500000000", "--hosts", "8", "--to-hosts", "6"),
     ("plan",),
     ("plan", "-f", "json"),
     ("plan", "-f", "csv"),
