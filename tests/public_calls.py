@@ -402,7 +402,7 @@ CALLS: Mapping[str, list[Call]] = {
 }
 
 # Arguments that are handed on as they are: to TFDS, which knows what they may be.
-HANDED_ON = ("decoders", "options")
+HANDED_ON = ("decoders", "options", "over")
 
 
 def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:

@@ -1,7 +1,8 @@
-"""Long arrays of whole numbers: the type they all share, and their distinct values."""
+"""Long arrays of whole numbers: the type they all share, and what is cheaper than NumPy has it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,100 @@ from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 
 Int64s = NDArray[np.int64]
+_PIECE = 1 << 18  # numbers worked on at once, so that they stay in the cache
+
+
+def pieces(count: int) -> Iterator[slice]:
+    """Yield slices that cover `count` numbers: what is done to them one by one needs no room.
+
+    >>> list(pieces(3)), list(pieces(0))
+    ([slice(0, 3, None)], [])
+    """
+    return (slice(start, min(start + _PIECE, count)) for start in range(0, count, _PIECE))
+
+
+def constant(value: int, count: int) -> Int64s:
+    """Return int64[count] of one value in the memory of one; it cannot be written to."""
+    return np.broadcast_to(np.int64(value), count)
+
+
+def is_constant(values: Int64s) -> bool:
+    """Whether an array lies in memory as one value."""
+    return len(values) > 1 and values.strides == (0,)
+
+
+def chosen(values: Int64s, rows: Int64s | slice) -> Int64s:
+    """Return `values[rows]`, where one value is enough as one value.
+
+    Many zeros are left to the system, as in `joined_arrays`.
+    """
+    if not is_constant(values):
+        if not isinstance(rows, slice) and len(rows) > _PIECE and not values.any():
+            return np.zeros(len(rows), np.int64)
+        return values[rows]
+    count = len(range(*rows.indices(len(values)))) if isinstance(rows, slice) else len(rows)
+    return constant(int(values[0]), count)
+
+
+def joined_constants(several: Sequence[Int64s]) -> Int64s:
+    """Return arrays one after the other, where all have one value as one value.
+
+    >>> joined_constants([constant(3, 2), constant(3, 1)]).strides
+    (0,)
+    """
+    several = [values for values in several if len(values)]
+    firsts = {int(values[0]) for values in several}
+    if len(firsts) == 1 and all(len(values) == 1 or is_constant(values) for values in several):
+        return constant(firsts.pop(), sum(map(len, several)))
+    return joined_arrays(several)
+
+
+def joined_arrays(several: Sequence[Int64s]) -> Int64s:
+    """Return arrays one after the other, as an array of its own.
+
+    Arrays of zeros are left to the system, which gives memory only to what is written.
+    """
+    joined = np.zeros(sum(map(len, several)), np.int64)
+    start = 0
+    for values in several:
+        if values.any():
+            joined[start : start + len(values)] = values
+        start += len(values)
+    return joined
+
+
+def exact_sum(values: Int64s) -> int:
+    """Return the sum of int64[n] as a Python integer, which does not wrap around."""
+    if not len(values):
+        return 0
+    if max(int(values.max()), -int(values.min())) < 2**63 // len(values):
+        return int(values.sum())
+    return sum(sum(values[piece].tolist()) for piece in pieces(len(values)))
+
+
+def is_ascending(values: Int64s) -> bool:
+    """Whether each number is larger than the one before it."""
+    return all(
+        bool((values[piece] < values[piece.start + 1 : piece.stop + 1]).all())
+        for piece in pieces(len(values) - 1)
+    )
+
+
+def run_of(values: Int64s) -> slice | None:
+    """Return the slice [first, last + 1) that whole numbers count through one by one, or None.
+
+    >>> run_of(np.array([4, 5, 6])), run_of(np.array([4, 6])), run_of(np.array([], np.int64))
+    (slice(4, 7, None), None, None)
+    """
+    if not len(values) or int(values[-1]) - int(values[0]) != len(values) - 1:
+        return None
+    first = int(values[0])
+    for piece in pieces(len(values)):
+        part = values[piece]
+        if not np.array_equal(part, np.arange(first + piece.start, first + piece.stop)):
+            return None
+    return slice(first, first + len(values))
+
 
 _RULE = "whole numbers are needed, as one list or array"
 
@@ -58,6 +153,8 @@ def distinct(values: Int64s) -> Int64s:
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
+    if is_constant(values):
+        return values[:1]
     ascending = np.sort(values)
     if len(ascending) < 2:
         return ascending

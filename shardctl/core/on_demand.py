@@ -6,27 +6,44 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar, overload
 
 Item = TypeVar("Item")
+Other = TypeVar("Other")
 
 
 class OnDemand(Sequence[Item]):
     """A sequence of `size` items; each is made anew whenever it is asked for, and not kept.
+
+    `make_all` makes them one after the other, where that is quicker than one by one.
 
     >>> squares = OnDemand(1_000_000, lambda index: index**2)
     >>> len(squares), squares[-1], list(squares[2:4]), OnDemand(2, str) == ["0", "1"]
     (1000000, 999998000001, [4, 9], True)
     """
 
-    __slots__ = ("_make", "_size")
+    __slots__ = ("_make", "_make_all", "_size")
 
-    def __init__(self, size: int, make: Callable[[int], Item]) -> None:
+    def __init__(
+        self,
+        size: int,
+        make: Callable[[int], Item],
+        make_all: Callable[[], Iterator[Item]] | None = None,
+    ) -> None:
         self._size = size
         self._make = make
+        self._make_all = make_all
+
+    def map(self, function: Callable[[Item], Other]) -> OnDemand[Other]:
+        """Return the sequence of what a function makes of each item.
+
+        >>> list(OnDemand(3, str).map(len))
+        [1, 1, 1]
+        """
+        return OnDemand(self._size, lambda i: function(self._make(i)), lambda: map(function, self))
 
     def __len__(self) -> int:
         return self._size
 
     def __iter__(self) -> Iterator[Item]:
-        return map(self._make, range(self._size))
+        return map(self._make, range(self._size)) if self._make_all is None else self._make_all()
 
     @overload
     def __getitem__(self, index: int) -> Item: ...

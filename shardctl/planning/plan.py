@@ -14,6 +14,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.file_instruction import (
     FileInstruction,
     file_instructions,
+    num_read,
 )
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
@@ -37,9 +38,23 @@ class Plan:
         """Number of examples read."""
         return sum(piece.num_examples for piece in self.ranges)
 
+    @property
+    def num_files(self) -> int:
+        """Number of different files read; a sum can read one file twice."""
+        count, splits = 0, {piece.split.name: piece.split for piece in self.ranges}
+        for name, split in splits.items():
+            reached = 0
+            touched = (piece.shards() for piece in self.ranges if piece.split.name == name)
+            for shards in sorted(touched, key=lambda shards: shards.start):
+                count += num_read(
+                    split, range(max(shards.start, reached), max(shards.stop, reached))
+                )
+                reached = max(reached, shards.stop)
+        return count
+
     @cached_property
-    def file_instructions(self) -> tuple[FileInstruction, ...]:
-        """The file instructions in TFDS's order."""
+    def file_instructions(self) -> OnDemand[FileInstruction]:
+        """The file instructions in TFDS's order, each made when it is asked for."""
         return file_instructions(self.ranges)
 
 

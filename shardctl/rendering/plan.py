@@ -9,7 +9,7 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
-from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table_pieces
 
 _ROWS = 40  # file instructions shown of one plan unless all are asked for
 
@@ -42,9 +42,10 @@ def plan_table(plans: Plans, screen: Screen, *, every_row: bool = False) -> Iter
         host = "" if plan.host is None else f", host {plan.host.index} of {plan.host.count}"
         title = f"{plan.spec}{host} in {plans.dataset.title}"
         yield paragraph(title, screen, style="bold")
-        rows = [_row(instruction) for instruction in plan.file_instructions]
+        rows = plan.file_instructions.map(_row)
         if rows:
-            yield table(_COLUMNS, elided(rows, None if every_row else _ROWS), screen)
+            shown = rows if every_row else elided(rows, _ROWS)
+            yield from table_pieces(_COLUMNS, shown, screen)
         yield paragraph(_total(plan), screen)
 
 
@@ -69,8 +70,7 @@ def _total(plan: Plan) -> str:
     for piece in ranges:
         name = f"{piece.split.name} " if several else ""
         parts.append(f"{name}{piece.start} to {piece.stop - 1} ({piece.num_examples:,})")
-    # A sum can read one file twice. An empty shard is never read, so its first id names a shard.
-    num_files = len({(i.split, i.first_id - i.skip) for i in plan.file_instructions})
+    num_files = plan.num_files
     files = "1 file" if num_files == 1 else f"{num_files:,} files"
     if num_files < count:
         files = f"{count:,} reads of {files}"
@@ -90,7 +90,7 @@ def _plan(plan: Plan) -> Document:
         "spec": plan.spec,
         "host": host,
         "num_examples": plan.num_examples,
-        "file_instructions": [instruction_record(i) for i in plan.file_instructions],
+        "file_instructions": plan.file_instructions.map(instruction_record),
     }
 
 

@@ -1,4 +1,4 @@
-"""Long arrays: what becomes one, and distinct values, those of a set, in ascending order."""
+"""Long arrays: distinct values, sums that do not wrap, runs; and what becomes an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.core.arrays import distinct, whole_numbers
+from shardctl.core.arrays import (
+    chosen,
+    constant,
+    distinct,
+    exact_sum,
+    is_ascending,
+    is_constant,
+    joined_arrays,
+    joined_constants,
+    pieces,
+    run_of,
+    whole_numbers,
+)
 from shardctl.errors import UsageError
 
 
@@ -29,6 +41,45 @@ def test_the_values_given_stay_as_they_are() -> None:
     values = np.array([3, 1, 3])
     distinct(values)
     assert values.tolist() == [3, 1, 3]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_a_sum_is_that_of_python(values: list[int]) -> None:
+    assert exact_sum(np.array(values, np.int64)) == sum(values)
+
+
+def test_one_value_stays_one_value_where_all_are_the_same() -> None:
+    fives = constant(5, 4)
+    assert is_constant(chosen(fives, slice(1, None)))
+    assert is_constant(chosen(fives, np.array([3, 0])))
+    assert chosen(fives, slice(1, None)).tolist() == [5, 5, 5]
+    assert is_constant(joined_constants([fives, constant(5, 1), constant(7, 0)]))
+    assert joined_constants([fives, constant(6, 1)]).tolist() == [5, 5, 5, 5, 6]
+    assert joined_constants([]).tolist() == []
+    joined = joined_arrays([fives, fives])
+    joined[0] = 1  # an array of its own
+    assert joined.tolist() == [1, *[5] * 7]
+
+
+@pytest.mark.parametrize("zero", [0, 1])
+def test_many_rows_of_zeros_are_chosen_as_others_are(zero: int) -> None:
+    values = np.zeros(10, np.int64)
+    values[3] = zero
+    rows = np.arange(1 << 19) % 10
+    assert np.array_equal(chosen(values, rows), values[rows])
+
+
+@pytest.mark.parametrize("count", [2, 1 << 18, (1 << 18) + 1, 600_000])
+def test_runs_and_ascents_are_seen_across_pieces(count: int) -> None:
+    assert [i for piece in pieces(count) for i in range(piece.start, piece.stop)] == [*range(count)]
+    run = np.arange(5, 5 + count)
+    assert run_of(run) == slice(5, 5 + count)
+    assert is_ascending(run)
+    for place in {0, count // 2, count - 1, min(1 << 18, count - 1)}:
+        broken = run.copy()
+        broken[place] -= 1 if place else -1
+        assert run_of(broken) is None
+        assert not is_ascending(broken)
 
 
 NUMBERS = [3, 0, 100, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def read(document: Any) -> Dataset:
     return dataset_from_layout(document, stem="toy", folder=Path("/data"))
 
 
-def read_split(**split: Any) -> tuple[int, ...]:
+def read_split(**split: Any) -> Sequence[int]:
     return read({"splits": {"train": split}}).splits[0].shard_lengths
 
 

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
 from shardctl.core.arguments.checked import checked, keep_fields
+from shardctl.core.arguments.kinds import Kind, kind_of
+from shardctl.core.dataset.even_lengths import even_lengths
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, UsageError
 
+if TYPE_CHECKING:
+    from shardctl.core.arrays import Int64s
+
+_PIECE = 1 << 16  # file names made at once
 _MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
+
+_LIST = kind_of(tuple[int, ...])
+_LENGTHS = Kind(
+    take=lambda value: value if isinstance(value, PackedInts) else _LIST.take(value),
+    needed=_LIST.needed,
+    several=_LIST.several,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
     """One split: the number of examples in each of its shards, and the shards' files.
 
+    The lengths are packed, see `PackedInts`, whatever sequence they are given as.
     `files` has one part per folder the split is spread over; `num_bytes` is the total the metadata
     states, None where it states none; `shard_bytes` the size in bytes of each file, None where the
     files are not here.
@@ -35,7 +49,7 @@ class Split:
     """
 
     name: str
-    shard_lengths: tuple[int, ...]
+    shard_lengths: Annotated[Sequence[int], _LENGTHS]
     files: tuple[ShardFiles, ...] = ()
     num_bytes: int | None = None
     shard_bytes: tuple[int | None, ...] | None = None
@@ -46,11 +60,12 @@ class Split:
             raise DatasetError(
                 f"split {quoted(self.name)}: shard length {min(self.shard_lengths)} is negative"
             )
-        if self.num_examples > INT64_MAX:
+        if (num_examples := sum(self.shard_lengths)) > INT64_MAX:
             raise DatasetError(
-                f"split {quoted(self.name)} has {self.num_examples} examples; "
+                f"split {quoted(self.name)} has {num_examples} examples; "
                 f"an int64 holds at most {INT64_MAX}"
             )
+        object.__setattr__(self, "shard_lengths", PackedInts.of(self.shard_lengths))
         if self.files and sum(map(len, self.files)) != self.num_shards:
             raise DatasetError(f"split {quoted(self.name)}: not one file name a shard")
         if self.shard_bytes is not None and len(self.shard_bytes) != self.num_shards:
@@ -69,9 +84,7 @@ class Split:
     ) -> Split:
         """Return a split with the boundaries TFDS writes: round(num_examples * i / num_shards).
 
-        Source: TFDS core/utils/shard_utils.py, get_shard_boundaries (float division, then
-        Python's round to even). Fewer examples than shards, which TFDS does not write, leave
-        shards empty.
+        Fewer examples than shards, which TFDS does not write, leave shards empty.
 
         Raises:
             DatasetError: examples and no shard to hold them, or a negative number of either.
@@ -86,14 +99,21 @@ class Split:
             raise DatasetError(
                 f"split {quoted(name)}: {num_examples} examples in {num_shards} shards"
             )
-        ends = [round(num_examples * i / num_shards) for i in range(1, num_shards + 1)]
-        lengths = tuple(b - a for a, b in itertools.pairwise(itertools.chain((0,), ends)))
+        lengths = even_lengths(num_examples, num_shards)
         return cls(name=name, shard_lengths=lengths, files=files, num_bytes=num_bytes)
 
     @cached_property
-    def offsets(self) -> tuple[int, ...]:
+    def offsets(self) -> PackedInts:
         """First id of each shard, and at the end the number of examples; num_shards + 1 ints."""
-        return tuple(itertools.accumulate(self.shard_lengths, initial=0))
+        return PackedInts.of(self.shard_lengths).sums()
+
+    def lengths64(self) -> Int64s:
+        """Return the lengths of the shards as int64[num_shards], read-only, without a copy."""
+        return PackedInts.of(self.shard_lengths).int64s()
+
+    def offsets64(self) -> Int64s:
+        """Return `offsets` as int64[num_shards + 1], read-only, without a copy."""
+        return self.offsets.int64s()
 
     @property
     def num_examples(self) -> int:
@@ -104,6 +124,11 @@ class Split:
     def num_shards(self) -> int:
         """Number of shards, empty ones included."""
         return len(self.shard_lengths)
+
+    @cached_property
+    def num_empty_shards(self) -> int:
+        """Number of shards without examples."""
+        return self.shard_lengths.count(0)
 
     @checked
     def shard_of(self, example_id: int) -> int:
@@ -166,9 +191,39 @@ class Split:
         for part in self.files:
             names += part.between(max(start - first, 0), max(min(stop - first, len(part)), 0))
             first += len(part)
+        return self._base_names(names)
+
+    def _base_names(self, paths: list[str]) -> list[str]:
         if any("/" in part.pattern or part.names is not None for part in self.files):
-            names = [name.rpartition("/")[2] for name in names]
-        return names
+            return [path.rpartition("/")[2] for path in paths]
+        return paths
+
+    def _name_pieces(self) -> Iterator[str]:
+        """Yield the base names of all files joined with NULs, piece by piece."""
+        for start in range(0, self.num_shards, _PIECE):
+            names = self.filenames_between(start, min(start + _PIECE, self.num_shards))
+            yield ("\0" if start else "") + "\0".join(names)
+
+
+def filenames_at(split: Split, shards: Sequence[int]) -> list[str]:
+    """Return the base names of the files of shards in any order."""
+    if len(split.files) == 1:
+        return split._base_names(split.files[0].at(shards))
+    return [split.filename(shard) for shard in shards]
+
+
+def shard_named(split: Split, filename: str) -> int | None:
+    """Return the index of the shard whose file has this base name, None where there is none.
+
+    Raises:
+        ValueError: the names follow no one pattern.
+    """
+    if len(split.files) != 1 or split.files[0].names is not None:
+        raise ValueError("these names follow no one pattern")
+    folder, slash, base = split.files[0].pattern.rpartition("/")
+    if "\0" in folder or "\0" not in base:
+        raise ValueError("these names follow no one pattern")
+    return split.files[0].index_of(folder + slash + filename)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,16 +325,8 @@ class Dataset:
 
         digest = hashlib.sha256(b"shardctl layout 1\n")
         for split in self.splits:
-            names = "\0".join(split.filenames_between(0, split.num_shards))
-            text = f"{split.name}\0{split.num_shards}\0{names}\0\0"
-            digest.update(text.encode("utf-8", "surrogatepass"))
-            digest.update(_little_endian(split.shard_lengths))
+            head = f"{split.name}\0{split.num_shards}\0"
+            for text in itertools.chain([head], split._name_pieces(), ["\0\0"]):
+                digest.update(text.encode("utf-8", "surrogatepass"))
+            digest.update(PackedInts.of(split.shard_lengths).little_endian())
         return f"sha256:{digest.hexdigest()}"
-
-
-def _little_endian(values: tuple[int, ...]) -> bytes:
-    """Return int64 values as 8 bytes each, the least significant first on every machine."""
-    packed = array("q", values)
-    if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tobytes()

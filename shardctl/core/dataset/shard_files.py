@@ -99,11 +99,34 @@ class ShardFiles(Sequence[str]):
         """Return the paths of shards [start, stop), many times faster than one by one."""
         if self.names is not None:
             return self.names[start:stop]
-        if self.pattern.count(_INDEX) != 1:
-            return [self._name(index) for index in range(start, stop)]
+        return self.at(range(start, stop))
+
+    def at(self, indices: Sequence[int]) -> list[str]:
+        """Return the paths of shards in any order, as fast.
+
+        >>> ShardFiles(pattern="d-\\0", num_shards=3).at([2, 0])
+        ['d-00002', 'd-00000']
+        """
+        if self.names is not None or self.pattern.count(_INDEX) != 1:
+            return [self._name(index) for index in indices]
         # One format call over all the indices; no name has a newline in it.
         line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self._digits}d") + "\n"
-        return (line * (stop - start) % tuple(range(start, stop))).split("\n")[:-1]
+        return (line * len(indices) % tuple(indices)).split("\n")[:-1]
+
+    def index_of(self, path: str) -> int | None:
+        """Return the index of the shard with this path, None where there is none.
+
+        >>> ShardFiles(pattern="d-\\0-of-3", num_shards=3).index_of("d-00002-of-3")
+        2
+        """
+        if self.names is not None:
+            return self.names.index(path) if path in self.names else None
+        head = self.pattern.partition(_INDEX)[0]
+        # The index is as wide in every name, so that it can be cut out and the name compared.
+        digits = path[len(head) : len(head) + self._digits]
+        if not (digits.isascii() and digits.isdigit() and int(digits) < self.num_shards):
+            return None
+        return int(digits) if self._name(int(digits)) == path else None
 
     def _name(self, index: int) -> str:
         if self.names is not None:

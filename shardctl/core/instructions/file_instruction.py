@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
 
 from shardctl.core.arguments.checked import keep_fields
+from shardctl.core.dataset.dataset import Split
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import DatasetError, UsageError
+
+_PIECE = 1 << 14  # instructions made at once
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,11 +59,14 @@ class FileInstruction:
         return self.skip + self.take == self.examples_in_shard
 
 
-def file_instructions(ranges: Sequence[SplitRange]) -> tuple[FileInstruction, ...]:
-    """Return the file instructions that read the ranges, in order.
+def file_instructions(ranges: Sequence[SplitRange]) -> OnDemand[FileInstruction]:
+    """Return the file instructions that read the ranges, in order, each made when it is asked for.
 
     Empty shards get none, as in TFDS (core/utils/shard_utils.py, get_file_instructions). The cost
     is that of the shards touched, after one search a range.
+
+    Raises:
+        DatasetError: examples are read of a split that names no files.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> from shardctl.core.dataset.shard_files import ShardFiles
@@ -69,20 +78,55 @@ def file_instructions(ranges: Sequence[SplitRange]) -> tuple[FileInstruction, ..
     d-train-00001 0 4 4 3
     d-train-00002 0 1 3 7
     """
-    return tuple(instruction for piece in ranges for instruction in _of_range(piece))
+    for piece in ranges:
+        if piece.num_examples and not piece.split.files:
+            raise DatasetError(f"split {quoted(piece.split.name)} names no files")
+    touched = [piece.shards() for piece in ranges]
+    counts = [num_read(piece.split, shards) for piece, shards in zip(ranges, touched, strict=True)]
+    ends = list(accumulate(counts))
+
+    def make(index: int) -> FileInstruction:
+        number = bisect_right(ends, index)
+        shards, place = touched[number], index - ends[number] + counts[number]
+        if counts[number] < len(shards):  # shards without examples are left out
+            lengths = ranges[number].split.shard_lengths
+            shard = next(islice(filter(lengths.__getitem__, shards), place, None))
+        else:
+            shard = shards[place]
+        return next(_of_shards(ranges[number], range(shard, shard + 1)))
+
+    def make_all() -> Iterator[FileInstruction]:
+        for piece, shards in zip(ranges, touched, strict=True):
+            for start in range(0, len(shards), _PIECE):
+                yield from _of_shards(piece, shards[start : start + _PIECE])
+
+    return OnDemand(sum(counts), make, make_all)
 
 
-def _of_range(piece: SplitRange) -> Iterator[FileInstruction]:
-    split, offsets, lengths = piece.split, piece.split.offsets, piece.split.shard_lengths
-    if piece.num_examples and not split.files:
-        raise DatasetError(f"split {quoted(split.name)} names no files")
-    touched = piece.shards()
-    names = split.filenames_between(touched.start, touched.stop)
-    for index, filename in zip(touched, names, strict=True):
-        length = lengths[index]
+def num_read(split: Split, shards: range) -> int:
+    """Return how many of these shards of a split hold examples.
+
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> num_read(Split(name="train", shard_lengths=(3, 0, 4)), range(1, 3))
+    1
+    """
+    num_empty = split.num_empty_shards
+    if num_empty:
+        num_empty = split.shard_lengths[shards.start : shards.stop].count(0)
+    return len(shards) - num_empty
+
+
+def _of_shards(piece: SplitRange, shards: range) -> Iterator[FileInstruction]:
+    split = piece.split
+    run = slice(shards.start, shards.stop)
+    for filename, length, offset in zip(
+        split.filenames_between(shards.start, shards.stop),
+        split.shard_lengths[run],
+        split.offsets[run],
+        strict=True,
+    ):
         if not length:
             continue
-        offset = offsets[index]
         start = max(piece.start, offset)
         yield FileInstruction(
             filename=filename,

@@ -8,14 +8,23 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s, distinct
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.arrays import (
+    Int64s,
+    chosen,
+    constant,
+    distinct,
+    is_ascending,
+    is_constant,
+    joined_arrays,
+    joined_constants,
+    run_of,
+)
+from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
 
 _PIECE = 1 << 16  # rows made into Python values at once
-_FEW = 1000  # up to this many files are named one by one; for more all names of a split are made
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,13 +56,11 @@ class Reads:
         return len(self.take)
 
     def __iter__(self) -> Iterator[FileInstruction]:
-        columns = (self.split, self.skip, self.take, self.examples_in_shard, self.first)
         for start in range(0, len(self), _PIECE):
-            part = slice(start, start + _PIECE)
+            piece = self.select(slice(start, start + _PIECE))
+            columns = (piece.split, piece.skip, piece.take, piece.examples_in_shard, piece.first)
             for filename, split, skip, take, length, first in zip(
-                self.filenames(start, start + _PIECE),
-                *(column[part].tolist() for column in columns),
-                strict=True,
+                piece.filenames(), *(column.tolist() for column in columns), strict=True
             ):
                 yield FileInstruction(
                     filename=filename,
@@ -106,14 +113,15 @@ class Reads:
     @cached_property
     def first(self) -> Int64s:
         """The id of the first example that each row reads, counted in its split, int64[n]."""
-        return self._of_shards(lambda split: split.offsets) + self.skip
+        first = self._of_shards(Split.offsets64)
+        return first + self.skip if self.skip.any() else first
 
     @cached_property
     def examples_in_shard(self) -> Int64s:
         """Number of examples in the file of each row, int64[n]."""
         if isinstance(self.files, NamedFiles):
             return self.files.lengths[self.shard]
-        return self._of_shards(lambda split: split.shard_lengths)
+        return self._of_shards(Split.lengths64)
 
     @cached_property
     def split_names(self) -> tuple[str, ...]:
@@ -152,10 +160,10 @@ class Reads:
         """Return the rows asked for, in the order asked for."""
         return Reads(
             files=self.files,
-            part=self.part[rows],
-            split=self.split[rows],
+            part=chosen(self.part, rows),
+            split=chosen(self.split, rows),
             shard=self.shard[rows],
-            skip=self.skip[rows],
+            skip=chosen(self.skip, rows),
             take=self.take[rows],
         )
 
@@ -192,9 +200,10 @@ class Reads:
 
         Rows that read no example are left out; rows that read the same example stay two rows.
         """
-        reads = self.select(np.flatnonzero(self.take))
-        # By split, then shard, then skip: lexsort takes its first key last.
-        reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
+        reads = self if self.take.all() else self.select(np.flatnonzero(self.take))
+        if not (is_constant(reads.split) and is_ascending(reads.shard)):
+            # By split, then shard, then skip: lexsort takes its first key last.
+            reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
         if not len(reads):
             return reads
         continues = (
@@ -202,6 +211,8 @@ class Reads:
             & (reads.shard[1:] == reads.shard[:-1])
             & (reads.skip[1:] == reads.skip[:-1] + reads.take[:-1])
         )
+        if not continues.any():
+            return reads
         starts = np.flatnonzero(np.concatenate([[True], ~continues]))
         return replace(reads.select(starts), take=np.add.reduceat(reads.take, starts))
 
@@ -213,71 +224,85 @@ class Reads:
         names = self.split_names
         return (names[index] for index in self.split.tolist())
 
-    def _of_shards(self, values_of: Callable[[Split], Sequence[int]]) -> Int64s:
+    def _of_shards(self, values_of: Callable[[Split], Int64s]) -> Int64s:
         """Return the value of the file of each row, int64[n], of one a shard in each split."""
         splits, used = self.dataset.splits, distinct(self.split).tolist()
         if len(used) == 1:
-            return _chosen(values_of(splits[used[0]]), self.shard)
+            # A run of shards, as all but the first of most plans are, is a piece of the values.
+            run = run_of(self.shard)
+            return values_of(splits[used[0]])[self.shard if run is None else run]
         found = np.empty(len(self), np.int64)
         for index in used:
             here = np.flatnonzero(self.split == index)
-            found[here] = _chosen(values_of(splits[index]), self.shard[here])
+            found[here] = values_of(splits[index])[self.shard[here]]
         return found
-
-
-def _chosen(values: Sequence[int], indices: Int64s) -> Int64s:
-    """Return the values at indices, int64[n]."""
-    if len(indices) < len(values) // 4:  # an array of a million costs more than a few look-ups
-        return np.array([values[index] for index in indices.tolist()], np.int64)
-    return np.fromiter(values, np.int64, len(values))[indices]
 
 
 def reads_of(dataset: Dataset, ranges: Sequence[SplitRange]) -> Reads:
     """Return the file instructions that read the ranges, in order; empty shards get no row."""
     index_of = {split.name: index for index, split in enumerate(dataset.splits)}
-    pieces = [_columns(i, index_of[p.split.name], p) for i, p in enumerate(ranges)]
-    if not pieces:
-        pieces = [np.empty((5, 0), np.int64)]
-    part, split, shard, skip, take = np.concatenate(pieces, axis=1)
-    return Reads(files=dataset, part=part, split=split, shard=shard, skip=skip, take=take)
+    several = [
+        _of_range(dataset, part, index_of[piece.split.name], piece)
+        for part, piece in enumerate(ranges)
+    ]
+    if several:
+        return joined(several)
+    none = np.empty(0, np.int64)
+    return Reads(files=dataset, part=none, split=none, shard=none, skip=none, take=none)
 
 
 def joined(several: Sequence[Reads]) -> Reads:
     """Return the rows of several reads of the same files, one after the other."""
     if any(reads.files is not several[0].files for reads in several):
         raise ValueError("reads of different files have no rows in common")
+    if len(several) == 1:
+        return several[0]
     return Reads(
         files=several[0].files,
-        part=np.concatenate([reads.part for reads in several]),
-        split=np.concatenate([reads.split for reads in several]),
-        shard=np.concatenate([reads.shard for reads in several]),
-        skip=np.concatenate([reads.skip for reads in several]),
-        take=np.concatenate([reads.take for reads in several]),
+        part=joined_constants([reads.part for reads in several]),
+        split=joined_constants([reads.split for reads in several]),
+        shard=joined_arrays([reads.shard for reads in several]),
+        skip=joined_arrays([reads.skip for reads in several]),
+        take=joined_arrays([reads.take for reads in several]),
     )
 
 
 def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
     """Return the base names of the files of shards, given by their indices (int64[n] each)."""
     splits = dataset.splits
-    if len(shard) and (split == split[0]).all() and (np.diff(shard) == 1).all():
-        # A run of shards, as all but the first of most plans are.
-        return splits[int(split[0])].filenames_between(int(shard[0]), int(shard[-1]) + 1)
-    places = zip(split.tolist(), shard.tolist(), strict=True)
-    if len(shard) < _FEW:
-        return [splits[s].filename(i) for s, i in places]
-    names = {index: splits[index].filenames for index in distinct(split).tolist()}
-    return [names[s][i] for s, i in places]
+    if len(split) and (is_constant(split) or (split == split[0]).all()):
+        named, run = splits[int(split[0])], run_of(shard)
+        if run is not None:
+            return named.filenames_between(run.start, run.stop)
+        return filenames_at(named, shard.tolist())
+    names = [""] * len(split)
+    for index in distinct(split).tolist():
+        here = np.flatnonzero(split == index)
+        own = filenames_at(splits[index], shard[here].tolist())
+        for row, name in zip(here.tolist(), own, strict=True):
+            names[row] = name
+    return names
 
 
-def _columns(part: int, split_index: int, piece: SplitRange) -> Int64s:
-    # Only the offsets of the shards touched become an array: a split may have a million.
+def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) -> Reads:
     touched = piece.shards()
-    offsets = np.array(piece.split.offsets[touched.start : touched.stop + 1], np.int64)
-    if not len(touched):
-        return np.empty((5, 0), np.int64)
-    starts = np.maximum(offsets[:-1], piece.start)
-    take = np.minimum(offsets[1:], piece.stop) - starts
-    rows = np.flatnonzero(take)
-    shard = np.arange(touched.start, touched.stop, dtype=np.int64)[rows]
-    same = np.full(len(rows), part, np.int64), np.full(len(rows), split_index, np.int64)
-    return np.stack([*same, shard, (starts - offsets[:-1])[rows], take[rows]])
+    run = slice(touched.start, touched.stop)
+    take, skip = piece.split.lengths64()[run], np.zeros(len(touched), np.int64)
+    if len(touched):
+        # Only the first and the last file can be read in part.
+        offsets = piece.split.offsets
+        skip[0] = piece.start - offsets[touched.start]
+        beyond = offsets[touched.stop] - piece.stop
+        if skip[0] or beyond:
+            take = take.copy()
+            take[0] -= skip[0]
+            take[-1] -= beyond
+    reads = Reads(
+        files=dataset,
+        part=constant(part, len(touched)),
+        split=constant(split_index, len(touched)),
+        shard=np.arange(touched.start, touched.stop, dtype=np.int64),
+        skip=skip,
+        take=take,
+    )
+    return reads if take.all() else reads.select(np.flatnonzero(take))

@@ -48,18 +48,19 @@ def state_at(schedule: Schedule, position: int) -> InterleaveState:
     # The next visit of every slot, in visiting order: slots before this one come a round later.
     slots = (slot + np.arange(num_slots)) % num_slots
     rounds = round_ + (slots < slot)
-    shards = schedule.occupants(rounds, slots)
+    shards, first_rounds = schedule.occupants(rounds, slots)
     # Capped for slots that have stopped: their last shard is read out, but rounds count on.
-    blocks = rounds - schedule.first_round[shards]
+    blocks = rounds - first_rounds
     read = np.minimum(blocks * schedule.block_length, schedule.lengths[shards])
     read[0] += block_offset
     # A shard whose first visit is still to come is not open; a stopped slot never opens one again.
     is_free = (rounds >= schedule.rounds.stops[slots]) | (blocks == 0)
     is_free[0] &= block_offset == 0
 
-    low, high = schedule.first_round.searchsorted([round_, round_ + 1])
+    low, high = schedule.opened_before(int(round_)), schedule.opened_before(int(round_) + 1)
     # The current slot's own opening counts once it has yielded.
-    opened = low + schedule.slot[low:high].searchsorted(slot + (block_offset > 0))
+    slots_opened = schedule.opening[low:high] % num_slots
+    opened = low + slots_opened.searchsorted(slot + (block_offset > 0))
     return InterleaveState(
         slots=tuple(
             (None, 0) if free else (shard, count)
@@ -72,8 +73,11 @@ def state_at(schedule: Schedule, position: int) -> InterleaveState:
     )
 
 
-def continuation_at(schedule: Schedule, position: int) -> tuple[Int64s, Int64s, Int64s]:
-    """Return (shard, skip, take), each int64[m]: the list whose fresh interleave reads the rest.
+def open_rest_at(schedule: Schedule, position: int) -> tuple[Int64s, int]:
+    """Return what is left in the slots, and the first of the shards that follow, all of them whole.
+
+    Together they are the list whose fresh interleave reads the rest. What is left is int64[m, 3]:
+    (shard, skip, take), m at most one more than there are slots.
 
     The interleave keeps its cycle and block length; skip counts from the start of the shard's own
     range. The slots come in turn, then the unopened shards. A block cut in the middle becomes an
@@ -96,7 +100,16 @@ def continuation_at(schedule: Schedule, position: int) -> tuple[Int64s, Int64s, 
         if rest >= to_complete:
             entries[0] = (shard, skip, to_complete)
             entries.append((shard, skip + to_complete, rest - to_complete))
-    head = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    return np.array(entries, dtype=np.int64).reshape(-1, 3), next_shard
+
+
+def continuation_at(schedule: Schedule, position: int) -> tuple[Int64s, Int64s, Int64s]:
+    """Return (shard, skip, take), each int64[m]: the list whose fresh interleave reads the rest.
+
+    See `open_rest_at`.
+    """
+    head, next_shard = open_rest_at(schedule, position)
+    lengths = schedule.lengths
     unopened = np.arange(next_shard, len(lengths))
     return (
         np.concatenate([head[:, 0], unopened]),

@@ -8,7 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.interleave.continuation import InterleaveState, continuation_at, state_at
+from shardctl.core.interleave.continuation import (
+    InterleaveState,
+    continuation_at,
+    open_rest_at,
+    state_at,
+)
 from shardctl.core.interleave.read import read
 from shardctl.core.interleave.schedule import build_schedule
 from shardctl.errors import UsageError
@@ -37,8 +42,10 @@ class Interleave:
     __slots__ = ("_schedule",)
 
     def __init__(self, lengths: npt.ArrayLike, *, cycle_length: int, block_length: int) -> None:
-        own_lengths = _int64s("lengths", lengths).copy()  # the schedule keeps it
-        self._schedule = build_schedule(own_lengths, cycle_length, block_length)
+        kept = _int64s("lengths", lengths)
+        if kept.flags.writeable:  # whoever holds it could change what the schedule keeps
+            kept = kept.copy()
+        self._schedule = build_schedule(kept, cycle_length, block_length)
 
     def __repr__(self) -> str:
         return f"<Interleave of {self.num_examples} examples in {self.num_shards} shards>"
@@ -55,13 +62,17 @@ class Interleave:
 
     @property
     def first_round(self) -> Int64s:
-        """The round in which each shard is opened; int64[n], read-only."""
+        """The round in which each shard is opened; int64[n], read-only, made at each call."""
         return self._schedule.first_round
 
     @property
     def slot(self) -> Int64s:
-        """The slot in which each shard is opened; int64[n], read-only."""
+        """The slot in which each shard is opened; int64[n], read-only, made at each call."""
         return self._schedule.slot
+
+    def slots_of(self, shards: Int64s) -> Int64s:
+        """Return the slot in which each of these shards is opened, int64[q]."""
+        return self._schedule.opening[shards] % self._schedule.cycle_length
 
     def locate(self, positions: npt.ArrayLike) -> tuple[Int64s, Int64s]:
         """Return (shard, offset in what the shard yields), each int64[q], of positions int64[q]."""
@@ -71,9 +82,13 @@ class Interleave:
         visits, offsets = schedule.visits_at(positions)
         rounds, slots = schedule.rounds.places(visits)
         # Without shards there are no occupants to look among; nor are there positions then.
-        shards = schedule.occupants(rounds, slots) if len(positions) else visits
-        blocks = rounds - schedule.first_round[shards]
-        return shards, blocks * schedule.block_length + offsets
+        if not len(positions):
+            return positions, offsets
+        shards, first_rounds = schedule.occupants(rounds, slots)
+        return (
+            shards.astype(np.int64),
+            (rounds - first_rounds) * schedule.block_length + offsets,
+        )
 
     def position(self, shard: npt.ArrayLike, offset: npt.ArrayLike) -> Int64s:
         """Return the position (int64[q]) of each (shard, offset): the inverse of `locate`."""
@@ -86,8 +101,8 @@ class Interleave:
             index, length = offsets[wrong[0]], schedule.lengths[shards[wrong[0]]]
             raise UsageError(f"offset {index}: shard {shards[wrong[0]]} yields {length} examples")
         blocks, in_block = np.divmod(offsets, schedule.block_length)
-        rounds = schedule.first_round[shards] + blocks
-        visits = schedule.rounds.ordinals(rounds, schedule.slot[shards])
+        first_rounds, slots = np.divmod(schedule.opening[shards], schedule.cycle_length)
+        visits = schedule.rounds.ordinals(first_rounds + blocks, slots)
         return schedule.positions_of(visits) + in_block
 
     def read(self, start: int, stop: int, first_ids: npt.ArrayLike) -> Int64s:
@@ -124,6 +139,13 @@ class Interleave:
         The same cycle and block length are meant; skip counts in what the shard yields.
         """
         return continuation_at(self._schedule, consumed)
+
+    def open_rest(self, consumed: int) -> tuple[Int64s, int]:
+        """Return `continuation` in two: (shard, skip, take) of the slots, int64[m, 3]; the rest.
+
+        The rest is all shards from that number on, whole.
+        """
+        return open_rest_at(self._schedule, consumed)
 
     def _range(self, start: int, stop: int) -> tuple[int, int]:
         if not 0 <= start <= stop <= self.num_examples:

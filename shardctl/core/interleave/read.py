@@ -43,10 +43,10 @@ def _read_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s)
     firsts = _first_ids_of_visits(schedule, first_visit, stop_visit, first_ids)
 
     # Which of these visits are the last of their shard, and what they yield; all others yield a
-    # full block. `last_visit` begins with -1, so `last_yield` is one place behind it.
+    # full block. `last_visit` begins with -1, so the count of last visits is one behind it.
     low, high = schedule.last_visit.searchsorted([first_visit, stop_visit])
     partial = schedule.last_visit[low:high] - first_visit
-    partial_yield = schedule.last_yield[low - 1 : high - 1]
+    partial_yield = schedule.last_yields(low - 1, high - 1)
     if block_length <= _LONGEST_DENSE_BLOCK:
         ids = _whole_blocks(firsts, block_length)
         if partial.size:
@@ -124,8 +124,8 @@ def _first_ids_of_visits(
 
 
 def _first_ids_at(schedule: Schedule, rounds: Int64s, slots: Int64s, first_ids: Int64s) -> Int64s:
-    shards = schedule.occupants(rounds, slots)
-    blocks = rounds - schedule.first_round[shards]
+    shards, first_rounds = schedule.occupants(rounds, slots)
+    blocks = rounds - first_rounds
     return first_ids[shards] + blocks * schedule.block_length
 
 
@@ -143,13 +143,14 @@ def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: I
     # Shards opening in later rounds of the stretch; none do once a slot has stopped, so that a
     # slot is its own row here.
     opening = slice(
-        schedule.first_round.searchsorted(start, side="right"),
-        schedule.first_round.searchsorted(stop, side="left"),
+        schedule.opened_before(start + 1),
+        schedule.opened_before(stop),
     )
     # A round earlier its slot made the last visit to the shard before, just after its full blocks.
     before = schedule.previous[opening]
     last_block = schedule.lengths[before] // block_length * block_length
-    firsts[schedule.slot[opening], schedule.first_round[opening] - start] = (
+    opening_rounds, opening_slots = np.divmod(schedule.opening[opening], schedule.cycle_length)
+    firsts[opening_slots, opening_rounds - start] = (
         first_ids[opening] - first_ids[before] - last_block
     )
     firsts = firsts[:, :num_rounds]

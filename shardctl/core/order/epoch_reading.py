@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.interleave import Interleave
@@ -20,18 +21,33 @@ MAX_OPENED = 1 << 24
 class EpochReading:
     """The examples in the order the reader yields them, before any shuffle buffer.
 
-    `opened` (int64[k]) is the row of the order's reads that each opened file stands for; with
-    repeated files a row comes several times. `first_codes` (int64[k]) is the code of the first
-    example each yields. `stride` and `phase` are the count and index of `ds.shard`; `limit` is
-    where the reading is cut, in examples of this host.
+    `rows` (int64[k]) is the row of the order's reads that each opened file stands for, None where
+    they are opened as they are listed; with repeated files a row comes several times. `row_codes`
+    (int64[n]) is the code of the first example that each row yields. `stride` and
+    `phase` are the count and index of `ds.shard`; `limit` is where the reading is cut, in examples
+    of this host.
     """
 
-    opened: Int64s
+    rows: Int64s | None = None
     interleave: Interleave
-    first_codes: Int64s
+    row_codes: Int64s
     stride: int = 1
     phase: int = 0
     limit: int | None = None
+
+    @property
+    def opened(self) -> Int64s:
+        """The row that each opened file stands for, int64[k]."""
+        return np.arange(self.interleave.num_shards) if self.rows is None else self.rows
+
+    @cached_property
+    def first_codes(self) -> Int64s:
+        """The code of the first example that each opened file yields, int64[k]."""
+        return self.row_codes if self.rows is None else self.row_codes[self.rows]
+
+    def rows_of(self, shards: Int64s) -> Int64s:
+        """Return the rows that opened files stand for, int64[q]."""
+        return shards if self.rows is None else self.rows[shards]
 
     @cached_property
     def num_examples(self) -> int:
@@ -52,26 +68,26 @@ class EpochReading:
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (row of the order's reads, offset in what the row reads), int64[q] each."""
         shard, offset = self.interleave.locate(positions * self.stride + self.phase)
-        return self.opened[shard], offset
+        return self.rows_of(shard), offset
 
     def codes_at(self, positions: Int64s) -> Int64s:
         """Return the codes at any positions, int64[q] each."""
-        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
-        return self.first_codes[shard] + offset
+        rows, offset = self.locate(positions)
+        return self.row_codes[rows] + offset
 
     def blocks(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (slot, offset in the file instruction), int64[q] each, at any positions."""
         shard, offset = self.interleave.locate(positions * self.stride + self.phase)
-        return self.interleave.slot[shard], offset
+        return self.interleave.slots_of(shard), offset
 
     def positions(self, rows: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which query, position), int64[r] each, for every time an example is read.
 
         An example that another host of `ds.shard` keeps, or that lies beyond the cut, has none.
         """
-        times = self._times
+        times = self._times(rows)
         query = np.repeat(np.arange(len(rows)), times.shape[1])
-        shard = times[rows].ravel()
+        shard = times.ravel()
         position = self.interleave.position(shard, np.repeat(offsets, times.shape[1]))
         # `ds.shard` keeps every n-th example; the rest of the answer counts in those of this host.
         own = position % self.stride == self.phase
@@ -79,14 +95,23 @@ class EpochReading:
         own &= position < self.num_examples
         return query[own], position[own]
 
+    def _times(self, rows: Int64s) -> Int64s:
+        """Return where rows (int64[q]) are opened: int64[q, repetitions]."""
+        return rows[:, None] if self.rows is None else self._openings[rows].astype(np.int64)
+
     @cached_property
-    def _times(self) -> Int64s:
-        """Where each row is opened: int64[rows, repetitions]."""
+    def _openings(self) -> NDArray[np.signedinteger]:
+        """Where each row is opened: integers[rows, repetitions]."""
+        opened = self.opened
+        num_rows = int(opened.max(initial=-1)) + 1
+        if len(opened) == num_rows:
+            places = np.empty(num_rows, np.int32)  # a list of 2**31 files is never made
+            places[opened] = np.arange(num_rows, dtype=np.int32)
+            return places[:, None]
         # Each repetition opens every row once, so a stable sort by row has as many openings of
         # each, in order: a table.
-        num_rows = int(self.opened.max(initial=-1)) + 1
-        repetitions = len(self.opened) // num_rows if num_rows else 0
-        return np.argsort(self.opened, kind="stable").reshape(num_rows, repetitions)
+        repetitions = len(opened) // num_rows if num_rows else 0
+        return np.argsort(opened, kind="stable").reshape(num_rows, repetitions)
 
 
 def repetitions_to_list(take: Int64s, num_examples: int, *, cycle_length: int) -> int:

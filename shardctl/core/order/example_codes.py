@@ -9,15 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, shard_named
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.tfds_names import TfdsNames
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError
-
-# So few examples are named one by one; for more the names of all files are made at once.
-_FEW = 1000
 
 _TFDS_ID = re.compile(rf"(?P<file>.+){TFDS_ID_SEPARATOR}(?P<index>\d{{1,19}})", re.DOTALL)
 _ID = re.compile(r"((?P<split>[\w-]+):)?(?P<id>\d{1,19})")
@@ -52,7 +49,6 @@ class ExampleCodes:
             if total > INT64_MAX:
                 raise UsageError(f"the splits together have more than {INT64_MAX} examples")
         self._starts = self.bases[self._splits]
-        self._offset_arrays: dict[int, Int64s] = {}
 
     @property
     def several_splits(self) -> bool:
@@ -61,7 +57,10 @@ class ExampleCodes:
 
     def first_codes(self, reads: Reads) -> Int64s:
         """Return the code of the first example that each row reads, int64[n]."""
-        return reads.first + self.bases[reads.split]
+        bases = self.bases[distinct(reads.split)]
+        if not bases.any():
+            return reads.first
+        return reads.first + (bases[0] if len(bases) == 1 else self.bases[reads.split])
 
     def ids(self, codes: Int64s) -> list[int] | list[str]:
         """Return ids as ints, or as `split:id` where there are several splits."""
@@ -86,7 +85,7 @@ class ExampleCodes:
         shard, index = np.empty_like(split), np.empty_like(split)
         for which in distinct(split).tolist():
             here = np.flatnonzero(split == which)
-            offsets = self._offsets(which)
+            offsets = self.dataset.splits[which].offsets64()
             # "right": empty shards begin where the next one does, and the last of them has the id.
             shard[here] = np.searchsorted(offsets, example_id[here], side="right") - 1
             index[here] = example_id[here] - offsets[shard[here]]
@@ -95,12 +94,18 @@ class ExampleCodes:
     def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
         """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
         splits, shards, indices = self.places(np.asarray(codes, np.int64))
-        places = zip(splits.tolist(), shards.tolist(), strict=True)
-        if len(splits) < _FEW:
-            of_shard = self._tfds_names.of_shard
-            names = [of_shard(self.dataset.splits[split], shard) for split, shard in places]
-        else:
-            names = [self._file_names[split][shard] for split, shard in places]
+        names = [""] * len(splits)
+        for index in distinct(splits).tolist():
+            here = np.flatnonzero(splits == index)
+            # Each file is named once; most have many of the examples.
+            used = distinct(shards[here])
+            called = self._tfds_names.of_shards(self.dataset.splits[index], used.tolist())
+            places = np.searchsorted(used, shards[here])
+            if len(here) == len(names):
+                names = [called[place] for place in places.tolist()]
+                break
+            for row, place in zip(here.tolist(), places.tolist(), strict=True):
+                names[row] = called[place]
         pairs = zip(names, indices.tolist(), strict=True)
         return [f"{name}{TFDS_ID_SEPARATOR}{index}" for name, index in pairs]
 
@@ -136,7 +141,7 @@ class ExampleCodes:
                 f"tfds_id {quoted(text)}: file__index is needed, as in "
                 "imagenet2012-train.tfrecord-01023-of-01024__32"
             )
-        place = self._places_of_files.get(match["file"])
+        place = self._place_of_file(match["file"])
         if place is None:
             raise UsageError(f"tfds_id {quoted(text)}: {quoted(match['file'])} is not read here")
         split, shard = place
@@ -155,10 +160,17 @@ class ExampleCodes:
         split = np.array(self._splits, np.int64)[place]
         return split, codes - self.bases[split]
 
-    def _offsets(self, split: int) -> Int64s:
-        if split not in self._offset_arrays:
-            self._offset_arrays[split] = np.array(self.dataset.splits[split].offsets, np.int64)
-        return self._offset_arrays[split]
+    def _place_of_file(self, name: str) -> tuple[int, int] | None:
+        """Return (split, shard) of the file that a tfds_id calls so, None where none is."""
+        try:
+            if not self._tfds_names.are_base_names:
+                raise ValueError(name)
+            found = [(i, shard_named(self.dataset.splits[i], name)) for i in self._splits]
+        except ValueError:
+            return self._places_of_files.get(name)
+        places = [(split, shard) for split, shard in found if shard is not None]
+        # Which of two splits is meant that have files of one name, the table of all names knows.
+        return self._places_of_files.get(name) if len(places) > 1 else next(iter(places), None)
 
     @cached_property
     def _file_names(self) -> dict[int, tuple[str, ...]]:

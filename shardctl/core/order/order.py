@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from shardctl.errors import UsageError
 
 CHUNK_SIZE = 1 << 20
 _NONE = np.empty(0, np.int64)
+_MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 
 
@@ -70,8 +71,7 @@ class Order:
         self.reads = own_rows(given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
-        self._first_codes = self.codes.first_codes(self.reads)
-        self._built_reading = lru_cache(maxsize=3)(self._build_reading)
+        self._readings: dict[tuple[int, int | None], EpochReading] = {}
         total = self.epoch_size * settings.epochs
         if total > INT64_MAX:
             raise UsageError(
@@ -296,6 +296,22 @@ class Order:
     def _stride_and_phase(self) -> tuple[int, int]:
         return self.settings.host_mode.stride_and_phase(self.settings.host)
 
+    def forget_readings(self) -> None:
+        """Give back the memory of the readings; they are built anew when they are asked for."""
+        self._readings.clear()
+
+    def _built_reading(self, epoch: int, limit: int | None) -> EpochReading:
+        """Return a reading, that of the latest calls if it is among them."""
+        reading = self._readings.pop((epoch, limit), None)
+        if reading is None:
+            # Those that are not kept go first, to make room.
+            kept = 0 if len(self.reads) > _MANY_FILES else 2
+            while len(self._readings) > kept:
+                del self._readings[next(iter(self._readings))]
+            reading = self._build_reading(epoch, limit)
+        self._readings[epoch, limit] = reading
+        return reading
+
     def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
         stride, phase = self._stride_and_phase
         if limit is None:
@@ -304,23 +320,25 @@ class Order:
             count = repetitions_to_list(
                 self.reads.take, (limit + 1) * stride, cycle_length=self._cycle
             )
-            rows = np.concatenate([self._opening(repetition) for repetition in range(count)])
+            every = np.arange(len(self.reads))
+            openings = (self._opening(repetition) for repetition in range(count))
+            rows = np.concatenate([every if rows is None else rows for rows in openings])
+        take = self.reads.take[:] if rows is None else self.reads.take[rows]
+        take.setflags(write=False)  # so that the interleave need not copy it
         return EpochReading(
-            opened=rows,
-            interleave=Interleave(
-                self.reads.take[rows], cycle_length=self._cycle, block_length=self.settings.block
-            ),
-            first_codes=self._first_codes[rows],
+            rows=rows,
+            interleave=Interleave(take, cycle_length=self._cycle, block_length=self.settings.block),
+            row_codes=self._first_codes,
             stride=stride,
             phase=phase,
             limit=limit,
         )
 
-    def _opening(self, epoch: int) -> Int64s:
-        """Return the rows (int64[n]) in the order in which an epoch opens them."""
+    def _opening(self, epoch: int) -> Int64s | None:
+        """Return the rows (int64[n]) in the order in which an epoch opens them, None as listed."""
         count = len(self.reads)
         if not self.settings.shuffles_files or count < 2:
-            return np.arange(count)
+            return None
         return shuffle_permutation(count, count, self.seeds.of_files(epoch))
 
     def _checked(self, positions: Int64sLike) -> Int64s:
@@ -331,6 +349,11 @@ class Order:
                 f"position {wrong[0]}: the order has {self.num_examples} examples, counted from 0"
             )
         return wanted
+
+    @cached_property
+    def _first_codes(self) -> Int64s:
+        """The code of the first example that each row reads, int64[n]."""
+        return self.codes.first_codes(self.reads)
 
     @cached_property
     def _lookup(self) -> RowLookup:

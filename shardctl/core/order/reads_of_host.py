@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.arrays import Int64s, distinct, is_ascending, is_constant
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
@@ -58,7 +58,10 @@ class RowLookup:
         self._take = reads.take
         self._first_codes = first_codes
         # Within a part of the spec no two rows read the same example.
-        self._parts: list[tuple[Int64s, Int64s]] = []
+        self._parts: list[tuple[Int64s | None, Int64s]] = []
+        if (len(reads) == 1 or is_constant(reads.part)) and is_ascending(first_codes):
+            self._parts.append((None, first_codes))  # every row, as it is
+            return
         for part in distinct(reads.part).tolist():
             rows = np.flatnonzero(reads.part == part)
             rows = rows[np.argsort(first_codes[rows])]
@@ -70,7 +73,9 @@ class RowLookup:
         for rows, starts in self._parts:
             # Only the last row that begins at or before a code can read it; -1 where none does.
             place = np.searchsorted(starts, codes, side="right") - 1
-            row = rows[np.maximum(place, 0)]
+            row = np.maximum(place, 0)
+            if rows is not None:
+                row = rows[row]
             offset = codes - self._first_codes[row]
             inside = np.flatnonzero((place >= 0) & (offset < self._take[row]))
             found.append(np.stack([inside, row[inside], offset[inside]]))

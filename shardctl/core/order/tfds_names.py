@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Split
+from shardctl.core.arrays import Int64s, is_constant
+from shardctl.core.dataset.dataset import Split, filenames_at
 from shardctl.core.instructions.reads import Reads
 
 
@@ -31,7 +31,7 @@ class TfdsNames:
         folders: set[str] = set()
         if reads is not None:
             for index, split in splits.items():
-                folders |= _folders(split, reads.shard[reads.split == index])
+                folders |= _folders(split, _shards(reads, index))
         self._pattern = _pattern(folders)
 
     def of_split(self, split: Split) -> tuple[str, ...]:
@@ -39,6 +39,17 @@ class TfdsNames:
         if self._pattern is None:
             return split.filenames
         return tuple(self._called(part.data_dir, name) for part in split.files for name in part)
+
+    @property
+    def are_base_names(self) -> bool:
+        """Whether every file is called by its base name."""
+        return self._pattern is None
+
+    def of_shards(self, split: Split, shards: Sequence[int]) -> list[str]:
+        """Return what the files of some shards are called."""
+        if self._pattern is None:
+            return filenames_at(split, shards)
+        return [self.of_shard(split, shard) for shard in shards]
 
     def of_shard(self, split: Split, shard: int) -> str:
         """Return what the file of one shard is called."""
@@ -64,12 +75,22 @@ def _pattern(folders: Iterable[str]) -> re.Pattern[str] | None:
         return re.compile(rf".*\/([^/]+{re.escape(ending)}/[^/]+)")
 
 
+def _shards(reads: Reads, split: int) -> Int64s:
+    """Return the shards (int64[n]) of a split that are read."""
+    if is_constant(reads.split):
+        return reads.shard if int(reads.split[0]) == split else reads.shard[:0]
+    shards: Int64s = reads.shard[reads.split == split]
+    return shards
+
+
 def _folders(split: Split, shards: Int64s) -> set[str]:
     """Return the folders in which these shards (int64[n]) of a split lie."""
     folders: set[str] = set()
     first = 0
     for part in split.files:
-        own = shards[(shards >= first) & (shards < first + len(part))] - first
+        own = shards
+        if len(split.files) > 1:
+            own = shards[(shards >= first) & (shards < first + len(part))] - first
         # Most often the folder is the same for all files of a part; else each file says.
         if part.names is None and "\0" not in posixpath.dirname(part.pattern):
             own = own[:1]

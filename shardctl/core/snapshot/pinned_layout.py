@@ -97,7 +97,7 @@ def text_size(split: Split, room: int) -> int:
     return size
 
 
-def even_lengths(split: Split) -> tuple[int, ...]:
+def even_lengths(split: Split) -> Sequence[int]:
     """Return the lengths that TFDS would write for as many examples and shards."""
     return Split.even(
         name=split.name, num_examples=split.num_examples, num_shards=split.num_shards

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import distinct
+from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import FurtherEpoch, HostShare, ResumePlan, ShuffleState
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -96,13 +96,24 @@ def _add(digest: Any, reads: Reads) -> None:
         names = "\0".join(reads.filenames(start, start + size))
         digest.update(names.encode("utf-8", "surrogatepass") + b"\0\0")
     used = distinct(reads.split)
-    places = np.searchsorted(used, reads.split)
     digest.update("\0".join(reads.split_names[i] for i in used.tolist()).encode())
-    numbers = [places, reads.skip, reads.take, reads.examples_in_shard]
-    if reads.names_repeat and reads.shard_index is not None:
-        numbers.append(reads.shard_index)
-    for column in numbers:
-        digest.update(np.ascontiguousarray(column, "<i8"))
+    columns: list[Callable[[Reads], Int64s]] = [
+        lambda part: np.searchsorted(used, part.split),
+        lambda part: part.skip,
+        lambda part: part.take,
+        lambda part: part.examples_in_shard,
+    ]
+    if reads.names_repeat:
+        columns.append(_shards)
+    for column in columns:
+        for start in range(0, len(reads), size):
+            part = reads.select(slice(start, start + size))
+            digest.update(np.ascontiguousarray(column(part), "<i8"))
+
+
+def _shards(reads: Reads) -> Int64s:
+    shards = reads.shard_index
+    return reads.shard[:0] if shards is None else shards
 
 
 def _with_seeds(state: ShuffleState | FurtherEpoch, *names: str) -> PlanDocument:

@@ -63,13 +63,13 @@ def instruction_rows(plan: ResumePlan) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each file instruction; the host is empty where the plan is for one."""
     for host, reads in ((None, plan.instructions), *_shares(plan)):
         for start in range(0, len(reads), _PIECE):
-            piece = slice(start, start + _PIECE)
-            columns = (reads.skip, reads.take, reads.examples_in_shard)
+            piece = reads.select(slice(start, start + _PIECE))
+            columns = (piece.skip, piece.take, piece.examples_in_shard)
             yield from zip(
-                repeat(host, min(_PIECE, len(reads) - start)),
-                reads.filenames(start, start + _PIECE),
-                [reads.split_names[index] for index in reads.split[piece].tolist()],
-                *(column[piece].tolist() for column in columns),
+                repeat(host, len(piece)),
+                piece.filenames(),
+                [reads.split_names[index] for index in piece.split.tolist()],
+                *(column.tolist() for column in columns),
                 strict=True,
             )
 
@@ -133,14 +133,14 @@ def _pieces(reads: Reads, field: str, write: Callable[[Any], Iterator[str]]) -> 
     keys = [*_KEYS, "shard_index"] if reads.names_repeat else _KEYS
     record = f"{{{', '.join(map(field.format, keys))}}}"
     splits = _quoted(reads.split_names, write)
-    columns = [reads.skip, reads.take, reads.examples_in_shard]
-    if reads.names_repeat and reads.shard_index is not None:
-        columns.append(reads.shard_index)
     for start in range(0, len(reads), _PIECE):
-        piece = slice(start, start + _PIECE)
-        names = _quoted(reads.filenames(start, start + _PIECE), write)
-        split = [splits[index] for index in reads.split[piece].tolist()]
-        rows = zip(names, split, *(column[piece].tolist() for column in columns), strict=True)
+        piece = reads.select(slice(start, start + _PIECE))
+        columns = [piece.skip, piece.take, piece.examples_in_shard]
+        if reads.names_repeat and piece.shard_index is not None:
+            columns.append(piece.shard_index)
+        names = _quoted(piece.filenames(), write)
+        split = [splits[index] for index in piece.split.tolist()]
+        rows = zip(names, split, *(column.tolist() for column in columns), strict=True)
         yield [record % row for row in rows]
 
 

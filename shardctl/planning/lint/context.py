@@ -11,6 +11,7 @@ from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostMode
+from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import Argument, phrase
@@ -90,8 +91,7 @@ def num_file_instructions(ranges: Sequence[SplitRange]) -> int:
     >>> num_file_instructions((SplitRange(split=split, start=2, stop=7),))
     2
     """
-    touched = ((piece.shards(), piece.split.shard_lengths) for piece in ranges)
-    return sum(sum(map(bool, lengths[r.start : r.stop])) for r, lengths in touched)
+    return sum(num_read(piece.split, piece.shards()) for piece in ranges)
 
 
 @dataclass(frozen=True, kw_only=True)

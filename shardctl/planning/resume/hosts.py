@@ -88,12 +88,13 @@ def resume_on_hosts(
         for one, count in zip(planned, counts, strict=True)
     ]
     epochs = _epochs(old)
-    whole = planned[0].with_settings(settings).order
     left_of = _left_of_all if settings.host_mode.reads_all else _left
     left = joined([left_of(old, epoch).runs() for epoch in epochs])
     unfinished = any(host.point.remaining for host in old)
     _check_count(left, old, epochs[-1], counts)
     buffered = settings.buffer is not None
+    shares = even_shares(left, to_hosts)
+    whole = planned[0].with_settings(settings).order
     return ResumePlan(
         dataset=dataset.identity,
         spec=planned[0].spec,
@@ -108,7 +109,7 @@ def resume_on_hosts(
         further_epochs=further_epochs(whole, epochs[-1]) if unfinished else (),
         num_further_epochs=num_further_epochs(whole, epochs[-1]) if unfinished else 0,
         from_consumed=tuple(counts),
-        hosts=even_shares(left, to_hosts),
+        hosts=shares,
         after_read=calls_after_read(settings, "exactly-once", epochs[-1]),
         warnings=(*planned[0].warnings, *_several_epochs(epochs)),
     )
@@ -165,6 +166,9 @@ def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
         several.append(rest_of_reading(reads, reading, _num_read(host, epoch)))
         if len(pending := _pending(host, epoch)):
             several.append(reads_at(reads, reading, pending))
+        if host.order.num_buffered is None:  # the pending ids are asked for later
+            del reading
+            host.order.forget_readings()
     return joined(several)
 
 

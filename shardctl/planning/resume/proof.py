@@ -198,9 +198,8 @@ def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReadin
         stride, phase = plan.settings.host_mode.stride_and_phase(plan.settings.host)
         cycle, block = plan.cycle_length, plan.settings.block
     return EpochReading(
-        opened=np.arange(len(reads)),
         interleave=Interleave(reads.take, cycle_length=cycle, block_length=block),
-        first_codes=order.codes.first_codes(reads),
+        row_codes=order.codes.first_codes(reads),
         stride=stride,
         phase=phase,
     )

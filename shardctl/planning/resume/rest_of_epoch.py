@@ -52,22 +52,55 @@ def inputs_read(order: Order, point: ResumePoint) -> int:
     return order.replay(point.stream).num_read(point.emitted)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Rest:
+    """Rows that are read after an interruption: `skip` and `take` of the first, all of the others.
+
+    rows: int64[n]; skip, take: int64[m], m <= n, counted in what each row reads.
+    """
+
+    rows: Int64s
+    skip: Int64s
+    take: Int64s
+
+    def of(self, reads: Reads) -> Reads:
+        """Return these rows of the reads that they are counted in."""
+        left = reads.select(self.rows)
+        left.skip[: len(self.skip)] += self.skip
+        left.take[: len(self.take)] = self.take
+        return left
+
+
 def rest_of_reading(reads: Reads, reading: EpochReading, num_read: int) -> Reads:
     """Return the rows whose fresh interleave continues after `num_read` examples of this reading.
+
+    See `rest_after`.
+    """
+    return rest_after(reading, num_read, reads.take).of(reads)
+
+
+def rest_after(reading: EpochReading, num_read: int, lengths: Int64s) -> Rest:
+    """Return what is left of a reading, in memory of its own: `lengths` (int64[n]) are the rows'.
 
     A host of `ds.shard(n, i)` has read i examples beyond its last whole turn of n; the list begins
     at the turn, so that the same `shard(n, i)` continues. Where the files repeat, the list ends
     with the stream, and with what a buffer reads ahead of its end.
     """
     if num_read >= reading.num_examples:
-        return reads.select(slice(0, 0))
+        none = np.empty(0, np.int64)
+        return Rest(rows=none, skip=none, take=none)
+    if reading.limit is None:
+        head, first = reading.interleave.open_rest(num_read * reading.stride)
+        in_slots, skip, take = head.T
+        every = reading.interleave.num_shards
+        follow = np.arange(first, every) if reading.rows is None else reading.rows[first:]
+        rows = np.concatenate([reading.rows_of(in_slots), follow])
+        return Rest(rows=rows, skip=skip, take=take)
     shard, skip, take = reading.interleave.continuation(num_read * reading.stride)
-    if reading.limit is not None:
-        take = np.clip(_read_at_end(reading, reads.take)[shard] - skip, 0, take)
-        # Files that come up only after the cut are left out; those that are open keep their slots.
-        kept = np.flatnonzero((take > 0) | (skip > 0))
-        shard, skip, take = shard[kept], skip[kept], take[kept]
-    return reads.select(reading.opened[shard]).trimmed(skip, take)
+    take = np.clip(_read_at_end(reading, lengths)[shard] - skip, 0, take)
+    # Files that come up only after the cut are left out; those that are open keep their slots.
+    kept = np.flatnonzero((take > 0) | (skip > 0))
+    return Rest(rows=reading.rows_of(shard[kept]), skip=skip[kept], take=take[kept])
 
 
 def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
@@ -96,7 +129,7 @@ def reader_state(order: Order, stream: int, num_read: int) -> ReaderState:
         open_files=sum(shard is not None for shard, _ in state.slots),
         block_offset=state.block_offset,
         next_file=state.next_shard,
-        num_files=len(reading.opened),
+        num_files=reading.interleave.num_shards,
     )
 
 
@@ -134,5 +167,5 @@ def reads_at(reads: Reads, reading: EpochReading, positions: Int64s) -> Reads:
     [(0, 0, 2), (0, 3, 1), (1, 0, 1)]
     """
     shard, offset = reading.interleave.locate(positions * reading.stride + reading.phase)
-    singles = reads.select(reading.opened[shard])
+    singles = reads.select(reading.rows_of(shard))
     return singles.trimmed(offset, np.ones_like(offset)).runs()

@@ -37,7 +37,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     pending_inputs,
     reader_state,
     reads_at,
-    rest_of_reading,
+    rest_after,
     resume_point,
     shuffle_state,
 )
@@ -98,14 +98,21 @@ def resume_order(
     point = resume_point(order, consumed)
     num_read = inputs_read(order, point)
     reading = order.reading(point.stream)
-    rest = rest_of_reading(order.reads, reading, num_read if point.remaining else _END)
+    left = rest_after(reading, num_read if point.remaining else _END, order.reads.take)
+    state = reader_state(order, point.stream, num_read)
     pending = pending_inputs(order, point) if point.remaining else np.empty(0, np.int64)
-    num_pending_rows = 0
+    buffered = order.num_buffered is not None
+    shuffle = shuffle_state(order, point) if buffered else None
+    pending_ids = ids_at(order, reading, pending) if buffered else None
+    held = order.reads.select(slice(0, 0))
     if len(pending) and mode == "exactly-once":
         held = reads_at(order.reads, reading, pending)
-        num_pending_rows = len(held)
+    # The list of what is left takes as much memory as the search tables, so these go first.
+    del reading
+    order.forget_readings()
+    rest = left.of(order.reads)
+    if len(held):
         rest = joined([held, rest])
-    buffered = order.num_buffered is not None
     plan_mode: Mode = mode if buffered else "exact"
     return ResumePlan(
         dataset=dataset.identity,
@@ -117,10 +124,10 @@ def resume_order(
         remaining=point.remaining,
         remaining_total=order.num_examples - consumed,
         instructions=rest,
-        num_pending_instructions=num_pending_rows,
-        pending=ids_at(order, reading, pending) if buffered else None,
-        reader_state=reader_state(order, point.stream, num_read),
-        shuffle=shuffle_state(order, point) if buffered else None,
+        num_pending_instructions=len(held),
+        pending=pending_ids,
+        reader_state=state,
+        shuffle=shuffle,
         further_epochs=further_epochs(order, point.epoch) if point.remaining else (),
         num_further_epochs=num_further_epochs(order, point.epoch) if point.remaining else 0,
         after_read=calls_after_read(
@@ -128,8 +135,8 @@ def resume_order(
             plan_mode,
             point.epoch,
             take=point.remaining,
-            num_own=num_pending_rows,
-            num_shared=len(rest) - num_pending_rows,
+            num_own=len(held),
+            num_shared=len(rest) - len(held),
         ),
         warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
     )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
+from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import printable
 
 _GAP = "  "
@@ -60,16 +61,32 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Scre
     imagenet2012    12
     -train
     """
-    cells = [[printable(cell, 10_000) for cell in row] for row in rows]
+    return "".join(table_pieces(columns, rows, screen))
+
+
+def table_pieces(
+    columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen
+) -> Iterator[str]:
+    """Yield a table as text; rows that are made on demand are made twice, and never all kept."""
+    cells: Sequence[Sequence[str]]
+    cells = rows.map(_cells) if isinstance(rows, OnDemand) else [_cells(row) for row in rows]
     headings = [column.heading for column in columns]
-    widths = [max(map(_width, texts)) for texts in zip(headings, *cells, strict=True)]
+    widths = list(map(_width, headings))
+    for row in cells:
+        widths = list(map(max, widths, map(_width, row)))
     fitting = _fitting(widths, columns, screen.width)
     if fitting is None:
-        return "".join(_records(headings, cells, screen))
-    lines = [_styled(line, "bold", screen) for line in _row(headings, fitting, columns)]
+        yield from _records(headings, cells, screen)
+        return
+    for line in _row(headings, fitting, columns):
+        yield f"{_styled(line, 'bold', screen)}\n"
     for row in cells:
-        lines += _row(row, fitting, columns)
-    return "".join(f"{line}\n" for line in lines)
+        for line in _row(row, fitting, columns):
+            yield f"{line}\n"
+
+
+def _cells(row: Sequence[str]) -> list[str]:
+    return [printable(cell, 10_000) for cell in row]
 
 
 def _fitting(

@@ -279,6 +279,20 @@ def test_there_is_one_name_a_shard() -> None:
     assert list(resolved(DEFAULT_TEMPLATE, 0)) == []
 
 
+@pytest.mark.parametrize("pattern", ["d-\0-of-3", "\0/d-\0", "a%d\0"])
+def test_a_path_has_the_index_that_it_was_made_of(pattern: str) -> None:
+    files = ShardFiles(pattern=pattern, num_shards=3)
+    assert [files.index_of(path) for path in files] == [0, 1, 2]
+    assert files.at([2, 0, 2]) == [files[2], files[0], files[2]]
+    for path in ("", "d-2", "d-00003-of-3", f"{files[1]}x", files[1][:-1], files[1].upper() + "-"):
+        assert files.index_of(path) is None
+
+
+def test_named_files_have_the_index_of_their_name() -> None:
+    files = ShardFiles(names=("a", "b"), num_shards=2)
+    assert (files.index_of("b"), files.index_of("c"), files.at([1])) == (1, None, ["b"])
+
+
 @pytest.mark.parametrize(
     ("template", "said"),
     [

@@ -56,7 +56,9 @@ def test_an_occupant_is_the_last_shard_that_opened_in_its_slot(case: Case) -> No
     schedule = schedule_of(case)
     opened = list(zip(schedule.first_round.tolist(), schedule.slot.tolist(), strict=True))
     rounds, slots = (np.array(x) for x in zip(*opened, strict=True))
-    assert schedule.occupants(rounds, slots).tolist() == list(range(len(opened)))
+    shards, first_rounds = schedule.occupants(rounds, slots)
+    assert shards.tolist() == list(range(len(opened)))
+    assert first_rounds.tolist() == rounds.tolist()
     for shard, (_, slot) in enumerate(opened):
         before = [other for other in range(shard) if opened[other][1] == slot]
         assert not before or schedule.previous[shard] == before[-1]

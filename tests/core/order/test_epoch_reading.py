@@ -32,9 +32,9 @@ class Files:
         opened = np.array(self.opened, np.int64)
         take = np.array(self.take, np.int64)[opened]
         return EpochReading(
-            opened=opened,
+            rows=opened,
             interleave=Interleave(take, cycle_length=self.cycle, block_length=self.block),
-            first_codes=100 * opened,
+            row_codes=100 * np.arange(len(self.take)),
             stride=self.stride,
             phase=self.phase,
             limit=self.limit,

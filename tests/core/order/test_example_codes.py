@@ -99,16 +99,15 @@ def test_what_is_no_tfds_id_is_refused(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("folders", [("/data",), ("/data/mon", "/data/tue")])
-def test_many_examples_are_named_as_few_are(
-    folders: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_are_named_together_as_one_by_one(folders: tuple[str, ...]) -> None:
     codes = codes_of(*spread(*folders), 0, 3 * len(folders))
-    every = np.arange(3 * len(folders))
+    every = np.random.default_rng(1).permutation(np.arange(3 * len(folders)).repeat(3))
     splits, shards, _ = codes.places(every)
-    few = codes.tfds_ids(every), filenames_of(codes.dataset, splits, shards)
-    monkeypatch.setattr("shardctl.core.order.example_codes._FEW", 0)
-    monkeypatch.setattr("shardctl.core.instructions.reads._FEW", 0)
-    assert (codes.tfds_ids(every), filenames_of(codes.dataset, splits, shards)) == few
+    assert codes.tfds_ids(every) == [name for code in every for name in codes.tfds_ids([code])]
+    assert filenames_of(codes.dataset, splits, shards) == [
+        codes.dataset.splits[split].filename(shard)
+        for split, shard in zip(splits.tolist(), shards.tolist(), strict=True)
+    ]
 
 
 def test_splits_that_together_pass_an_int64_are_refused() -> None:

@@ -17,12 +17,10 @@ SEEDS = KernelSeeds(seed=3, seed2=4)
 
 def reading(num_files: int, length: int) -> EpochReading:
     """Return a reading of files whose codes begin at 1,000 times their number."""
-    opened = np.arange(num_files)
     lengths = np.full(num_files, length)
     return EpochReading(
-        opened=opened,
         interleave=Interleave(lengths, cycle_length=3, block_length=2),
-        first_codes=1000 * opened,
+        row_codes=1000 * np.arange(num_files),
     )
 
 
