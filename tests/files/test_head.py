@@ -43,8 +43,13 @@ def test_a_document_begins_with_its_version_its_kind_and_its_dataset() -> None:
 def test_what_is_written_of_a_dataset_is_read_back(dataset: Dataset) -> None:
     written = identity_head("resume", dataset.identity, format_version=1)
     assert written["splits"] == [
-        {"name": "train", "num_examples": 7, "num_shards": 2},
-        {"name": "test", "num_examples": 2, "num_shards": 1},
+        {
+            "name": name,
+            "num_examples": num_examples,
+            "num_shards": num_shards,
+            "template": f"toy-{name}.tfrecord-{{SHARD_INDEX}}-of-{{NUM_SHARDS}}",
+        }
+        for name, num_examples, num_shards in (("train", 7, 2), ("test", 2, 1))
     ]
     document = json.loads(json.dumps(written))
     assert read_identity(document) == dataset.identity

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+from shardctl.core.dataset.folders import folder_identities
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
@@ -121,6 +122,16 @@ class Split:
         return self.location(shard_index)[1].rpartition("/")[2]
 
     @cached_property
+    def template(self) -> str | None:
+        """How the files are named, the folders below the data dir included; None without a rule.
+
+        Of several folders whose files are named otherwise it is each one's, joined by ` + `.
+        """
+        if not self.files or any(part.names is not None for part in self.files):
+            return None
+        return " + ".join(sorted({part.template for part in self.files}))
+
+    @cached_property
     def filenames(self) -> tuple[str, ...]:
         """Base names of all shards' files, in shard order."""
         return tuple(self.filenames_between(0, self.num_shards))
@@ -150,6 +161,8 @@ class Dataset:
 
     `ordered` is TFDS's `disable_shuffling`; `data_dir` is None for a dataset that has no files
     here (a catalog entry, a layout file); `origin` says in a few words where the facts come from.
+    `folders` are the datasets that were merged into this one, in order, where they are known;
+    see `folders_of`.
     """
 
     name: str
@@ -160,6 +173,7 @@ class Dataset:
     data_dir: str | None = None
     ordered: bool = False
     origin: str = "metadata"
+    folders: tuple[Dataset, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.splits:
@@ -202,10 +216,16 @@ class Dataset:
             file_format=self.file_format,
             data_dir=self.data_dir,
             fingerprint=self.fingerprint,
+            folders=folder_identities(self),
             ordered=self.ordered,
             splits=tuple(
-                SplitSize(name=s.name, num_examples=s.num_examples, num_shards=s.num_shards)
-                for s in self.splits
+                SplitSize(
+                    name=split.name,
+                    num_examples=split.num_examples,
+                    num_shards=split.num_shards,
+                    template=split.template,
+                )
+                for split in self.splits
             ),
         )
 

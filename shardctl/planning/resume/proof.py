@@ -52,16 +52,23 @@ class Proof:
         return not (self.lost or self.repeated or (self.exact and self.moved))
 
 
-def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) -> Proof:
+def prove(
+    dataset: Dataset,
+    plan: ResumePlan,
+    *,
+    seen: ArrayLike | None = None,
+    allow_version: bool = False,
+) -> Proof:
     """Read a plan to its end and compare with the uninterrupted pipeline.
 
-    `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from.
+    `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from;
+    `allow_version` takes a plan of another version or config whose files are the same.
 
     Raises:
         DatasetError: the dataset is not the one the plan was made for.
         UsageError: a plan of the unseen without `seen`, or too many examples to count.
     """
-    plan = applied(plan, dataset)
+    plan = applied(plan, dataset, allow_version=allow_version)
     if plan.from_seen:
         return _prove_unseen(dataset, plan, seen)
     # A last batch that is dropped is dropped by the batches of either pipeline.

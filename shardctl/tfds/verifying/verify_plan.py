@@ -42,6 +42,7 @@ def verify_plan(
     *,
     take: Take = None,
     watch: Watch | None = None,
+    allow_version: bool = False,
 ) -> Verification:
     """Resume from a plan, with `shardctl.tfds.resume`, and compare with the rest of the order.
 
@@ -49,13 +50,14 @@ def verify_plan(
     example once is compared by which examples come, until the further epochs begin. A plan for
     other hosts, or made from a log, has no order to be compared with: every host has to read the
     examples that its instructions name, each once. Over index ranges the epoch that the plan
-    begins in is read.
+    begins in is read. `allow_version` takes a plan of another version or config whose files are the
+    same.
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
         MissingDependencyError: as for `verify`.
     """
-    plan = applied(plan, dataset)
+    plan = applied(plan, dataset, allow_version=allow_version)
     num_examples = plan.consumed + plan.remaining_total
     pipeline = plan.pipeline
     # Examples are compared: where the batches end, or that a last one is dropped, is left out.
