@@ -7,10 +7,10 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from shardctl.core.dataset.folders import folder_identities
+from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
@@ -216,7 +216,7 @@ class Dataset:
             file_format=self.file_format,
             data_dir=self.data_dir,
             fingerprint=self.fingerprint,
-            folders=folder_identities(self),
+            folders=self._folder_identities(),
             ordered=self.ordered,
             splits=tuple(
                 SplitSize(
@@ -227,6 +227,28 @@ class Dataset:
                 )
                 for split in self.splits
             ),
+        )
+
+    def _folder_identities(self) -> tuple[FolderIdentity, ...]:
+        """Return what tells the folders apart, in order; none where there is only one."""
+        if len(self.folders) < 2:
+            return ()
+        here = [folder.data_dir for folder in self.folders if folder.data_dir is not None]
+        left = iter(paths_left(here))
+        return tuple(
+            folder._as_folder(None if folder.data_dir is None else next(left))
+            for folder in self.folders
+        )
+
+    def _as_folder(self, path: str | None) -> FolderIdentity:
+        splits = tuple(sorted(self.splits, key=lambda split: split.name))
+        sizes = [split.num_bytes for split in splits]
+        return FolderIdentity(
+            path=path,
+            title=None if self.version is None else self.title,
+            fingerprint=replace(self, splits=splits).fingerprint,
+            num_bytes=None if None in sizes else sum(size or 0 for size in sizes),
+            splits=tuple(split.name for split in splits),
         )
 
     @cached_property

@@ -6,13 +6,9 @@ import itertools
 from collections import Counter
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
 
-from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
+from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError
-
-if TYPE_CHECKING:
-    from shardctl.core.dataset.dataset import Dataset, Split
 
 # A folder, and how often a split has read it before: one may be read twice.
 _Place = tuple[str | None, int]
@@ -64,36 +60,17 @@ def _pieces(split: Split) -> list[Split]:
         stop = start + len(files)
         lengths = split.shard_lengths[start:stop]
         found.append(
-            replace(
-                split, shard_lengths=lengths, files=(files,), num_bytes=None, shard_bytes=None
-            )
+            replace(split, shard_lengths=lengths, files=(files,), num_bytes=None, shard_bytes=None)
         )
         start = stop
     return found
 
 
-def folder_identities(dataset: Dataset) -> tuple[FolderIdentity, ...]:
-    """Return what tells the folders of a dataset apart, in order; none where there is only one."""
-    folders = folders_of(dataset)
-    if len(folders) < 2:
-        return ()
-    here = [folder.data_dir for folder in folders if folder.data_dir is not None]
-    left = iter(paths_left(here))
-    return tuple(
-        _identity(folder, None if folder.data_dir is None else next(left)) for folder in folders
-    )
-
-
-def _identity(folder: Dataset, path: str | None) -> FolderIdentity:
-    splits = tuple(sorted(folder.splits, key=lambda split: split.name))
-    sizes = [split.num_bytes for split in splits]
-    return FolderIdentity(
-        path=path,
-        title=None if folder.version is None else folder.title,
-        fingerprint=replace(folder, splits=splits).fingerprint,
-        num_bytes=None if None in sizes else sum(size or 0 for size in sizes),
-        splits=tuple(split.name for split in splits),
-    )
+def with_folders(dataset: Dataset) -> Dataset:
+    """Return a dataset that knows its folders, also if it was put together by hand."""
+    if dataset.folders or not dataset.in_several_folders:
+        return dataset
+    return replace(dataset, folders=folders_of(dataset))
 
 
 def layout_tells_order(split: Split) -> bool:

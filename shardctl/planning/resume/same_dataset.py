@@ -7,7 +7,7 @@ from typing import Literal
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.folder_order import folder_order, order_in_words
-from shardctl.core.dataset.folders import layout_tells_order
+from shardctl.core.dataset.folders import layout_tells_order, with_folders
 from shardctl.core.dataset.identity import DatasetIdentity, Difference, SplitSize, differences
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, printable, quoted
@@ -45,6 +45,7 @@ def check_same_dataset(
     Raises:
         DatasetError: it is another; the text says everything in which, then and now.
     """
+    dataset = with_folders(dataset)
     now = dataset.identity
     found = [d for d in differences(then, now) if _counts(d, then, dataset)]
     if allow_version:

@@ -65,8 +65,8 @@ def read_config(
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
         UsageError: an option that the plan fixes, no such host or epoch, a plan for another host,
-            `shuffle_files=True`; a plan in exact order through a buffer, or for a host of `ds.shard`
-            whose buffer held examples, both of which `shardctl.tfds.resume` reads.
+            `shuffle_files=True`; a plan in exact order through a buffer, or for a host of
+            `ds.shard` whose buffer held examples, both of which `shardctl.tfds.resume` reads.
         MissingDependencyError: TensorFlow or TFDS is not installed.
 
         config = shardctl.tfds.read_config("plan.yaml", builder)

@@ -60,9 +60,7 @@ def resume(
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    resumed = _resumed(
-        builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version
-    )
+    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
     settings = resumed.here.settings
     following = epochs_that_follow(resumed.here.plan)
     records = resumed.rest()
@@ -94,9 +92,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    resumed = _resumed(
-        builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version
-    )
+    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
     tf, plan = tensorflow(), resumed.here.plan
 
     def each() -> Iterator[tuple[int, Any]]:

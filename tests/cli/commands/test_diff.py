@@ -288,9 +288,7 @@ def test_folders_in_the_other_order_are_another_order(
     for arguments in (("ab.yaml", "ba.json"), ("ab.yaml", "-d", b, "-d", a)):
         ran = shardctl("diff", *arguments)
         assert (ran.exit_code, ran.stderr) == (1, "")
-        assert ran.stdout.partition("\n")[0].endswith(
-            "not the same examples, though the same ids"
-        )
+        assert ran.stdout.partition("\n")[0].endswith("not the same examples, though the same ids")
         assert words in " ".join(ran.stdout.split())
         document = json.loads(shardctl("diff", *arguments, "-f", "json").stdout)
         assert (document["equal"], document["first_difference"]) == (False, None)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.folders import folder_identities, folders_of, layout_tells_order
+from shardctl.core.dataset.folders import folders_of, layout_tells_order, with_folders
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.readers.several_folders import merge_datasets
@@ -43,7 +43,8 @@ C = folder("/data/c", test=(3,), train=(5,))
 
 def test_a_dataset_in_one_folder_has_no_order_of_folders() -> None:
     assert folders_of(A) == (A,)
-    assert folder_identities(A) == ()
+    assert with_folders(A) is A
+    assert A.identity.folders == ()
     assert "folders" not in A.identity.record()
 
 
@@ -51,12 +52,12 @@ def test_folders_are_those_that_were_merged_in_their_order() -> None:
     both = merge_datasets([A, B])
     assert folders_of(both) == (A, B)
     assert folders_of(merge_datasets([both, C])) == (A, B, C)
-    a, b = folder_identities(both)
+    a, b = both.identity.folders
     assert (a.path, a.title, a.num_bytes, a.splits) == ("a", "d:1.0.0", 6, ("test", "train"))
     assert (b.path, b.num_bytes, b.splits) == ("b", 7, ("extra", "train"))
     # The fingerprint of a folder does not depend on the order in which TFDS lists its splits.
     turned = merge_datasets([replace(A, splits=A.splits[::-1]), B])
-    assert folder_identities(turned) == (a, b)
+    assert turned.identity.folders == (a, b)
     assert [f.path for f in both.identity.folders_of("train")] == ["a", "b"]
     assert both.identity.folders_of("test") == ()
 
@@ -65,14 +66,15 @@ def test_without_them_the_files_say_which_folders_there_are() -> None:
     """In any order of the splits: a builder over several folders has none."""
     for datasets in itertools.permutations([A, B, C]):
         merged = merge_datasets(datasets)
-        expected = {
-            split.name: [part.data_dir for part in split.files] for split in merged.splits
-        }
+        expected = {split.name: [part.data_dir for part in split.files] for split in merged.splits}
         for splits in itertools.permutations(merged.splits):
             found = folders_of(replace(merged, splits=splits, folders=()))
             for name, paths in expected.items():
                 has = [f.data_dir for f in found if name in [s.name for s in f.splits]]
                 assert has == paths
+            by_hand = with_folders(replace(merged, splits=splits, folders=()))
+            assert by_hand.folders == found
+            assert [f.title for f in by_hand.identity.folders] == [None, None, None]
             lengths = {
                 (f.data_dir, split.name): split.shard_lengths for f in found for split in f.splits
             }
@@ -109,8 +111,6 @@ def test_a_layout_tells_the_order_if_nothing_begins_like_the_next(
         files=tuple(files(f"/{i}", "train", len(part)) for i, part in enumerate(parts)),
     )
     assert layout_tells_order(split) is tells
-    plain = tuple(
-        ShardFiles(pattern="x-\0", num_shards=len(part)) for part in parts
-    )
+    plain = tuple(ShardFiles(pattern="x-\0", num_shards=len(part)) for part in parts)
     if parts == [(1,), (1, 1)]:
         assert not layout_tells_order(replace(split, files=plain))

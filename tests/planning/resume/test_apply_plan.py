@@ -19,6 +19,7 @@ from shardctl.planning.resume.resume import resume
 from tests.core.instructions.reads_cases import named_reads
 from tests.planning.resume.resume_cases import TOY, dataset
 
+
 def test_a_plan_is_for_the_dataset_as_it_was() -> None:
     plan = resume(TOY, "train", consumed=3)
     with pytest.raises(DatasetError, match="train had 11 examples in 3 shards, now 12 in 3"):

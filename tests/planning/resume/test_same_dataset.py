@@ -107,7 +107,7 @@ def test_another_version_or_config_is_taken_knowingly() -> None:
         assert as_options(error.value).endswith("; --allow-version takes it all the same")
     # What else differs does not become the same by it, and no switch is offered.
     for wrong in ({"name": "tiy"}, {"ordered": True}, {"file_format": "riegeli"}):
-        other = replace(TOY, version="2.0.0", **wrong)  # type: ignore[arg-type]
+        other = replace(TOY, version="2.0.0", **wrong)
         with pytest.raises(DatasetError) as refused:
             check(TOY, other, allow_version=True)
         with pytest.raises(DatasetError) as named:
@@ -161,7 +161,9 @@ def test_folders_that_look_alike_are_told_apart_by_their_paths() -> None:
             DatasetError, match="folders a and b are read in the other order: they were a, b, now b"
         ):
             check(moved(A, B), other, allow_version=True)
-    with pytest.raises(DatasetError, match=r"a, b, now x, y, .* cannot be told; make the plan anew"):
+    with pytest.raises(
+        DatasetError, match=r"a, b, now x, y, .* cannot be told; make the plan anew"
+    ):
         check(moved(A, B), moved(folder("/mnt/x"), folder("/mnt/y")))
     with pytest.raises(DatasetError, match="its folders were a, b, now a, b, c"):
         check(moved(A, B), moved(A, B, folder("/data/c")))
@@ -196,7 +198,10 @@ def test_one_folder_twice_has_one_order() -> None:
 
 def test_what_older_files_do_not_say_of_folders_has_to_show_in_the_layout() -> None:
     then = replace(moved(A, B).identity, folders=())
-    with pytest.raises(DatasetError, match="in which order folders a and b were read is not known, .* anew, with consumed=N"):
+    with pytest.raises(
+        DatasetError,
+        match=r"in which order folders a and b were read is not known, .* anew, with consumed=N",
+    ):
         check_same_dataset(then, moved(A, B), "plan")
     with pytest.raises(DatasetError, match="begin with the count that it holds, consumed=N"):
         check_same_dataset(then, moved(A, B), "position")

@@ -37,18 +37,23 @@ def jax_of(monkeypatch: pytest.MonkeyPatch, index: int, count: int) -> list[str]
     called: list[str] = []
 
     def says(name: str, value: int) -> Any:
-        return lambda: (called.append(name), value)[1]
+        def said() -> int:
+            called.append(name)
+            return value
+
+        return said
 
     jax = SimpleNamespace(
         process_index=says("process_index", index), process_count=says("process_count", count)
     )
-    monkeypatch.setitem(sys.modules, "jax", jax)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "jax", jax)
     return called
 
 
 def test_what_the_caller_says_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     jax_of(monkeypatch, 4, 8)
-    for host in (3, np.int64(3), THREE):
+    given: list[Any] = [3, np.int64(3), THREE]
+    for host in given:
         check_host(THREE, host)
     for host in (4, 0, Host(index=3, count=4), Host(index=4, count=8)):
         with pytest.raises(UsageError, match="the plan is for host 3 of 8, and this process is"):
@@ -72,11 +77,11 @@ def test_no_backend_of_jax_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     called = jax_of(monkeypatch, 4, 8)
     started = False
     bridge = SimpleNamespace(backends_are_initialized=lambda: started)
-    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)
     check_host(THREE, None)
     state = SimpleNamespace(client=None, process_id=0, num_processes=None)
     distributed = SimpleNamespace(global_state=state)
-    monkeypatch.setitem(sys.modules, "jax._src.distributed", distributed)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "jax._src.distributed", distributed)
     check_host(THREE, None)
     state.client, state.process_id, state.num_processes = object(), 5, 8
     with pytest.raises(UsageError, match="this process is host 5 of 8"):
@@ -138,11 +143,9 @@ def test_everything_that_takes_a_plan_refuses_another_host(
         epochs = shardctl.tfds.keras_epochs(builder, "train", settings, epochs=1, **host)
         return next(epochs)[1].unbatch().skip(2)
 
-    calls = {
+    calls: dict[str, Any] = {
         "resume": lambda **host: shardctl.tfds.resume(builder, plan, **host).unbatch(),
-        "resume_epochs": lambda **host: next(
-            shardctl.tfds.resume_epochs(builder, plan, **host)
-        )[1],
+        "resume_epochs": lambda **host: next(shardctl.tfds.resume_epochs(builder, plan, **host))[1],
         "exact_order": lambda **host: shardctl.tfds.exact_order(
             builder, "train", settings, consumed=2, **host
         ).unbatch(),

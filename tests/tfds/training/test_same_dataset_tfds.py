@@ -79,9 +79,7 @@ def everything_that_compares(
         "resume_epochs": lambda **allow: shardctl.tfds.resume_epochs(builder, plan, **allow),
         "read_config": lambda **allow: shardctl.tfds.read_config(plan, builder, **allow),
         "prove": lambda **allow: prove(dataset, read_plan(plan), **allow),
-        "verify_plan": lambda **allow: shardctl.tfds.verify_plan(
-            dataset, read_plan(plan), **allow
-        ),
+        "verify_plan": lambda **allow: shardctl.tfds.verify_plan(dataset, read_plan(plan), **allow),
     }
 
 
@@ -135,9 +133,10 @@ def test_both_folders_may_be_moved_together(two: tuple[Path, Path], tmp_path: Pa
     for call in everything_that_compares(plan, position, (moved[1], moved[0])).values():
         with pytest.raises(DatasetError, match="in the other order"):
             call()
+    shutil.move(moved[0], tmp_path / "moved" / "x")
+    elsewhere = builder_of(tmp_path / "moved" / "x", moved[1])
     with pytest.raises(DatasetError, match="whether they are read in the same order cannot be"):
-        shutil.move(moved[0], tmp_path / "moved" / "x")
-        shardctl.tfds.resume(builder_of(tmp_path / "moved" / "x", moved[1]), plan)
+        shardctl.tfds.resume(elsewhere, plan)
 
 
 def test_what_the_metadata_says_tells_folders_apart_wherever_they_lie(tmp_path: Path) -> None:
