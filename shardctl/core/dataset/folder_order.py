@@ -71,8 +71,10 @@ def folder_order(then: Sequence[FolderIdentity], now: Sequence[FolderIdentity]) 
         return "unknown"  # one fact says the one, another the other
     if before != after:
         return "other"
-    for facts in dict.fromkeys(before):
-        alike = [index for index, found in enumerate(before) if found == facts]
+    several: dict[tuple[object, ...], list[int]] = {}
+    for index, facts in enumerate(before):
+        several.setdefault(facts, []).append(index)
+    for alike in several.values():
         order = _order_of_paths(*([side[i].path for i in alike] for side in (then, now)))
         if order != "same":
             return order

@@ -68,10 +68,13 @@ class DatasetHead:
         head = {field.name: getattr(self, field.name) for field in fields(DatasetHead)}
         return DatasetHead(**{**head, "data_dir": None})
 
-    def folders_of(self, split: str) -> tuple[FolderIdentity, ...]:
-        """Return the folders that a split is read from, in order, if they are several."""
-        found = tuple(folder for folder in self.folders if split in folder.splits)
-        return found if len(found) > 1 else ()
+    def folders_by_split(self) -> dict[str, tuple[FolderIdentity, ...]]:
+        """Return the folders that each split is read from, in order, where they are several."""
+        found: dict[str, list[FolderIdentity]] = {}
+        for folder in self.folders:
+            for split in folder.splits:
+                found.setdefault(split, []).append(folder)
+        return {split: tuple(several) for split, several in found.items() if len(several) > 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +129,9 @@ def _field(name: str, then: DatasetHead, now: DatasetHead) -> Iterator[Differenc
 
 
 def _folders(then: DatasetHead, now: DatasetHead) -> Iterator[Difference]:
-    for split in dict.fromkeys(name for f in (*then.folders, *now.folders) for name in f.splits):
-        before, after = then.folders_of(split), now.folders_of(split)
+    old_folders, new_folders = then.folders_by_split(), now.folders_by_split()
+    for split in dict.fromkeys((*old_folders, *new_folders)):
+        before, after = old_folders.get(split, ()), new_folders.get(split, ())
         if folder_order(before, after) != "same":
             yield Difference(field="folders", split=split, then=before, now=after)
     old, new = ([folder.title for folder in side.folders] for side in (then, now))

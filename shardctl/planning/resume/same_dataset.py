@@ -70,7 +70,7 @@ def _counts(found: Difference, then: DatasetIdentity, dataset: Dataset) -> bool:
         return None not in (then.version, dataset.version)  # else nothing says that it has none
     if found.field == "folders" and not then.folders and found.split is not None:
         # Of an older file; to read one folder twice has one order.
-        paths = {folder.path for folder in dataset.identity.folders_of(found.split)}
+        paths = {folder.path for folder in found.now}
         twice = len(paths) == 1 and None not in paths
         return not twice and not layout_tells_order(dataset.split(found.split))
     return True

@@ -58,8 +58,7 @@ def test_folders_are_those_that_were_merged_in_their_order() -> None:
     # The fingerprint of a folder does not depend on the order in which TFDS lists its splits.
     turned = merge_datasets([replace(A, splits=A.splits[::-1]), B])
     assert turned.identity.folders == (a, b)
-    assert [f.path for f in both.identity.folders_of("train")] == ["a", "b"]
-    assert both.identity.folders_of("test") == ()
+    assert both.identity.folders_by_split() == {"train": (a, b)}
 
 
 def test_without_them_the_files_say_which_folders_there_are() -> None:
