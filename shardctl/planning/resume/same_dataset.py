@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.folder_order import folder_order, order_in_words
+from shardctl.core.dataset.folder_order import first_of_two, folder_order, order_in_words
 from shardctl.core.dataset.folders import layout_tells_order, with_folders
 from shardctl.core.dataset.identity import DatasetIdentity, Difference, SplitSize, differences
 from shardctl.core.phrase import phrase
@@ -72,7 +72,8 @@ def _counts(found: Difference, then: DatasetIdentity, dataset: Dataset) -> bool:
         # Of an older file; to read one folder twice has one order.
         paths = {folder.path for folder in found.now}
         twice = len(paths) == 1 and None not in paths
-        return not twice and not layout_tells_order(dataset.split(found.split))
+        told = layout_tells_order(dataset.split(found.split))
+        return not (twice or told or first_of_two(then.data_dir, dataset.identity.folders))
     return True
 
 

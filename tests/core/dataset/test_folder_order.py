@@ -11,6 +11,8 @@ import pytest
 from shardctl.core.dataset.folder_order import (
     FolderIdentity,
     FolderOrder,
+    fingerprints_tell_order,
+    first_of_two,
     folder_order,
     order_in_words,
     paths_left,
@@ -87,6 +89,41 @@ def test_every_permutation_of_folders_that_differ_in_anything_is_noticed() -> No
             assert folder_order(folders, now) == ("same" if now == folders else "other")
             checked += 1
     assert checked > 2000
+
+
+@pytest.mark.parametrize(
+    ("folders", "tells"),
+    [
+        ([A, B], False),
+        ([A, replace(B, fingerprint="g")], True),
+        ([A, replace(B, fingerprint="g"), C], False),
+        ([A, replace(B, fingerprint="g", splits=("test", "train"))], False),  # train may be alike
+    ],
+)
+def test_fingerprints_of_the_same_splits_tell_an_order(
+    folders: list[FolderIdentity], tells: bool
+) -> None:
+    assert fingerprints_tell_order(folders) is tells
+
+
+@pytest.mark.parametrize(
+    ("data_dir", "folders", "first"),
+    [
+        ("/data/a", [A, B], True),
+        ("/data/b", [A, B], False),
+        ("/data/xa", [A, B], False),
+        ("/data/a", [A, A], False),
+        ("/data/a", [A, B, C], False),
+        (None, [A, B], False),
+        ("/data/a", [A, replace(B, path=None)], True),
+        ("/data", [replace(A, path="."), B], False),
+        ("/data/a/1.0.0", [replace(A, path="a/1.0.0"), replace(B, path="b/1.0.0")], True),
+    ],
+)
+def test_a_data_dir_is_the_first_of_two_folders(
+    data_dir: str | None, folders: list[FolderIdentity], first: bool
+) -> None:
+    assert first_of_two(data_dir, folders) is first
 
 
 def test_what_is_said_names_both_orders() -> None:

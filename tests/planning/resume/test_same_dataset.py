@@ -197,7 +197,11 @@ def test_one_folder_twice_has_one_order() -> None:
 
 
 def test_what_older_files_do_not_say_of_folders_has_to_show_in_the_layout() -> None:
-    then = replace(moved(A, B).identity, folders=())
+    of_first = replace(moved(A, B).identity, folders=())
+    check_same_dataset(of_first, moved(A, B), "plan")  # its data dir is the first of two
+    with pytest.raises(DatasetError, match="were read is not known"):
+        check_same_dataset(of_first, moved(B, A), "plan")
+    then = replace(of_first, data_dir=None)
     with pytest.raises(
         DatasetError,
         match=r"in which order folders a and b were read is not known, .* anew, with consumed=N",
