@@ -128,3 +128,9 @@ def test_ill_formed_folders_are_one_line(folders: object, words: str) -> None:
     document = head("plan", TOY.identity)
     document["dataset"]["folders"] = folders
     assert words in (error_line(lambda: read_head(document)) or "")
+
+
+def test_a_split_that_is_there_twice_is_refused() -> None:
+    written = identity_head("resume", TOY.identity, format_version=1)
+    written["splits"] *= 2
+    assert error_line(lambda: read_identity(written)) == "split 'train' is there twice"
