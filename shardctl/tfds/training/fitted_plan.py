@@ -23,7 +23,7 @@ from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
-from shardctl.tfds.training.process_host import GivenHost, check_host
+from shardctl.tfds.training.process_host import check_host
 
 PlanOrPath = ResumePlan | str | os.PathLike[str]
 
@@ -67,7 +67,7 @@ def loaded(plan: PlanOrPath) -> ResumePlan:
 
 
 def fitted(
-    builder: Any, plan: PlanOrPath, host: GivenHost, *, allow_version: bool = False
+    builder: Any, plan: PlanOrPath, host: int | Host | None, *, allow_version: bool = False
 ) -> FittedPlan:
     """Return a plan as host `host` reads it from a builder's files.
 
@@ -100,7 +100,7 @@ def _dataset_for(plan: ResumePlan, builder: Any) -> Dataset:
     return in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
 
 
-def reads_of_host(plan: ResumePlan, host: GivenHost) -> Reads:
+def reads_of_host(plan: ResumePlan, host: int | Host | None) -> Reads:
     """Return what one host reads of a plan; see `check_host` for a plan that is for one alone.
 
     Raises:
@@ -115,7 +115,7 @@ def reads_of_host(plan: ResumePlan, host: GivenHost) -> Reads:
     return plan.instructions
 
 
-def _chosen(plan: ResumePlan, host: GivenHost) -> Host:
+def _chosen(plan: ResumePlan, host: int | Host | None) -> Host:
     count = len(plan.hosts)
     if isinstance(host, Host) and host.count == count:
         return host

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.training.pipeline import Transform
-from shardctl.tfds.training.process_host import GivenHost, check_host
+from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.resume import resume
 
 
@@ -26,7 +27,7 @@ def keras_epochs(
     epochs: int,
     initial_epoch: int = 0,
     steps: int = 0,
-    host: GivenHost = None,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
 ) -> Iterator[tuple[int, Any]]:

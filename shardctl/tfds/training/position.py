@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.hosts.host import Host
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
@@ -19,7 +20,6 @@ from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import Transform, check_global_seed
-from shardctl.tfds.training.process_host import GivenHost
 from shardctl.tfds.training.resume import resume
 
 
@@ -113,7 +113,7 @@ class Position:
         transform: Transform | None = None,
         decoders: Any = None,
         add_tfds_id: bool = False,
-        host: GivenHost = None,
+        host: int | Host | None = None,
     ) -> Any:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
         return resume(

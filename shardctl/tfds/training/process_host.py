@@ -12,12 +12,10 @@ from typing import Any
 from shardctl.core.hosts.host import Host
 from shardctl.errors import UsageError
 
-GivenHost = int | Host | None
-
 _WAY_OUT = "give this host its own plan, or say who reads with host=I"
 
 
-def check_host(planned: Host, host: GivenHost) -> None:
+def check_host(planned: Host, host: int | Host | None) -> None:
     """Refuse a plan for one host in a process that says that it is another.
 
     `host` is what the caller says, an index or a whole `Host`, and is believed. Without it these

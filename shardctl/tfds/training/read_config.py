@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
@@ -23,7 +24,6 @@ from shardctl.tfds.training.fitted_plan import (
     reads_of_epoch,
     reads_of_host,
 )
-from shardctl.tfds.training.process_host import GivenHost
 
 SortFunction = Callable[[Sequence[Any]], list[Any]]
 
@@ -44,7 +44,7 @@ def read_config(
     plan: PlanOrPath,
     builder: Builder | None = None,
     *,
-    host: GivenHost = None,
+    host: int | Host | None = None,
     epoch: int | None = None,
     allow_version: bool = False,
     **options: Any,

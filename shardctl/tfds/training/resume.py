@@ -11,6 +11,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
@@ -24,7 +25,6 @@ from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, epochs_that_follow, fitted
 from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
-from shardctl.tfds.training.process_host import GivenHost
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle
 
 
@@ -33,7 +33,7 @@ def resume(
     builder: Builder,
     plan: PlanOrPath,
     *,
-    host: GivenHost = None,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
@@ -81,7 +81,7 @@ def resume_epochs(
     builder: Builder,
     plan: PlanOrPath,
     *,
-    host: GivenHost = None,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
@@ -117,7 +117,7 @@ def exact_order(
     settings: ReadSettings | None = None,
     *,
     consumed: int,
-    host: GivenHost = None,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
@@ -145,7 +145,12 @@ def exact_order(
 
 
 def _resumed(
-    builder: Any, plan: PlanOrPath, host: GivenHost, *, add_tfds_id: bool, allow_version: bool
+    builder: Any,
+    plan: PlanOrPath,
+    host: int | Host | None,
+    *,
+    add_tfds_id: bool,
+    allow_version: bool,
 ) -> _Resumed:
     here = fitted(builder, plan, host, allow_version=allow_version)
     return _Resumed(
