@@ -124,6 +124,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "data_dir": "/data",
                 "ordered": False,
                 "origin": "metadata",
+                "folders": (world.dataset, world.dataset),
             },
         )
     ],
@@ -325,6 +326,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "dataset": world.dataset,
                 "plan": shardctl.resume_unseen(world.dataset, "train", seen=_NUMBERS),
                 "seen": np.array(_NUMBERS),
+                "allow_version": False,
             },
         )
     ],
@@ -355,7 +357,8 @@ CALLS: Mapping[str, list[Call]] = {
         _bridged(
             "keras_epochs",
             spec=_always("train"),
-            settings=_always(ReadSettings(batch=4)),
+            settings=_always(ReadSettings(batch=4, host=Host(index=1, count=2))),
+            host=_always(1),
             epochs=_always(3),
             initial_epoch=_always(1),
             steps=_always(2),
@@ -364,18 +367,37 @@ CALLS: Mapping[str, list[Call]] = {
         )
     ],
     "tfds.pipeline": [_bridged("pipeline", **_TRAIN, **_TRANSFORMED)],
-    "tfds.exact_order": [_bridged("exact_order", **_TRAIN, consumed=_always(9), **_TRANSFORMED)],
+    "tfds.exact_order": [
+        _bridged(
+            "exact_order",
+            spec=_always("train"),
+            settings=_always(ReadSettings(batch=4, host=Host(index=1, count=2))),
+            consumed=_always(9),
+            host=_always(1),
+            **_TRANSFORMED,
+        )
+    ],
     "tfds.resume": [
-        _bridged("resume", plan=lambda world: world.plan_of_hosts, host=_always(2), **_TRANSFORMED)
+        _bridged(
+            "resume",
+            plan=lambda world: world.plan_of_hosts,
+            host=_always(2),
+            allow_version=_always(False),
+            **_TRANSFORMED,
+        )
     ],
     "tfds.resume_epochs": [
         _bridged(
-            "resume_epochs", plan=lambda world: world.plan_of_hosts, host=_always(2), **_TRANSFORMED
+            "resume_epochs",
+            plan=lambda world: world.plan_of_hosts,
+            host=_always(2),
+            allow_version=_always(False),
+            **_TRANSFORMED,
         )
     ],
     "tfds.read_config": [
         _configured(plan=lambda world: world.plan_of_hosts, host=_always(2)),
-        _configured(plan=lambda world: world.plan, epoch=_always(1)),
+        _configured(plan=lambda world: world.plan, epoch=_always(1), allow_version=_always(False)),
     ],
     "tfds.verify": [_planned(shardctl.tfds.verify, take=30, watch=_watch)],
     "tfds.verify_plan": [
@@ -386,6 +408,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "plan": world.plan,
                 "take": 9,
                 "watch": _watch,
+                "allow_version": False,
             },
         )
     ],
@@ -394,10 +417,12 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position.count": [
         _moved("count", elements=lambda world: [np.zeros(2), np.zeros(3)], batch_size=3)
     ],
-    "tfds.Position.dataset": [_moved("dataset", transform=_always(_same), add_tfds_id=True)],
+    "tfds.Position.dataset": [
+        _moved("dataset", transform=_always(_same), add_tfds_id=True, host=1)
+    ],
     "tfds.Position.save": [_moved("save", path=lambda world: f"{world.folder}/position.json")],
     "tfds.Position.restore": [
-        _moved("restore", path=lambda world: f"{world.folder}/position.json")
+        _moved("restore", path=lambda world: f"{world.folder}/position.json", allow_version=False)
     ],
 }
 

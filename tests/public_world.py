@@ -10,7 +10,7 @@ from typing import Any
 
 import shardctl
 import shardctl.tfds
-from shardctl import Dataset, PinnedOrder, ReadSettings, Split
+from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
 
@@ -58,7 +58,8 @@ class World:
         """A position, or the shell of one where TensorFlow is not asked."""
         if isinstance(self.builder, _NoBuilder):
             return object.__new__(shardctl.tfds.Position)
-        return shardctl.tfds.Position(self.builder, "train", self.unbuffered, consumed=4)
+        settings = dataclasses.replace(self.unbuffered, host=Host(index=1, count=2))
+        return shardctl.tfds.Position(self.builder, "train", settings, consumed=4)
 
 
 class _NoBuilder:

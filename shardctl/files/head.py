@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from shardctl.core.dataset.folder_order import FolderIdentity
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
@@ -25,7 +26,10 @@ def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -
     return {
         **head(kind, dataset, format_version=format_version),
         "ordered": dataset.ordered,
-        "splits": list(map(asdict, dataset.splits)),
+        "splits": [
+            {key: value for key, value in asdict(split).items() if value is not None}
+            for split in dataset.splits
+        ],
     }
 
 
@@ -36,14 +40,14 @@ def read_head(document: Mapping[str, object]) -> DatasetHead:
         DatasetError: a field is missing or ill-formed.
     """
     dataset = fields.mapping(document.get("dataset"), "dataset")
-    data_dir = dataset.get("data_dir")
     return DatasetHead(
         name=fields.name(dataset.get("name"), "the dataset's name"),
         config=_optional(dataset.get("config"), "config"),
         version=_optional(dataset.get("version"), "version"),
         file_format=fields.name(dataset.get("file_format"), "file_format"),
-        data_dir=None if data_dir is None else fields.text(data_dir, "data_dir"),
+        data_dir=_text(dataset.get("data_dir"), "data_dir"),
         fingerprint=fields.name(dataset.get("fingerprint"), "fingerprint"),
+        folders=tuple(map(_folder, fields.items(dataset.get("folders", []), "folders"))),
     )
 
 
@@ -71,6 +75,24 @@ def read_split_sizes(value: object) -> tuple[SplitSize, ...]:
     return tuple(sizes.values())
 
 
+def _folder(value: object) -> FolderIdentity:
+    what = "a folder of the dataset"
+    folder = fields.mapping(value, what)
+    num_bytes = folder.get("num_bytes")
+    splits = fields.items(folder.get("splits"), f"splits of {what}")
+    return FolderIdentity(
+        path=_text(folder.get("path"), f"path of {what}"),
+        title=_text(folder.get("title"), f"title of {what}"),
+        fingerprint=fields.name(folder.get("fingerprint"), f"fingerprint of {what}"),
+        num_bytes=None if num_bytes is None else fields.count(num_bytes, f"num_bytes of {what}"),
+        splits=tuple(fields.text(split, f"a split of {what}") for split in splits),
+    )
+
+
+def _text(value: object, what: str) -> str | None:
+    return None if value is None else fields.text(value, what)
+
+
 def _optional(value: object, what: str) -> str | None:
     return None if value is None else fields.name(value, what)
 
@@ -81,4 +103,5 @@ def _split_size(value: object) -> SplitSize:
         name=fields.text(split.get("name"), "the name of a split"),
         num_examples=fields.count(split.get("num_examples"), "num_examples of a split"),
         num_shards=fields.count(split.get("num_shards"), "num_shards of a split"),
+        template=_text(split.get("template"), "template of a split"),
     )

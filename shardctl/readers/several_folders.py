@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.folders import folders_of
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 
@@ -36,7 +37,8 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
     for dataset in datasets:
         for split in dataset.splits:
             parts.setdefault(split.name, []).append(split)
-    return replace(first, splits=tuple(_joined(splits) for splits in parts.values()))
+    joined = tuple(_joined(splits) for splits in parts.values())
+    return replace(first, splits=joined, folders=tuple(f for d in datasets for f in folders_of(d)))
 
 
 def _joined(parts: Sequence[Split]) -> Split:

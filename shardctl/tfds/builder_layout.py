@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import Kind
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.folders import folders_of
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
+from shardctl.readers.tfds_metadata import read_tfds_folder
 
 
 def _is_builder(value: Any) -> Any:
@@ -42,7 +45,7 @@ def dataset_of(builder: Builder) -> Dataset:
             "call builder.download_and_prepare() first"
         )
     config = builder.builder_config
-    return Dataset(
+    dataset = Dataset(
         name=info.name,
         config=None if config is None else config.name,
         version=str(info.version),
@@ -52,6 +55,24 @@ def dataset_of(builder: Builder) -> Dataset:
         splits=tuple(_split(split) for split in splits),
         origin="builder",
     )
+    if not dataset.in_several_folders:
+        return dataset
+    return replace(dataset, folders=tuple(map(_with_metadata, folders_of(dataset))))
+
+
+def _with_metadata(folder: Dataset) -> Dataset:
+    """Return a folder as its metadata describes it, which a builder over several does not keep.
+
+    Where that cannot be read, or says otherwise by now, it stays as the builder knows it.
+    """
+    if folder.data_dir is None:
+        return folder
+    try:
+        found = read_tfds_folder(Path(folder.data_dir))
+    except DatasetError:
+        return folder
+    known, here = ({s.name: s.shard_lengths for s in d.splits} for d in (folder, found))
+    return found if known == here else folder
 
 
 def in_order_of(dataset: Dataset, names: Sequence[str]) -> Dataset:

@@ -10,6 +10,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetHead
 from shardctl.files.head import head, identity_head, read_head, read_identity
+from shardctl.readers.several_folders import merge_datasets
 from tests.core.instructions.tfds_splits import toy_dataset
 from tests.strategies import error_line
 
@@ -43,8 +44,13 @@ def test_a_document_begins_with_its_version_its_kind_and_its_dataset() -> None:
 def test_what_is_written_of_a_dataset_is_read_back(dataset: Dataset) -> None:
     written = identity_head("resume", dataset.identity, format_version=1)
     assert written["splits"] == [
-        {"name": "train", "num_examples": 7, "num_shards": 2},
-        {"name": "test", "num_examples": 2, "num_shards": 1},
+        {
+            "name": name,
+            "num_examples": num_examples,
+            "num_shards": num_shards,
+            "template": f"toy-{name}.tfrecord-{{SHARD_INDEX}}-of-{{NUM_SHARDS}}",
+        }
+        for name, num_examples, num_shards in (("train", 7, 2), ("test", 2, 1))
     ]
     document = json.loads(json.dumps(written))
     assert read_identity(document) == dataset.identity
@@ -90,6 +96,38 @@ def test_a_document_without_a_head_is_one_line(document: dict[str, object]) -> N
 def test_an_ill_formed_identity_is_one_line(key: str, value: object, words: str) -> None:
     document = {**identity_head("resume", TOY.identity, format_version=1), key: value}
     assert words in (error_line(lambda: read_identity(document)) or "")
+
+
+FOLDERS = merge_datasets([replace(NAMED, data_dir="/d/a"), replace(NAMED, data_dir="/d/b")])
+
+
+def test_the_folders_of_a_dataset_are_read_back_in_their_order() -> None:
+    written = identity_head("resume", FOLDERS.identity, format_version=1)
+    [first, second] = written["dataset"]["folders"]
+    assert (first["path"], second["path"]) == ("a", "b")
+    assert list(first) == ["path", "title", "fingerprint", "num_bytes", "splits"]
+    assert read_identity(json.loads(json.dumps(written))) == FOLDERS.identity
+    pinned = head("snapshot", FOLDERS.identity.without_folder())["dataset"]
+    assert (pinned["data_dir"], pinned["folders"]) == (None, written["dataset"]["folders"])
+
+
+@pytest.mark.parametrize(
+    ("folders", "words"),
+    [
+        ({}, "folders must be a list"),
+        ([3], "a folder of the dataset must be a mapping"),
+        ([{"fingerprint": "f"}], "splits of a folder of the dataset must be a list"),
+        ([{"fingerprint": "f", "splits": [1]}], "a split of a folder of the dataset must be text"),
+        ([{"splits": []}], "fingerprint of a folder of the dataset must be text"),
+        ([{"fingerprint": "f", "splits": [], "path": 3}], "path of a folder of the dataset must"),
+        ([{"fingerprint": "f", "splits": [], "num_bytes": -1}], "is negative"),
+        ([{"fingerprint": "f", "splits": [], "title": ["t"]}], "title of a folder of the dataset"),
+    ],
+)
+def test_ill_formed_folders_are_one_line(folders: object, words: str) -> None:
+    document = head("plan", TOY.identity)
+    document["dataset"]["folders"] = folders
+    assert words in (error_line(lambda: read_head(document)) or "")
 
 
 def test_a_split_that_is_there_twice_is_refused() -> None:

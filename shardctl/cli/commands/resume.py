@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_text
-from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
+from shardctl.cli.options.dataset import (
+    chosen_dataset,
+    plan_of_file,
+    project_here,
+    refuse_allow_version,
+)
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.resume import ResumeOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
+from shardctl.cli.options.shared import AllowVersionOption, DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
 from shardctl.core.phrase import phrase
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -48,6 +53,7 @@ def resume(
         str | None,
         typer.Option("--plan", metavar="FILE", help="Check a plan file against the dataset."),
     ] = None,
+    allow_version: AllowVersionOption = False,
     prove: Annotated[
         bool,
         typer.Option(
@@ -65,8 +71,11 @@ def resume(
     Example: shardctl resume --consumed 5000 --shuffle-seed 32 -o plan.yaml -d imagenet2012
     """
     if plan is not None:
-        dataset, made, log = _from_file(plan, source, reading, stopped, spec)
+        dataset, made, log = _from_file(
+            plan, source, reading, stopped, spec, allow_version=allow_version
+        )
     else:
+        refuse_allow_version(given=allow_version)
         dataset, made, log = _from_options(source, reading, stopped, spec)
     warn(made.warnings)
     proof = None
@@ -147,10 +156,13 @@ def _from_file(
     reading: OrderOptions,
     stopped: ResumeOptions,
     spec: str | None,
+    *,
+    allow_version: bool,
 ) -> "Made":
     others = stopped.given()
     seen = others.pop("seen", None)  # what --prove reads besides the plan
-    dataset, plan = plan_of_file(path, source, {**reading.given(), **others, "SPEC": spec})
+    given = {**reading.given(), **others, "SPEC": spec}
+    dataset, plan = plan_of_file(path, source, given, allow_version=allow_version)
     if seen is None:
         return dataset, plan, None
     from shardctl.planning.order import resolved_spec

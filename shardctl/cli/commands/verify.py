@@ -8,15 +8,22 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
+from shardctl.cli.options.dataset import (
+    chosen_dataset,
+    plan_of_file,
+    project_here,
+    refuse_allow_version,
+)
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, number_option
+from shardctl.cli.options.shared import AllowVersionOption, DatasetOptions, number_option
 from shardctl.cli.output import ProgressBars, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
+    from shardctl.core.dataset.dataset import Dataset
+    from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.planning.verify import Take, Verification
 
 FORMATS = Formats(renderers=verb_formats("rendering.verify", "verify"))
@@ -56,6 +63,7 @@ def verify(
         str | None,
         typer.Option("--plan", metavar="FILE", help="Run a plan of shardctl resume instead."),
     ] = None,
+    allow_version: AllowVersionOption = False,
 ) -> None:
     """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
 
@@ -71,7 +79,8 @@ def verify(
     if take == 0:
         raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
     if files:
-        _files(source, out, specs or [], {**reading.given(), "take": take, "plan": plan})
+        others = {"take": take, "plan": plan, "allow_version": allow_version or None}
+        _files(source, out, specs or [], {**reading.given(), **others})
         return
     if specs is not None and len(specs) > 1:
         extra = quoted(" ".join(specs[1:]))
@@ -79,9 +88,13 @@ def verify(
     spec = specs[0] if specs else None
     wanted: Take = "all" if take == -1 else take
     if plan is None:
+        refuse_allow_version(given=allow_version)
         found = _order(source, reading, spec, wanted)
     else:
-        found = _plan(plan, source, reading, spec, wanted)
+        dataset, made = plan_of_file(
+            plan, source, {**reading.given(), "SPEC": spec}, allow_version=allow_version
+        )
+        found = replace(_plan(dataset, made, wanted), plan=plan)
     warn(found.warnings)
     FORMATS.write(out, found)
     if not found.equal:
@@ -121,14 +134,10 @@ def _order(
         return verify_order(planned, take=take, watch=bars.show)
 
 
-def _plan(
-    path: str, source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
-) -> "Verification":
+def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
     from shardctl.tfds.imports import quiet_tensorflow
 
-    dataset, plan = plan_of_file(path, source, {**reading.given(), "SPEC": spec})
     with quiet_tensorflow(), ProgressBars() as bars:
         from shardctl.tfds.verifying.verify_plan import verify_plan
 
-        found = verify_plan(dataset, plan, take=take, watch=bars.show)
-    return replace(found, plan=path)
+        return verify_plan(dataset, plan, take=take, watch=bars.show)

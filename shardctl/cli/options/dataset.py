@@ -50,11 +50,16 @@ def chosen_dataset(
 
 
 def plan_of_file(
-    path: str, source: DatasetOptions, given: Mapping[str, object]
+    path: str,
+    source: DatasetOptions,
+    given: Mapping[str, object],
+    *,
+    allow_version: bool = False,
 ) -> tuple[Dataset, ResumePlan]:
     """Return the dataset as it is today, and the plan of a file applied to it.
 
-    `given` are the values that would make another plan, by the names of their parameters.
+    `given` are the values that would make another plan, by the names of their parameters;
+    `allow_version` takes a plan of another version or config.
 
     Raises:
         UsageError: one of them is given.
@@ -69,7 +74,13 @@ def plan_of_file(
             raise UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
     plan = read_plan(path)
     dataset = dataset_of_plan(plan, source)
-    return dataset, applied(plan, dataset)
+    return dataset, applied(plan, dataset, allow_version=allow_version)
+
+
+def refuse_allow_version(*, given: bool) -> None:
+    """Refuse `--allow-version` where no plan file is compared with the dataset."""
+    if given:
+        raise UsageError("--allow-version is for a plan file; name one with --plan FILE")
 
 
 def dataset_of_plan(plan: ResumePlan, options: DatasetOptions) -> Dataset:

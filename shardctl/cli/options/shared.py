@@ -30,6 +30,15 @@ SpecArgument = Annotated[
     ),
 ]
 
+AllowVersionOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-version",
+        help="Take a --plan of another version or config whose files have the same names and "
+        "lengths.",
+    ),
+]
+
 
 def whole_number(
     option: str, *, minimum: int | None = None, maximum: int | None = None

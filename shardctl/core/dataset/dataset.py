@@ -6,13 +6,14 @@ import itertools
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import Kind, kind_of
 from shardctl.core.dataset.even_lengths import even_lengths
+from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -172,6 +173,16 @@ class Split:
         return self._location(shard_index)[1].rpartition("/")[2]
 
     @cached_property
+    def template(self) -> str | None:
+        """How the files are named, the folders below the data dir included; None without a rule.
+
+        Of several folders whose files are named otherwise it is each one's, joined by ` + `.
+        """
+        if not self.files or any(part.names is not None for part in self.files):
+            return None
+        return " + ".join(sorted({part.template for part in self.files}))
+
+    @cached_property
     def filenames(self) -> tuple[str, ...]:
         """Base names of all shards' files, in shard order."""
         return tuple(self.filenames_between(0, self.num_shards))
@@ -232,6 +243,8 @@ class Dataset:
 
     `ordered` is TFDS's `disable_shuffling`; `data_dir` is None for a dataset that has no files
     here (a catalog entry, a layout file); `origin` says in a few words where the facts come from.
+    `folders` are the datasets that were merged into this one, in order, where they are known;
+    see `folders_of`.
     """
 
     name: str
@@ -242,6 +255,7 @@ class Dataset:
     data_dir: str | None = None
     ordered: bool = False
     origin: str = "metadata"
+    folders: tuple[Dataset, ...] = ()
 
     def __post_init__(self) -> None:
         keep_fields(self)
@@ -307,11 +321,39 @@ class Dataset:
             file_format=self.file_format,
             data_dir=self.data_dir,
             fingerprint=self.fingerprint,
+            folders=self._folder_identities(),
             ordered=self.ordered,
             splits=tuple(
-                SplitSize(name=s.name, num_examples=s.num_examples, num_shards=s.num_shards)
-                for s in self.splits
+                SplitSize(
+                    name=split.name,
+                    num_examples=split.num_examples,
+                    num_shards=split.num_shards,
+                    template=split.template,
+                )
+                for split in self.splits
             ),
+        )
+
+    def _folder_identities(self) -> tuple[FolderIdentity, ...]:
+        """Return what tells the folders apart, in order; none where there is only one."""
+        if len(self.folders) < 2:
+            return ()
+        here = [folder.data_dir for folder in self.folders if folder.data_dir is not None]
+        left = iter(paths_left(here))
+        return tuple(
+            folder._as_folder(None if folder.data_dir is None else next(left))
+            for folder in self.folders
+        )
+
+    def _as_folder(self, path: str | None) -> FolderIdentity:
+        splits = tuple(sorted(self.splits, key=lambda split: split.name))
+        sizes = [split.num_bytes for split in splits]
+        return FolderIdentity(
+            path=path,
+            title=None if self.version is None else self.title,
+            fingerprint=replace(self, splits=splits).fingerprint,
+            num_bytes=None if None in sizes else sum(size or 0 for size in sizes),
+            splits=tuple(split.name for split in splits),
         )
 
     @cached_property

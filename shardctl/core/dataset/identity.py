@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
+
+from shardctl.core.dataset.folder_order import FolderIdentity, folder_order
 
 
 def dataset_title(name: str, config: str | None, version: str | None) -> str:
@@ -19,11 +22,15 @@ def dataset_title(name: str, config: str | None, version: str | None) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SplitSize:
-    """How large a split is."""
+    """How large a split is; `template` is how its files are named, None where that is not known.
+
+    The template has the dataset's and the split's name in it, and `{SHARD_INDEX}`, `{NUM_SHARDS}`.
+    """
 
     name: str
     num_examples: int
     num_shards: int
+    template: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +38,7 @@ class DatasetHead:
     """What the head of every document says of its dataset.
 
     `data_dir` is None where the files are not there, and where the folder does not matter.
+    `folders` is empty where all files lie in one, and in what older versions wrote.
     """
 
     name: str
@@ -39,6 +47,7 @@ class DatasetHead:
     file_format: str
     data_dir: str | None
     fingerprint: str
+    folders: tuple[FolderIdentity, ...] = ()
 
     @property
     def title(self) -> str:
@@ -46,12 +55,26 @@ class DatasetHead:
         return dataset_title(self.name, self.config, self.version)
 
     def record(self) -> dict[str, Any]:
-        """Return the head alone as a mapping, without what a whole identity knows besides."""
-        return {field.name: getattr(self, field.name) for field in fields(DatasetHead)}
+        """Return the head alone as a mapping, without what a whole identity knows besides.
+
+        The folders are there if they are several.
+        """
+        record = {field.name: getattr(self, field.name) for field in fields(DatasetHead)}
+        folders = [{**asdict(f), "splits": list(f.splits)} for f in record.pop("folders")]
+        return {**record, "folders": folders} if folders else record
 
     def without_folder(self) -> DatasetHead:
         """Return the head alone, for what is the same wherever the files lie."""
-        return DatasetHead(**{**self.record(), "data_dir": None})
+        head = {field.name: getattr(self, field.name) for field in fields(DatasetHead)}
+        return DatasetHead(**{**head, "data_dir": None})
+
+    def folders_by_split(self) -> dict[str, tuple[FolderIdentity, ...]]:
+        """Return the folders that each split is read from, in order, where they are several."""
+        found: dict[str, list[FolderIdentity]] = {}
+        for folder in self.folders:
+            for split in folder.splits:
+                found.setdefault(split, []).append(folder)
+        return {split: tuple(several) for split, several in found.items() if len(several) > 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +93,14 @@ class DatasetIdentity(DatasetHead):
 class Difference:
     """A field in which two identities differ; of `splits` that of `split`, where it is named.
 
-    A split is a SplitSize, None where there is none of its name.
+    A split is a SplitSize, None where there is none of its name. `folders` are those of a split,
+    where they are read in another order or where nothing tells; none where one side does not know.
+    `folder_titles` are the datasets in them.
     """
 
     field: str
-    then: object
-    now: object
+    then: Any
+    now: Any
     split: str | None = None
 
 
@@ -89,7 +114,9 @@ def differences(then: DatasetHead, now: DatasetHead) -> Iterator[Difference]:
     [('version', '3.0.0', '3.0.1')]
     """
     for field in fields(DatasetHead):
-        yield from _field(field.name, then, now)
+        if field.name != "folders":
+            yield from _field(field.name, then, now)
+    yield from _folders(then, now)
     if isinstance(then, DatasetIdentity) and isinstance(now, DatasetIdentity):
         yield from _field("ordered", then, now)
         yield from _splits(then.splits, now.splits)
@@ -101,12 +128,34 @@ def _field(name: str, then: DatasetHead, now: DatasetHead) -> Iterator[Differenc
         yield Difference(field=name, then=old, now=new)
 
 
+def _folders(then: DatasetHead, now: DatasetHead) -> Iterator[Difference]:
+    old_folders, new_folders = then.folders_by_split(), now.folders_by_split()
+    for split in dict.fromkeys((*old_folders, *new_folders)):
+        before, after = old_folders.get(split, ()), new_folders.get(split, ())
+        if folder_order(before, after) != "same":
+            yield Difference(field="folders", split=split, then=before, now=after)
+    old, new = ([folder.title for folder in side.folders] for side in (then, now))
+    known = len(old) == len(new) and None not in (*old, *new)
+    if known and then.title == now.title and Counter(old) != Counter(new):
+        yield Difference(field="folder_titles", then=tuple(old), now=tuple(new))
+
+
 def _splits(then: tuple[SplitSize, ...], now: tuple[SplitSize, ...]) -> Iterator[Difference]:
     before = {split.name: split for split in then}
     after = {split.name: split for split in now}
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
-        if old != new:
+        if _size(old) != _size(new):
             yield Difference(field="splits", split=name, then=old, now=new)
+        elif old and new and _other(old.template, new.template):
+            yield Difference(field="template", split=name, then=old.template, now=new.template)
     if before.keys() == after.keys() and [*before] != [*after]:
         yield Difference(field="splits", then=tuple(before), now=tuple(after))
+
+
+def _other(then: str | None, now: str | None) -> bool:
+    return None not in (then, now) and then != now
+
+
+def _size(split: SplitSize | None) -> SplitSize | None:
+    return None if split is None else replace(split, template=None)

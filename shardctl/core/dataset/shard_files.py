@@ -78,6 +78,16 @@ class ShardFiles(Sequence[str]):
         _check_stays_inside(pattern, template)
         return cls(data_dir=data_dir, pattern=pattern, num_shards=num_shards)
 
+    @property
+    def template(self) -> str:
+        """The pattern as people write it, whatever the number of shards.
+
+        >>> ShardFiles(pattern="a-\0-of-00002", num_shards=2).template
+        'a-{SHARD_INDEX}-of-{NUM_SHARDS}'
+        """
+        total = f"{self.num_shards:0{self._digits}d}"
+        return self.pattern.replace(total, "{NUM_SHARDS}").replace(_INDEX, "{SHARD_INDEX}")
+
     def __len__(self) -> int:
         return self.num_shards
 

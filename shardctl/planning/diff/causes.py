@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shardctl.core.dataset.dataset import Split
+from shardctl.core.dataset.folder_order import order_in_words
+from shardctl.core.dataset.folders import layout_tells_order
 from shardctl.core.dataset.identity import DatasetHead, differences
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
 from shardctl.core.snapshot.snapshot import Snapshot
 
 CauseKind = Literal[
-    "rules", "spec", "setting", "dataset", "split", "shards", "state", "plan", "unknown"
+    "rules", "spec", "setting", "dataset", "folders", "split", "shards", "state", "plan", "unknown"
 ]
 ShardChange = Literal["appeared", "vanished", "length", "renamed", "hashed"]
 
@@ -31,7 +33,8 @@ class ChangedShard:
 class Cause:
     """Something that is no longer the same: `name` went from `expected` to `actual`.
 
-    For shards `name` is the split, `change` what became of them, and `shards` which they are.
+    For shards `name` is the split, `change` what became of them, and `shards` which they are. For
+    folders it is the split too, and `words` say how their order changed.
     """
 
     kind: CauseKind
@@ -40,6 +43,7 @@ class Cause:
     actual: object = None
     change: ShardChange | None = None
     shards: tuple[ChangedShard, ...] = ()
+    words: str = ""
 
 
 def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
@@ -50,9 +54,26 @@ def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
     found += setting_causes(expected.pipeline, actual.pipeline)
     identities = expected.identity, actual.identity
     # What became of the files is said split by split.
-    found += dataset_causes(*identities, leaving_out=("fingerprint", "splits"))
+    found += [
+        cause
+        for cause in dataset_causes(*identities, leaving_out=("fingerprint", "splits", "template"))
+        if cause.kind != "folders" or _folders_count(cause, expected, actual)
+    ]
     found += _splits(expected, actual)
     return tuple(found)
+
+
+def _folders_count(cause: Cause, expected: Snapshot, actual: Snapshot) -> bool:
+    """Whether the order of folders matters: of a split that both read, and not seen elsewhere.
+
+    An older snapshot does not have it; the layout may show it all the same.
+    """
+    both = [[p for p in side.splits if p.name == cause.name] for side in (expected, actual)]
+    if not all(both):
+        return False
+    layouts = [pinned.split for side in both for pinned in side if pinned.split is not None]
+    known = cause.expected and cause.actual
+    return bool(known) or not any(len(s.files) > 1 and layout_tells_order(s) for s in layouts)
 
 
 def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object]) -> Iterator[Cause]:
@@ -71,9 +92,17 @@ def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object])
 def dataset_causes(
     expected: DatasetHead, actual: DatasetHead, *, leaving_out: Collection[str]
 ) -> Iterator[Cause]:
-    """Yield the fields in which two datasets differ."""
+    """Yield the fields in which two datasets differ, and the splits whose folders do."""
     for found in differences(expected, actual):
-        if found.field not in leaving_out:
+        if found.field == "folders":
+            yield Cause(
+                kind="folders",
+                name=str(found.split),
+                expected=[folder.shown for folder in found.then],
+                actual=[folder.shown for folder in found.now],
+                words=order_in_words(found.then, found.now),
+            )
+        elif found.field not in leaving_out:
             yield Cause(kind="dataset", name=found.field, expected=found.then, actual=found.now)
 
 

@@ -66,8 +66,11 @@ class Diff:
 
     @property
     def equal(self) -> bool:
-        """Whether the same examples are at the same positions."""
-        return self.first is None
+        """Whether the same examples are at the same positions.
+
+        The ids may be the same and the examples not, where folders are read in another order.
+        """
+        return self.first is None and not any(cause.kind == "folders" for cause in self.changes)
 
     @property
     def causes(self) -> tuple[Cause, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat, zip_longest
 
+from shardctl.core.dataset.folder_order import fingerprints_tell_order, first_of_two
+from shardctl.core.dataset.identity import DatasetHead
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing
 from shardctl.core.text import quoted
@@ -177,6 +179,15 @@ def _changes(expected: PlanListing, actual: PlanListing) -> Iterator[Cause]:
         if before != after:
             yield Cause(kind="plan", name=f"plan {number}", expected=before, actual=after)
     # Whether the files are ordered is among the state; where they lie changes no reading.
-    yield from dataset_causes(
-        expected.dataset, actual.dataset, leaving_out=("data_dir", "ordered", "splits")
-    )
+    heads = expected.dataset, actual.dataset
+    for cause in dataset_causes(*heads, leaving_out=("data_dir", "ordered", "splits")):
+        if cause.kind != "folders" or not _shown_otherwise(cause, *heads):
+            yield cause
+
+
+def _shown_otherwise(cause: Cause, *heads: DatasetHead) -> bool:
+    """Whether the fingerprints show the order of folders that an older file does not have."""
+    if (cause.expected and cause.actual) or len({head.fingerprint for head in heads}) > 1:
+        return False
+    older, newer = sorted(heads, key=lambda head: len(head.folders))
+    return fingerprints_tell_order(newer.folders) or first_of_two(older.data_dir, newer.folders)

@@ -9,33 +9,34 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, differences
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.planning.order import refuse_open_splits, resolved_spec
+from shardctl.planning.resume.same_dataset import check_same_dataset
 
 
-def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
+def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) -> ResumePlan:
     """Return a plan, from a file as a rule, with its files found in the dataset as it is now.
 
-    A plan that was made or found in this very dataset is returned as it is.
+    A plan that was made or found in this very dataset is returned as it is. With `allow_version` it
+    may be one of another version or config whose files have the same names and lengths; the plan
+    that is returned is then one for the dataset as it is now.
 
     Raises:
         DatasetError: the dataset is another one or has changed, and the text says how; or an
             instruction names a file that is not there or not read, or examples beyond it.
         UnpredictableOrderError: the plan is of an order that TFDS leaves open.
     """
+    if plan.dataset is not dataset.identity:
+        check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
     if all(reads.files is dataset for reads in _all_reads(plan)):
         _check_spec(plan, dataset)
         return plan
-    if plan.dataset.fingerprint != dataset.fingerprint:
-        changes = what_changed(plan.dataset, dataset.identity)
-        raise DatasetError(
-            f"the plan was made for another state of {plan.dataset.title}: {'; '.join(changes)}"
-        )
+    if allow_version and plan.dataset.title != dataset.title:
+        plan = replace(plan, dataset=dataset.identity)
     found = replace(
         plan,
         instructions=_found(plan.instructions, dataset),
@@ -89,41 +90,6 @@ def _check_shards(shard: Int64s, split: Split) -> None:
 def _all_reads(plan: ResumePlan) -> Iterator[Reads]:
     yield plan.instructions
     yield from (host.instructions for host in plan.hosts)
-
-
-def what_changed(then: DatasetIdentity, now: DatasetIdentity) -> list[str]:
-    """Return what a dataset's layout has changed in, in words.
-
-    >>> train = SplitSize(name="train", num_examples=60000, num_shards=1)
-    >>> then = DatasetIdentity(name="mnist", config=None, version="3.0.1", file_format="tfrecord",
-    ...                        data_dir=None, fingerprint="a", ordered=False, splits=(train,))
-    >>> now = replace(then, fingerprint="b", splits=(replace(train, num_shards=2),))
-    >>> what_changed(then, now)
-    ['train had 60,000 examples in 1 shard, now 60,000 in 2']
-    """
-    changes = []
-    if then.title != now.title:
-        changes.append(f"it is {quoted(now.title)} now")
-    if then.file_format != now.file_format:
-        changes.append(f"its files are {now.file_format}, they were {then.file_format}")
-    splits = [found for found in differences(then, now) if found.split is not None]
-    if gone := [found.split for found in splits if found.now is None]:
-        changes.append(f"split {choices(gone, 3)} is gone")
-    if added := [found.split for found in splits if found.then is None]:
-        changes.append(f"split {choices(added, 3)} is new")
-    changes += [
-        f"{found.split} had {_size(old)}, now {new.num_examples:,} in {new.num_shards:,}"
-        for found in splits
-        if isinstance(old := found.then, SplitSize) and isinstance(new := found.now, SplitSize)
-    ]
-    if not changes and [s.name for s in then.splits] != [s.name for s in now.splits]:
-        changes.append("its splits are in another order")
-    return changes or ["the lengths or names of its files changed, the totals did not"]
-
-
-def _size(split: SplitSize) -> str:
-    shards = "1 shard" if split.num_shards == 1 else f"{split.num_shards:,} shards"
-    return f"{split.num_examples:,} examples in {shards}"
 
 
 def _found(reads: Reads, dataset: Dataset) -> Reads:

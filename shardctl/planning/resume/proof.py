@@ -66,10 +66,17 @@ class Proof:
 
 
 @checked
-def prove(dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None) -> Proof:
+def prove(
+    dataset: Dataset,
+    plan: ResumePlan,
+    *,
+    seen: Int64sLike | None = None,
+    allow_version: bool = False,
+) -> Proof:
     """Read a plan to its end and compare with the uninterrupted pipeline.
 
-    `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from.
+    `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from;
+    `allow_version` takes a plan of another version or config whose files are the same.
 
     Raises:
         DatasetError: the dataset is not the one the plan was made for, or no reading of its files
@@ -78,7 +85,7 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None)
             of these settings stops there.
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
-    plan = applied(plan, dataset)
+    plan = applied(plan, dataset, allow_version=allow_version)
     if plan.from_seen and seen is None:
         raise UsageError(
             phrase("this plan was made from a log: give it again with {seen=CODES} to prove")

@@ -28,15 +28,16 @@ _COLUMNS = (
 def diff_table(diff: Diff, screen: Screen, *, can_update: bool = False) -> Iterator[str]:
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
     yield paragraph(headline(diff), screen, style="bold")
-    if diff.first is None:
+    if diff.equal:
         for line in without_effect(diff):
             yield paragraph(line, screen)
         return
     if diff.neighbours is not None:
         yield "\n"
         yield table(_COLUMNS, _rows(diff), screen)
-    yield "\n"
-    yield paragraph(moved_line(diff.moved), screen)
+    if diff.first is not None:
+        yield "\n"
+        yield paragraph(moved_line(diff.moved), screen)
     for note in diff.notes:
         yield paragraph(f"note: {note}", screen)
     yield paragraph("because:", screen)
@@ -54,6 +55,8 @@ def headline(diff: Diff) -> str:
     old, new = diff.expected, diff.actual
     if diff.first is None:
         order = f"the order of {counted(old.snapshot.num_examples, 'example')}"
+        if not diff.equal:
+            return f"{old.label} and {new.label}: not the same examples, though the same ids"
         return f"{old.label} and {new.label}: the same, {order}"
     where = f"{_where(diff.first)} of {diff.moved.positions:,}"
     return f"{old.label} and {new.label} first differ {where}"
@@ -127,6 +130,8 @@ def cause_line(cause: Cause) -> str:
         )
     if cause.kind == "rules":
         return f"the rules of TensorFlow and TFDS: {became}"
+    if cause.kind == "folders":
+        return f"{printable(cause.name)}: {cause.words}"
     if cause.kind == "dataset":
         return f"dataset {cause.name}: {became}"
     if cause.kind == "split":

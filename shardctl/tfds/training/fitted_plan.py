@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import index
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
@@ -19,8 +20,10 @@ from shardctl.errors import UsageError
 from shardctl.files.plan.reader import read_plan
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.resume.apply_plan import applied
+from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
+from shardctl.tfds.training.process_host import check_host
 
 PlanOrPath = ResumePlan | str | os.PathLike[str]
 
@@ -63,41 +66,65 @@ def loaded(plan: PlanOrPath) -> ResumePlan:
     return plan if isinstance(plan, ResumePlan) else read_plan(os.fspath(plan))
 
 
-def fitted(builder: Any, plan: PlanOrPath, host: int | None) -> FittedPlan:
+def fitted(
+    builder: Any, plan: PlanOrPath, host: int | Host | None, *, allow_version: bool = False
+) -> FittedPlan:
     """Return a plan as host `host` reads it from a builder's files.
 
     Raises:
         DatasetError: the dataset is not the one the plan was made for; the text says what changed.
-        UsageError: a plan for several hosts and none is chosen, or the other way round.
+        UsageError: a plan for several hosts and none is chosen, or the other way round; or a plan
+            for another host.
     """
     plan = loaded(plan)
-    dataset = in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
-    plan = applied(plan, dataset)
-    reads, settings = plan.instructions, plan.settings
+    dataset = _dataset_for(plan, builder)
+    plan = applied(plan, dataset, allow_version=allow_version)
+    reads, settings = reads_of_host(plan, host), plan.settings
     if plan.hosts:
-        reads = reads_of_host(plan, host)
-        settings = replace(settings, host=Host(index=host or 0, count=len(plan.hosts)))
-    elif host is not None:
-        reads_of_host(plan, host)
+        settings = replace(settings, host=_chosen(plan, host))
     return FittedPlan(plan=plan, dataset=dataset, reads=reads, settings=settings)
 
 
-def reads_of_host(plan: ResumePlan, host: int | None) -> Reads:
-    """Return what one host reads of a plan.
+def check_builder(plan: ResumePlan, builder: Any, *, allow_version: bool = False) -> None:
+    """Refuse a builder of another dataset than that of a plan.
+
+    Raises:
+        DatasetError: it is another one, or it has changed; the text says how.
+    """
+    dataset = _dataset_for(plan, builder)
+    check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
+
+
+def _dataset_for(plan: ResumePlan, builder: Any) -> Dataset:
+    """Return the dataset of a builder with the splits in the plan's order; TFDS may have none."""
+    return in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
+
+
+def reads_of_host(plan: ResumePlan, host: int | Host | None) -> Reads:
+    """Return what one host reads of a plan; see `check_host` for a plan that is for one alone.
 
     Raises:
         UsageError: see `fitted`.
     """
-    if not plan.hosts:
-        if host is not None:
-            raise UsageError(f"host={host}: this plan is for one reader; leave host out")
-        return plan.instructions
-    if host is None or not 0 <= host < len(plan.hosts):
+    if plan.hosts:
+        return plan.hosts[_chosen(plan, host).index].instructions
+    if plan.settings.host is not None:
+        check_host(plan.settings.host, host)
+    elif host is not None:
+        raise UsageError(f"host={host}: this plan is for one reader; leave host out")
+    return plan.instructions
+
+
+def _chosen(plan: ResumePlan, host: int | Host | None) -> Host:
+    count = len(plan.hosts)
+    if isinstance(host, Host) and host.count == count:
+        return host
+    chosen = None if host is None or isinstance(host, Host) else index(host)
+    if chosen is None or not 0 <= chosen < count:
         raise UsageError(
-            f"host={host}: the plan is for {len(plan.hosts)} hosts; "
-            f"choose one of 0 to {len(plan.hosts) - 1}"
+            f"host={host}: the plan is for {count} hosts; choose one of 0 to {count - 1}"
         )
-    return plan.hosts[host].instructions
+    return Host(index=chosen, count=count)
 
 
 def epochs_that_follow(plan: ResumePlan) -> range:

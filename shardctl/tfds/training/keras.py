@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.resume import resume
 
 
@@ -25,6 +27,7 @@ def keras_epochs(
     epochs: int,
     initial_epoch: int = 0,
     steps: int = 0,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
 ) -> Iterator[tuple[int, Any]]:
@@ -42,15 +45,16 @@ def keras_epochs(
     steps_per_epoch. The first dataset leaves out `steps` batches of its epoch; after the last step
     it is the next epoch's. Settings with
     `epochs` above 1 repeat the dataset within each epoch of `fit`. `transform` should make the
-    pairs (x, y) that Keras trains on; TFDS's `as_supervised` is such a one.
+    pairs (x, y) that Keras trains on; TFDS's `as_supervised` is such a one. `host` is that of
+    `resume`.
 
     Source: keras/src/trainers/epoch_iterator.py, of Keras 3.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open; so it does with `settings.epochs`
             above 1 and no partial last batch, where what Keras reads ahead depends on timing.
-        UsageError: no such epoch or step, no batch size, or a pass index in the settings, which
-            the epochs of `fit` count.
+        UsageError: no such epoch or step, no batch size, a pass index in the settings, which the
+            epochs of `fit` count, or settings for another host.
     """
     settings = ReadSettings() if settings is None else settings
     if settings.batch is None:
@@ -72,6 +76,9 @@ def keras_epochs(
     if num_steps and steps == num_steps:  # the end of an epoch is the start of the next
         initial_epoch, steps = initial_epoch + 1, 0
 
+    if settings.host is not None:
+        check_host(settings.host, host)
+
     def each() -> Iterator[tuple[int, Any]]:
         for epoch in range(initial_epoch, epochs):
             plan = plan_resume(
@@ -81,6 +88,9 @@ def keras_epochs(
                 steps=steps if epoch == initial_epoch else 0,
                 mode="exact-order",
             )
-            yield epoch, resume(builder, plan, transform=transform, decoders=decoders)
+            yield (
+                epoch,
+                resume(builder, plan, host=host, transform=transform, decoders=decoders),
+            )
 
     return each()

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.hosts.host import Host
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import UsageError
 from shardctl.files.position_file import PositionRecord, read_position, write_position
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.apply_plan import what_changed
 from shardctl.planning.resume.resume import resume_order
+from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import Transform, check_global_seed
@@ -27,7 +28,7 @@ class Position:
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
     with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
-    writes it to a file of its own, with the dataset's fingerprint and the settings, from which
+    writes it to a file of its own, with the dataset's identity and the settings, from which
     `restore` resumes and refuses another dataset or other settings.
 
     Raises:
@@ -112,11 +113,13 @@ class Position:
         transform: Transform | None = None,
         decoders: Any = None,
         add_tfds_id: bool = False,
+        host: int | Host | None = None,
     ) -> Any:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
         return resume(
             self._builder,
             self.plan(),
+            host=host,
             transform=transform,
             decoders=decoders,
             add_tfds_id=add_tfds_id,
@@ -148,21 +151,21 @@ class Position:
         )
 
     @checked
-    def restore(self, path: str | os.PathLike[str]) -> None:
+    def restore(self, path: str | os.PathLike[str], *, allow_version: bool = False) -> None:
         """Go to the position in a file that `save` wrote.
 
+        `allow_version` takes one of another version or config of the dataset whose files have the
+        same names and lengths.
+
         Raises:
-            DatasetError: no position, or the dataset has changed; the text says how.
+            DatasetError: no position, or it is of another dataset or the dataset has changed; the
+                text says how.
             UsageError: the file is of another spec or other settings; the text says which.
         """
         record = read_position(path)
         then = record.dataset
-        now = in_order_of(self._dataset, [split.name for split in then.splits]).identity
-        if then.fingerprint != now.fingerprint:
-            raise DatasetError(
-                f"the position is one in another state of {then.title}: "
-                f"{'; '.join(what_changed(then, now))}"
-            )
+        now = in_order_of(self._dataset, [split.name for split in then.splits])
+        check_same_dataset(then, now, "position", allow_version=allow_version)
         if others := self._other_settings(record):
             raise UsageError(f"the position is one in another order: {choices(others)}")
         self._consumed = 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
@@ -16,6 +17,7 @@ from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.fitted_plan import (
     PlanOrPath,
+    check_builder,
     epochs_that_follow,
     fitted,
     loaded,
@@ -42,8 +44,9 @@ def read_config(
     plan: PlanOrPath,
     builder: Builder | None = None,
     *,
-    host: int | None = None,
+    host: int | Host | None = None,
     epoch: int | None = None,
+    allow_version: bool = False,
     **options: Any,
 ) -> Any:
     """Return the `tfds.ReadConfig` with which an ordinary TFDS pipeline resumes as planned.
@@ -51,19 +54,22 @@ def read_config(
     `plan` is a `ResumePlan` or the path of a plan file; give the `ReadConfig` to `tfds.load` or
     `builder.as_dataset` with `split=plan.spec` and without `shuffle_files`. What is read is the
     rest of the epoch in which the plan begins, or `epoch`, one of those that follow, in its own
-    file order. `host` chooses among the hosts of a plan for several. What the plan has in
+    file order. `host`, an index or a `Host`, chooses among the hosts of a plan for several; a plan
+    for one of them is refused where this process is another, as `resume` does. What the plan has in
     `after_read` is left to the caller.
 
-    With `builder` the plan is checked against all of its dataset at once. Either way TFDS's own
-    file instructions are checked when the dataset is built: every planned file must be among them,
-    with the planned number of examples. `options` are fields of `ReadConfig` that leave the order
+    With `builder` the plan is checked against all of its dataset at once, without it when a builder
+    reads with this `ReadConfig`: name, config, version, layout, order of the folders.
+    `allow_version` takes another version or config of the same layout. Either way TFDS's own file
+    instructions are checked as well: every planned file must be among them, with the planned number
+    of examples. `options` are fields of `ReadConfig` that leave the order
     alone, such as `add_tfds_id`; `try_autocache` is off unless asked for: a rest is read once.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
-        UsageError: an option that the plan fixes, no such host or epoch, `shuffle_files=True`; a
-            plan in exact order through a buffer, or for a host of `ds.shard` whose buffer held
-            examples, both of which `shardctl.tfds.resume` reads.
+        UsageError: an option that the plan fixes, no such host or epoch, a plan for another host,
+            `shuffle_files=True`; a plan in exact order through a buffer, or for a host of
+            `ds.shard` whose buffer held examples, both of which `shardctl.tfds.resume` reads.
         MissingDependencyError: TensorFlow or TFDS is not installed.
 
         config = shardctl.tfds.read_config("plan.yaml", builder)
@@ -75,9 +81,9 @@ def read_config(
     if builder is None:
         if epoch is not None and epoch != plan.epoch:
             raise UsageError(f"epoch={epoch}: its file order needs the dataset; give the builder")
-        sort = _sort_by_name(plan, reads_of_host(plan, host))
+        sort = _sort_by_name(plan, reads_of_host(plan, host), allow_version=allow_version)
     else:
-        here = fitted(builder, plan, host)
+        here = fitted(builder, plan, host, allow_version=allow_version)
         reads = here.reads
         if epoch is not None and epoch != plan.epoch:
             order = here.order()
@@ -147,9 +153,10 @@ def _sort_by_path(plan: ResumePlan, reads: Reads) -> SortFunction:
     return sort
 
 
-def _sort_by_name(plan: ResumePlan, reads: Reads) -> SortFunction:
+def _sort_by_name(plan: ResumePlan, reads: Reads, *, allow_version: bool) -> SortFunction:
     def sort(files: Sequence[Any]) -> list[Any]:
         _refuse_shuffled_files(sys._getframe(1))
+        builder = _builder_that_reads(sys._getframe(1))
         paths: dict[str, set[str]] = {}
         for file in files:
             paths.setdefault(file.basename(), set()).add(os.fspath(file.filename))
@@ -159,7 +166,10 @@ def _sort_by_name(plan: ResumePlan, reads: Reads) -> SortFunction:
                 "read_config(plan, builder)"
             )
         known = {file.basename(): file for file in files}
-        return _planned(plan, files, known, reads.filenames(), reads)
+        planned = _planned(plan, files, known, reads.filenames(), reads)
+        if builder is not None:
+            check_builder(plan, builder, allow_version=allow_version)
+        return planned
 
     return sort
 
@@ -191,6 +201,20 @@ def _planned(
             )
         planned.append(file.replace(skip=skip, take=take))
     return planned
+
+
+def _builder_that_reads(caller: Any) -> Any:
+    """Return the builder whose `as_dataset` calls the sort function, None where there is none.
+
+    TFDS hands the sort function file instructions alone, so it is looked up in the calls.
+    """
+    kind = tensorflow_datasets().core.DatasetBuilder
+    while caller is not None:
+        found = caller.f_locals.get("self")
+        if isinstance(found, kind):
+            return found
+        caller = caller.f_back
+    return None
 
 
 def _refuse_shuffled_files(caller: Any) -> None:

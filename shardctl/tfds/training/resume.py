@@ -11,6 +11,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
@@ -32,19 +33,23 @@ def resume(
     builder: Builder,
     plan: PlanOrPath,
     *,
-    host: int | None = None,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    allow_version: bool = False,
 ) -> Any:
     """Return the `tf.data.Dataset` that a plan resumes with: all that is left, batched.
 
     It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have handed
     out next, to the end of all its epochs: the same elements in the same order, also through a
     shuffle buffer if the plan is exact. A plan of mode "exactly-once" hands out the rest of its
-    epoch in another order, each example once, and the further epochs in theirs. `host` chooses
-    among the hosts of a plan for several; the further epochs are then read as that many hosts read
-    them.
+    epoch in another order, each example once, and the further epochs in theirs. `host`, an index
+    or a `Host`, chooses among the hosts of a plan for several; the further epochs are then read as
+    that many hosts read them. A plan for one of several hosts is refused where `host`, JAX or
+    tf.distribute says that this process is another one; where hosts are counted otherwise than
+    their processes, `host` is believed (`process_host.check_host` says what is looked at).
+    `allow_version` takes a plan of another version or config whose files are the same.
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
     again, from where it began. A buffer holds serialized examples, decoded as they leave it, and
@@ -53,11 +58,11 @@ def resume(
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
-        UsageError: no such host; or a host is missing.
+        UsageError: no such host, a host is missing, or the plan is for another host.
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id)
+    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
     settings = resumed.here.settings
     following = epochs_that_follow(resumed.here.plan)
     records = resumed.rest()
@@ -76,10 +81,11 @@ def resume_epochs(
     builder: Builder,
     plan: PlanOrPath,
     *,
-    host: int | None = None,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    allow_version: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Return an iterator of (epoch, `tf.data.Dataset`), from the rest of the plan's epoch on.
 
@@ -89,7 +95,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id)
+    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
     tf, plan = tensorflow(), resumed.here.plan
 
     def each() -> Iterator[tuple[int, Any]]:
@@ -111,6 +117,7 @@ def exact_order(
     settings: ReadSettings | None = None,
     *,
     consumed: int,
+    host: int | Host | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
@@ -119,18 +126,33 @@ def exact_order(
 
     The plan is made here, of the builder's own layout; with a shuffle buffer in the settings the
     records that it held are read again, as many as the buffer is large, and the same stream is fed
-    through it from where it was. `consumed` counts from the start of the order.
+    through it from where it was. `consumed` counts from the start of the order; `host` is that of
+    `resume`.
 
     Raises:
-        UsageError: `consumed` is past the end of the order.
+        UsageError: `consumed` is past the end of the order, or the settings are for another host.
         UnpredictableOrderError, MissingDependencyError: as for `resume`.
     """
     plan = plan_resume(dataset_of(builder), spec, settings, consumed=consumed, mode="exact-order")
-    return resume(builder, plan, transform=transform, decoders=decoders, add_tfds_id=add_tfds_id)
+    return resume(
+        builder,
+        plan,
+        host=host,
+        transform=transform,
+        decoders=decoders,
+        add_tfds_id=add_tfds_id,
+    )
 
 
-def _resumed(builder: Any, plan: PlanOrPath, host: int | None, *, add_tfds_id: bool) -> _Resumed:
-    here = fitted(builder, plan, host)
+def _resumed(
+    builder: Any,
+    plan: PlanOrPath,
+    host: int | Host | None,
+    *,
+    add_tfds_id: bool,
+    allow_version: bool,
+) -> _Resumed:
+    here = fitted(builder, plan, host, allow_version=allow_version)
     return _Resumed(
         here=here,
         reader=RecordReader(

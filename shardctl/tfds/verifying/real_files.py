@@ -10,6 +10,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.folders import folders_of
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
@@ -95,8 +96,8 @@ class RealFiles:
             MissingDependencyError: TFDS is not installed.
         """
         tfds = tensorflow_datasets()
-        parts = (part for split in resolved.dataset.splits for part in split.files)
-        folders = [folder for folder in dict.fromkeys(part.data_dir for part in parts) if folder]
+        lie_in = (folder.data_dir for folder in folders_of(resolved.dataset))
+        folders = [folder for folder in dict.fromkeys(lie_in) if folder]
         with said_by_tensorflow(f"TFDS cannot open {quoted(folders[0], 200)}"):
             if len(folders) == 1:
                 builder = tfds.builder_from_directory(folders[0])
@@ -128,7 +129,9 @@ class RealFiles:
         with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
             read = self.builder.as_dataset(
                 split=plan.spec,
-                read_config=read_config(plan, self.builder, add_tfds_id=True),
+                read_config=read_config(
+                    plan, self.builder, host=plan.settings.host, add_tfds_id=True
+                ),
                 decoders=self.decoders,
             )
         # TFDS names files by the folders of those that it reads, here those of the plan.
@@ -145,7 +148,7 @@ class RealFiles:
             elements = resume(
                 self.builder,
                 plan,
-                host=host,
+                host=plan.settings.host if host is None else host,  # whoever verifies
                 transform=without_autograph(_tfds_id),
                 decoders=self.decoders,
                 add_tfds_id=True,

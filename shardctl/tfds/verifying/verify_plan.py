@@ -48,6 +48,7 @@ def verify_plan(
     *,
     take: Take = None,
     watch: Watch | None = None,
+    allow_version: bool = False,
 ) -> Verification:
     """Resume from a plan, with `shardctl.tfds.resume`, and compare with the rest of the order.
 
@@ -58,7 +59,8 @@ def verify_plan(
     calls after the read are run, batches with their sizes; over index ranges, where
     `shardctl.tfds.resume` has no files, the examples alone. `take` bounds what is read of each
     reader, and a note says how much that is of what is left. All else that the plan says is
-    compared with what it should say.
+    compared with what it should say. `allow_version` takes a plan of another version or config
+    whose files are the same.
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
@@ -66,7 +68,7 @@ def verify_plan(
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
-    plan = applied(plan, dataset)
+    plan = applied(plan, dataset, allow_version=allow_version)
     num_examples = plan.consumed + plan.remaining_total
     said = looked_at(dataset, plan)
     check = _PlanCheck(

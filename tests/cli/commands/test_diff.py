@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import build_dataset
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits: {train: {shard_lengths: [30, 40, 50]}}\n"
 README = Path(__file__).parents[3] / "README.md"
@@ -262,3 +264,79 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     assert "-  shuffle_seed: 42\n+  shuffle_seed: 43\n" in review
     assert run(f"{git} commit -qam meant").returncode == 0
     assert run(recipe()).returncode == 0
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """Two folders of one shape."""
+    a, b = (
+        build_dataset(tmp_path / name, splits={"train": [4, 3]}, with_files=False)
+        for name in ("first", "second")
+    )
+    return a, b
+
+
+def test_folders_in_the_other_order_are_another_order(
+    shardctl: Shardctl, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """The ids are the same and the examples not."""
+    a, b = folders
+    shardctl("snapshot", "-d", a, "-d", b, "-o", "ab.yaml")
+    shardctl("snapshot", "-d", b, "-d", a, "-f", "json", "-o", "ba.json")
+    assert str(tmp_path) not in Path("ab.yaml").read_text()
+    words = "train: folders first/toy/1.0.0 and second/toy/1.0.0 are read in the other order"
+    for arguments in (("ab.yaml", "ba.json"), ("ab.yaml", "-d", b, "-d", a)):
+        ran = shardctl("diff", *arguments)
+        assert (ran.exit_code, ran.stderr) == (1, "")
+        assert ran.stdout.partition("\n")[0].endswith("not the same examples, though the same ids")
+        assert words in " ".join(ran.stdout.split())
+        document = json.loads(shardctl("diff", *arguments, "-f", "json").stdout)
+        assert (document["equal"], document["first_difference"]) == (False, None)
+        [cause] = document["causes"]
+        assert (cause["kind"], cause["name"]) == ("folders", "train")
+        assert cause["expected"] == cause["actual"][::-1]
+        assert cause["text"].startswith(words)
+        assert "::error" in shardctl("diff", *arguments, "-f", "github").stdout
+    assert shardctl("diff", "ab.yaml", "-d", a, "-d", b).exit_code == 0
+    # Both were moved; then the snapshot is accepted as it is now.
+    moved = [tmp_path / "new" / name for name in ("first", "second")]
+    for folder, place in zip(folders, moved, strict=True):
+        shutil.copytree(folder.parent.parent, place)
+    assert shardctl("diff", "ab.yaml", "-d", moved[0], "-d", moved[1]).exit_code == 0
+    assert shardctl("diff", "ab.yaml", "-d", moved[1], "-d", moved[0]).exit_code == 1
+    before = Path("ab.yaml").read_bytes()
+    assert shardctl("snapshot", "-d", moved[0], "-d", moved[1], "-o", "c.yaml").exit_code == 0
+    assert Path("c.yaml").read_bytes() == before
+    assert shardctl("diff", "ab.yaml", "-d", b, "-d", a, "--update").exit_code == 0
+    assert shardctl("diff", "ab.yaml", "-d", b, "-d", a).exit_code == 0
+
+
+def test_a_snapshot_of_before_does_not_know_the_order_of_folders(
+    shardctl: Shardctl, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from shardctl.core.snapshot.snapshot import checksum
+
+    a, b = folders
+    longer = build_dataset(tmp_path / "third", splits={"train": [4, 4]}, with_files=False)
+    for second, code in ((b, 1), (longer, 0)):
+        shardctl("snapshot", "-d", a, "-d", second, "-f", "json", "-o", "old.json")
+        document = json.loads(Path("old.json").read_text())
+        del document["dataset"]["folders"], document["checksum"]
+        document["checksum"] = checksum(document)
+        Path("old.json").write_text(json.dumps(document))
+        ran = shardctl("diff", "old.json", "-d", a, "-d", second)
+        assert ran.exit_code == code
+        assert ("were read is not known" in " ".join(ran.stdout.split())) is bool(code)
+
+
+def test_plans_of_folders_in_the_other_order_do_not_read_the_same(
+    shardctl: Shardctl, folders: tuple[Path, Path]
+) -> None:
+    a, b = folders
+    for command in (("plan", "train"), ("resume", "train", "--consumed", 2)):
+        shardctl(*command, "-d", a, "-d", b, "-f", "json", "-o", "ab.json")
+        shardctl(*command, "-d", b, "-d", a, "-f", "json", "-o", "ba.json")
+        ran = shardctl("diff", "ab.json", "ba.json")
+        assert ran.exit_code == 1
+        assert "are read in the other order" in " ".join(ran.stdout.split())
+        assert shardctl("diff", "ab.json", "ab.json").exit_code == 0

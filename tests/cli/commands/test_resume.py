@@ -139,6 +139,48 @@ def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) ->
     )
 
 
+def test_a_plan_of_another_version_is_taken_knowingly(shardctl: Shardctl, toy: Path) -> None:
+    shardctl("resume", "--consumed", 3, "-d", toy, "-o", "plan.yaml")
+    toy.write_text(LAYOUT.replace("1.0.0", "2.0.0"))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: the plan was made for another state of toy:1.0.0: "
+        "its version was 1.0.0, now 2.0.0; --allow-version takes it all the same\n"
+    )
+    for command in ("resume", "verify"):
+        ran = shardctl(command, "--plan", "plan.yaml", "-d", toy)
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        ran = shardctl(command, "--plan", "plan.yaml", "-d", toy, "--allow-version")
+        assert ran.exit_code == 0
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--allow-version", "-o", "new.yaml")
+    assert ran.exit_code == 0
+    assert shardctl("resume", "--plan", "new.yaml", "-d", toy, "--prove").exit_code == 0
+    toy.write_text(LAYOUT.replace("1.0.0", "2.0.0").replace("5, 3", "5, 4"))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--allow-version")
+    assert ran.exit_code == 2
+    assert "train had 11 examples in 3 shards, now 12 in 3" in ran.stderr
+
+
+def test_allow_version_without_a_plan_is_refused(shardctl: Shardctl, toy: Path) -> None:
+    for command in ("resume", "verify"):
+        ran = shardctl(command, "--allow-version", "-d", toy)
+        assert ran.exit_code == 2
+        assert ran.stderr == (
+            "error: --allow-version is for a plan file; name one with --plan FILE\n"
+        )
+
+
+def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path) -> None:
+    a, b = (build_dataset(tmp_path / name, splits={"train": [4, 3]}) for name in "ab")
+    shardctl("resume", "--consumed", 3, "-d", a, "-d", b, "-o", "plan.json")
+    assert shardctl("resume", "--plan", "plan.json", "-d", a, "-d", b, "--prove").exit_code == 0
+    for options in ((), ("--prove",), ("--allow-version",)):
+        ran = shardctl("resume", "--plan", "plan.json", "-d", b, "-d", a, *options)
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        assert "folders a/toy/1.0.0 and b/toy/1.0.0 are read in the other order" in ran.stderr
+
+
 def test_a_plan_knows_where_its_dataset_lay(shardctl: Shardctl, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
     shardctl("resume", "--consumed", 3, "-d", folder, "-o", "plan.json")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.folder_order import FolderIdentity
 from shardctl.core.dataset.identity import (
     DatasetHead,
     DatasetIdentity,
@@ -111,3 +113,51 @@ def test_splits_are_compared_one_by_one() -> None:
 def test_a_head_is_compared_by_what_it_knows() -> None:
     found = differences(TOY.without_folder(), replace(TOY, ordered=True, splits=()))
     assert [difference.field for difference in found] == ["data_dir"]
+
+
+def test_a_template_that_both_know_is_compared() -> None:
+    named = [replace(TOY.splits[0], template=template) for template in ("a-\0", "b-\0")]
+    old, new = (replace(TOY, splits=(split,)) for split in named)
+    [found] = differences(old, new)
+    assert (found.field, found.split, found.then, found.now) == (
+        "template",
+        "train",
+        "a-\0",
+        "b-\0",
+    )
+    assert not list(differences(old, replace(TOY, splits=TOY.splits[:1])))
+
+
+def test_folders_are_compared_split_by_split() -> None:
+    a, b = (
+        FolderIdentity(
+            path=path, title="d:1.0.0", fingerprint="f", num_bytes=None, splits=("train", "test")
+        )
+        for path in "ab"
+    )
+    both = replace(TOY, folders=(a, b))
+    assert not list(differences(both, both))
+    found = list(differences(both, replace(TOY, folders=(b, a))))
+    assert [(d.field, d.split, d.then, d.now) for d in found] == [
+        ("folders", "train", (a, b), (b, a)),
+        ("folders", "test", (a, b), (b, a)),
+    ]
+    [titles] = differences(both, replace(TOY, folders=(a, replace(b, title="d:2.0.0"))))
+    assert (titles.field, titles.now) == ("folder_titles", ("d:1.0.0", "d:2.0.0"))
+
+
+def test_many_folders_and_splits_are_compared_in_a_moment() -> None:
+    """Quadratic work would take minutes: files that others wrote hold any number of them."""
+    folders = tuple(
+        FolderIdentity(
+            path=f"{i:06}", title=str(i), fingerprint="f", num_bytes=i, splits=(f"s{i // 2}",)
+        )
+        for i in range(40_000)
+    )
+    then = replace(TOY, folders=folders)
+    started = time.monotonic()
+    found = list(differences(then, replace(TOY, folders=folders[::-1])))
+    assert len(found) == 20_000
+    one = tuple(replace(folder, splits=("train",)) for folder in folders)
+    assert not list(differences(replace(TOY, folders=one), replace(TOY, folders=one)))
+    assert time.monotonic() - started < 20

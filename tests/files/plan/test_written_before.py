@@ -146,7 +146,11 @@ def test_a_plan_is_read_and_applied_as_it_was_made(name: str) -> None:
     today = made_today(name)
     folder = "/data/days/mon" if dataset is DAYS else None
     assert plan.dataset.data_dir == folder
-    assert plan == replace(today, dataset=replace(today.dataset, data_dir=folder))
+    # Templates and folders were not written then.
+    sizes = tuple(replace(split, template=None) for split in today.dataset.splits)
+    assert plan == replace(
+        today, dataset=replace(today.dataset, data_dir=folder, folders=(), splits=sizes)
+    )
     assert plan.after_read == AFTER_READ.get(name, ())
     found = applied(plan, dataset)
     assert found.file_instructions == today.file_instructions

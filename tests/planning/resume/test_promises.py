@@ -52,7 +52,7 @@ READ = {"spec", "settings", "instructions", "hosts"}
 GIVEN = {*READ, "consumed", "from_consumed", "from_seen", "mode"}
 # A copy elsewhere is as good; which other version and folders may be read `applied` has to say.
 OF_APPLIED = {"data_dir", "name", "config", "version", "folders", "template"}
-LEFT_TO_APPLIED = re.compile(r"dataset\.(data_dir|name|config|version|folders)\b|.*\btemplate$")
+LEFT_TO_APPLIED = re.compile(r"dataset\.(data_dir|version|folders)\b|.*\btemplate$")
 
 
 def read_by_hand(plan: ResumePlan) -> Any:

@@ -1,0 +1,117 @@
+"""Which of the hosts this process is, by what already runs in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from operator import index
+from typing import Any
+
+from shardctl.core.hosts.host import Host
+from shardctl.errors import UsageError
+
+_WAY_OUT = "give this host its own plan, or say who reads with host=I"
+
+
+def check_host(planned: Host, host: int | Host | None) -> None:
+    """Refuse a plan for one host in a process that says that it is another.
+
+    `host` is what the caller says, an index or a whole `Host`, and is believed. Without it these
+    are asked, as far as they are in use; nothing is imported or started for it:
+
+    - JAX, where `jax` is imported: `jax.process_index()` and `process_count()` once its backends
+      are there, before that what `jax.distributed.initialize` was told;
+    - a `tf.distribute.MultiWorkerMirroredStrategy` in whose scope the call is made: the task of its
+      cluster resolver;
+    - `TF_CONFIG`, which such a strategy reads: chief first, then the workers.
+
+    A process that is alone says nothing, nor does one of a cluster with parameter servers, or an
+    evaluator.
+
+    Raises:
+        UsageError: it is another host.
+    """
+    if host is not None:
+        index_given = host.index if isinstance(host, Host) else index(host)
+        same = host == planned if isinstance(host, Host) else index_given == planned.index
+        if not same:
+            count = f" of {host.count}" if isinstance(host, Host) else ""
+            raise UsageError(
+                f"host={index_given}: the plan is for host {_named(planned)}, and this process is "
+                f"said to be host {index_given}{count}; give each host its own plan"
+            )
+        return
+    for source, found in hosts_said():
+        if found != planned:
+            raise UsageError(
+                f"the plan is for host {_named(planned)}, and by {source} this process is host "
+                f"{_named(found)}; {_WAY_OUT}"
+            )
+
+
+def hosts_said() -> Iterator[tuple[str, Host]]:
+    """Yield who says which host this process is, and which; see `check_host`."""
+    yield from _said("jax.process_index()", _of_jax())
+    of_strategy = _of_strategy()
+    if of_strategy is None:
+        yield from _said("TF_CONFIG", _of_tf_config())
+    yield from _said("the tf.distribute strategy in scope", of_strategy)
+
+
+def _said(source: str, found: tuple[int, int] | None) -> Iterator[tuple[str, Host]]:
+    if found is not None and found[1] > 1 and 0 <= found[0] < found[1]:
+        yield source, Host(index=found[0], count=found[1])
+
+
+def _named(host: Host) -> str:
+    return f"{host.index} of {host.count}"
+
+
+def _of_jax() -> tuple[int, int] | None:
+    """Return what JAX says; its own functions start a backend that is not there yet."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "process_index"):
+        return None
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    started = getattr(bridge, "backends_are_initialized", None)
+    if started is None or started():
+        return index(jax.process_index()), index(jax.process_count())
+    state = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
+    if getattr(state, "client", None) is None:
+        return None
+    return index(getattr(state, "process_id", 0)), index(getattr(state, "num_processes", None) or 1)
+
+
+def _of_strategy() -> tuple[int, int] | None:
+    tf = sys.modules.get("tensorflow")
+    if tf is None or not tf.distribute.has_strategy():
+        return None
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return None
+    resolver = strategy.cluster_resolver
+    return _of_task(resolver.cluster_spec().as_dict(), resolver.task_type, resolver.task_id)
+
+
+def _of_tf_config() -> tuple[int, int] | None:
+    """Return what the environment variable says, None where it is not what TensorFlow reads."""
+    try:
+        config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+        task = config["task"]
+        return _of_task(config["cluster"], task["type"], task["index"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _of_task(cluster: Any, kind: object, position: Any) -> tuple[int, int] | None:
+    """Return (index, count) of a task among those that read: the chief, if any, then the workers.
+
+    Source: TensorFlow's distribute/multi_worker_util.py, id_in_cluster and worker_count.
+    """
+    if "ps" in cluster or kind not in ("chief", "worker") or position is None:
+        return None
+    num_chiefs, num_workers = (len(cluster.get(job, ())) for job in ("chief", "worker"))
+    place = int(position) + (num_chiefs if kind == "worker" else 0)
+    return place, num_chiefs + num_workers

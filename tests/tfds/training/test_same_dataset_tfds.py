@@ -1,0 +1,261 @@
+"""Plans and positions of another dataset of one layout, with the real TFDS: refused by name."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import DatasetError
+from shardctl.files.plan.reader import read_plan
+from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.resume.proof import prove
+from shardctl.planning.resume.resume import resume
+from shardctl.readers.several_folders import merge_datasets
+from shardctl.readers.tfds_metadata import read_tfds_folder
+from tests.tfds_datasets import build_dataset, read_ids
+
+pytestmark = pytest.mark.tensorflow
+
+SETTINGS = ReadSettings(cycle=1, shuffle_files=False)
+
+
+def folder_of(path: Path, first_id: int = 0, **options: Any) -> Path:
+    """Write 60 examples, with the ids from `first_id` on, in three shards."""
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    return build_dataset(
+        path,
+        splits={"train": [20, 15, 25]},
+        features=tfds.features.FeaturesDict({"id": np.int64}),
+        example=lambda i: {"id": first_id + i},
+        **options,
+    )
+
+
+def builder_of(*folders: Path) -> Any:
+    import tensorflow_datasets as tfds
+
+    if len(folders) == 1:
+        return tfds.builder_from_directory(folders[0])
+    return tfds.builder_from_directories([str(folder) for folder in folders])
+
+
+def dataset_of(*folders: Path) -> Dataset:
+    return merge_datasets([read_tfds_folder(folder) for folder in folders])
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two folders of one shape, with other examples, of as many bytes."""
+    root = tmp_path_factory.mktemp("two")
+    return folder_of(root / "a", 1000), folder_of(root / "b", 2000)
+
+
+Refusal = Callable[..., object]
+
+
+def everything_that_compares(
+    plan: Path, position: Path, folders: tuple[Path, ...]
+) -> dict[str, Refusal]:
+    """Return the calls that take a plan or a position to a dataset, by name."""
+    builder, dataset = builder_of(*folders), dataset_of(*folders)
+
+    def restored(**allow: bool) -> None:
+        shardctl.tfds.Position(builder, "train", SETTINGS).restore(position, **allow)
+
+    return {
+        "restore": restored,
+        "resume": lambda **allow: shardctl.tfds.resume(builder, plan, **allow),
+        "resume_epochs": lambda **allow: shardctl.tfds.resume_epochs(builder, plan, **allow),
+        "read_config": lambda **allow: shardctl.tfds.read_config(plan, builder, **allow),
+        "prove": lambda **allow: prove(dataset, read_plan(plan), **allow),
+        "verify_plan": lambda **allow: shardctl.tfds.verify_plan(dataset, read_plan(plan), **allow),
+    }
+
+
+def stopped(path: Path, folders: tuple[Path, ...], consumed: int) -> tuple[Path, Path]:
+    """Write a plan and a position, as a job leaves them that stops after so many examples."""
+    plan, position = path / "plan.json", path / "position.json"
+    made = resume(dataset_of(*folders), "train", SETTINGS, consumed=consumed)
+    plan.write_text("".join(plan_json(made)))
+    shardctl.tfds.Position(builder_of(*folders), "train", SETTINGS, consumed=consumed).save(
+        position
+    )
+    return plan, position
+
+
+def test_folders_in_the_other_order_would_repeat_every_example(
+    two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, b = two
+    assert dataset_of(a, b).fingerprint == dataset_of(b, a).fingerprint
+    plan, position = stopped(tmp_path, (a, b), 60)
+    seen = read_ids(builder_of(a, b).as_dataset(split="train[:60]"))
+    rest = read_ids(shardctl.tfds.resume(builder_of(a, b), plan))
+    assert (seen[0], rest[0], len(set(seen) | set(rest))) == (1000, 2000, 120)
+    # What the other builder has there is what was seen.
+    swapped = builder_of(b, a)
+    assert read_ids(swapped.as_dataset(split="train[60:]")) == seen
+    calls = everything_that_compares(plan, position, (b, a))
+    words = (
+        "folders a/toy/1.0.0 and b/toy/1.0.0 are read in the other order: "
+        "they were a/toy/1.0.0, b/toy/1.0.0, now b/toy/1.0.0, a/toy/1.0.0"
+    )
+    for name, call in calls.items():
+        with pytest.raises(DatasetError, match=words):
+            call()
+        with pytest.raises(DatasetError, match=words):
+            call(allow_version=True)
+        everything_that_compares(plan, position, (a, b))[name]()
+    text = "".join(plan_yaml(resume(dataset_of(b, a), "train", SETTINGS, consumed=60)))
+    (tmp_path / "swapped.yaml").write_text(text)
+    with pytest.raises(DatasetError, match="in the other order"):
+        shardctl.tfds.resume(builder_of(a, b), tmp_path / "swapped.yaml")
+
+
+def test_both_folders_may_be_moved_together(two: tuple[Path, Path], tmp_path: Path) -> None:
+    plan, position = stopped(tmp_path, two, 60)
+    for folder, name in zip(two, "ab", strict=True):
+        shutil.copytree(folder, tmp_path / "moved" / name / "toy" / "1.0.0")
+    moved = tuple(tmp_path / "moved" / name / "toy" / "1.0.0" for name in "ab")
+    for call in everything_that_compares(plan, position, (moved[0], moved[1])).values():
+        call()
+    for call in everything_that_compares(plan, position, (moved[1], moved[0])).values():
+        with pytest.raises(DatasetError, match="in the other order"):
+            call()
+    shutil.move(moved[0], tmp_path / "moved" / "x")
+    elsewhere = builder_of(tmp_path / "moved" / "x", moved[1])
+    with pytest.raises(DatasetError, match="whether they are read in the same order cannot be"):
+        shardctl.tfds.resume(elsewhere, plan)
+
+
+def test_what_the_metadata_says_tells_folders_apart_wherever_they_lie(tmp_path: Path) -> None:
+    """Three folders; TFDS knows the bytes of each split, and its metadata the version."""
+    folders = [
+        folder_of(tmp_path / "a", 1),
+        folder_of(tmp_path / "b", 10**9),  # a varint of more bytes
+        folder_of(tmp_path / "c", 1, version="1.0.1"),
+    ]
+    plan, _ = stopped(tmp_path, (folders[0], folders[1], folders[2]), 60)
+    places = [tmp_path / "new" / name for name in "xyz"]
+    for folder, place in zip(folders, (places[2], places[0], places[1]), strict=True):
+        shutil.copytree(folder, place)
+    a, b, c = places[2], places[0], places[1]
+    assert read_ids(shardctl.tfds.resume(builder_of(a, b, c), plan))[0] == 10**9
+    for order in itertools.permutations([a, b, c]):
+        if order != (a, b, c):
+            with pytest.raises(DatasetError, match=r"in another order|its version was"):
+                shardctl.tfds.resume(builder_of(*order), plan)
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "allowed"),
+    [
+        ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; allow_version=True takes", True),
+        ({"config": "big"}, "its config was none, now big; allow_version=True takes it", True),
+        ({"name": "tiy"}, "its name was toy, now tiy", False),
+        ({"disable_shuffling": True}, r"its ordered flag \(disable_shuffling\) was false", False),
+        ({"file_format": "parquet"}, "its file format was tfrecord, now parquet", False),
+        (
+            {"template": "{SPLIT}/{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"},
+            "the file name template of train was 'toy-train.tfrecord-{SHARD_INDEX}-of-"
+            "{NUM_SHARDS}', now 'train/toy-train.tfrecord",
+            False,
+        ),
+    ],
+)
+def test_another_dataset_of_the_same_lengths_is_refused_by_name(
+    tmp_path: Path, options: dict[str, Any], words: str, allowed: bool
+) -> None:
+    then, now = folder_of(tmp_path / "then"), folder_of(tmp_path / "now", **options)
+    plan, position = stopped(tmp_path, (then,), 20)
+    calls = everything_that_compares(plan, position, (now,))
+    for name, call in calls.items():
+        with pytest.raises(DatasetError, match=words):
+            call()
+        if allowed:
+            call(allow_version=True)
+        else:
+            with pytest.raises(DatasetError, match=words):
+                call(allow_version=True)
+        everything_that_compares(plan, position, (then,))[name]()
+    # Without a builder to compare with the one that reads is compared.
+    config = shardctl.tfds.read_config(plan)
+    assert read_ids(builder_of(then).as_dataset(split="train", read_config=config))[0] == 20
+    with pytest.raises(DatasetError, match=f"{words}|is not one of the 3 files"):
+        builder_of(now).as_dataset(split="train", read_config=config)
+
+
+def test_a_version_that_is_allowed_is_read_to_its_end(tmp_path: Path) -> None:
+    then = folder_of(tmp_path / "then")
+    now = folder_of(tmp_path / "now", version="2.0.0")
+    plan, position = stopped(tmp_path, (then,), 20)
+    builder = builder_of(now)
+    read = read_ids(shardctl.tfds.resume(builder, plan, allow_version=True))
+    assert read == list(range(20, 60))
+    place = shardctl.tfds.Position(builder, "train", SETTINGS)
+    place.restore(position, allow_version=True)
+    assert (place.consumed, read_ids(place.dataset())) == (20, read)
+    with pytest.raises(DatasetError, match=r"its version was 1\.0\.0, now 2\.0\.0"):
+        builder.as_dataset(split="train", read_config=shardctl.tfds.read_config(plan))
+    config = shardctl.tfds.read_config(plan, allow_version=True)
+    assert read_ids(builder.as_dataset(split="train", read_config=config)) == read
+    assert shardctl.tfds.verify_plan(
+        read_tfds_folder(now), read_plan(plan), allow_version=True
+    ).equal
+
+
+def test_older_files_are_read_where_the_layout_shows_the_order(
+    two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """They have neither folders nor templates; the digest is that of the file as it was."""
+    from shardctl.files.plan.document import digest_of
+    from shardctl.files.position_file import _digest_of
+
+    longer = build_dataset(tmp_path / "c", splits={"train": [20, 15, 26]})
+
+    def aged(path: Path) -> dict[str, Any]:
+        document = json.loads(path.read_text())
+        document["dataset"].pop("folders", None)
+        for split in document["splits"]:
+            del split["template"]
+        return document  # type: ignore[no-any-return]
+
+    for folders, words in (
+        ((two[0], two[1]), "were read is not known, and their layouts do not show it"),
+        ((two[0], longer), "the lengths or names of its files changed"),
+    ):
+        plan, position = stopped(tmp_path, folders, 60)
+        document = aged(position)
+        del document["digest"]
+        position.write_text(json.dumps({**document, "digest": _digest_of(document)}))
+        document = aged(plan)
+        made = resume(dataset_of(*folders), "train", SETTINGS, consumed=60)
+        digest = digest_of({**document, "file_instructions": made.instructions})
+        plan.write_text(json.dumps({**document, "digest": digest}))
+        for call in everything_that_compares(plan, position, folders).values():
+            call()
+        # Which was first is known from the data dir, or from the lengths of the shards.
+        for call in everything_that_compares(plan, position, folders[::-1]).values():
+            with pytest.raises(DatasetError, match=words):
+                call()
+    moved = tuple(tmp_path / "moved" / name for name in "xy")
+    plan, position = stopped(tmp_path, two, 60)
+    document = aged(plan)
+    made = resume(dataset_of(*two), "train", SETTINGS, consumed=60)
+    digest = digest_of({**document, "file_instructions": made.instructions})
+    plan.write_text(json.dumps({**document, "digest": digest}))
+    for folder, place in zip(two, moved, strict=True):
+        shutil.copytree(folder, place)
+    with pytest.raises(DatasetError, match="were read is not known, and their layouts do not"):
+        shardctl.tfds.resume(builder_of(*moved), plan)
