@@ -9,6 +9,7 @@ several lines and U+202E as it is, and the C writer fails on file names that are
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import math
@@ -17,9 +18,12 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from shardctl.core.text import inert, printable
+
 Document = dict[str, Any]
 
 FORMAT_VERSION = 1
+_MAX_CELL = 1 << 30  # no text is cut
 _LINE = 92  # characters of a line of words, its indent included
 
 
@@ -34,7 +38,7 @@ class Words(list[str]):
 def to_json(document: Document) -> Iterator[str]:
     """Yield a document as JSON: indented, with every record and every list of scalars on a line.
 
-    Characters that a terminal would act on are escaped.
+    Characters that a terminal or a runner of CI would act on are escaped.
 
     >>> print("".join(to_json({"a": 1, "rows": [{"x": 1}, {"x": 2}], "ids": [1, 2]})), end="")
     {
@@ -57,27 +61,32 @@ _encode_ascii = json.JSONEncoder(ensure_ascii=True).encode
 def _json(value: object, indent: str) -> Iterator[str]:
     # The encoder written in C works on values without line breaks, so lines are made of those.
     if not _is_nested(value):
-        yield _json_line(value)
+        yield json_line(value)
         return
     deeper = indent + "  "
     brackets = "{}" if isinstance(value, dict) else "[]"
     separator = f"{brackets[0]}\n{deeper}"
     for key, item in _items(value):
-        name = "" if key is None else f"{_json_line(key)}: "
+        name = "" if key is None else f"{json_line(key)}: "
         if _is_nested(item):
             yield separator + name
             yield from _json(item, deeper)
         else:
-            yield separator + name + _json_line(item)
+            yield separator + name + json_line(item)
         separator = f",\n{deeper}"
     yield f"\n{indent}{brackets[1]}"
 
 
-def _json_line(value: object) -> str:
-    text = _encode(value)
+def json_line(value: object) -> str:
+    r"""Return a value as JSON on a line, with escapes for what a terminal or a CI runner acts on.
+
+    >>> print(json_line(["a##[error]", "\x9b1m"]))
+    ["a#\u0023[error]", "\u009b1m"]
+    """
+    text = _encode(value).replace("##", "#\\u0023")
     if (text.isascii() and "\x7f" not in text) or text.isprintable():
         return text
-    return _encode_ascii(value)
+    return _encode_ascii(value).replace("##", "#\\u0023")
 
 
 def to_yaml(document: Document) -> Iterator[str]:
@@ -146,9 +155,10 @@ def _yaml_line(value: object) -> str:
 
 
 def _yaml_quoted(text: str) -> str:
-    if text.isprintable():
+    if text.isprintable() and "##" not in text:
         return f"""'{text.replace("'", "''")}'"""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = escaped.replace("##", r"#\x23")
     return (
         '"' + "".join(char if char.isprintable() else _yaml_escape(char) for char in escaped) + '"'
     )
@@ -189,17 +199,39 @@ def _items(value: object) -> Iterator[tuple[str | None, object]]:
             yield None, item
 
 
-def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    r"""Yield rows as CSV (RFC 4180, with line feeds).
+# Source: OWASP, CSV Injection. Spreadsheets skip blanks, read wide forms in East Asian languages,
+# and divide cells at `;` where the comma is in numbers.
+_FORMULA = re.compile(r"(^|;)(?='* *[=+@＝＋＠－-])")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
-    >>> "".join(to_csv(["a", "b"], [[1, "x,y"]]))
-    'a,b\n1,"x,y"\n'
+
+@functools.lru_cache(1 << 12)  # rows repeat the names of splits and files
+def _csv_text(text: str) -> str:
+    shown = inert(f",{printable(text, _MAX_CELL)}")[1:]  # as behind another cell of a line
+    return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'", shown)
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    r"""Yield rows as CSV (RFC 4180, with line feeds) whose texts do nothing where they are read.
+
+    A text that a spreadsheet would compute gets a `'` before it, and so does one that is such a
+    text after a `'`: without its first `'` it is what it was. What a terminal or a runner of CI
+    would act on is written as in tables. Numbers stay as they are.
+
+    >>> print("".join(to_csv(["a", "b"], [[1, "x,y"], [-1, "=1+1"]])), end="")
+    a,b
+    1,"x,y"
+    -1,'=1+1
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow(["" if cell is None else cell for cell in row])
+        cells: list[Any] = [_csv_text(cell) if isinstance(cell, str) else cell for cell in row]
+        if cells and isinstance(cells[0], str) and inert(cells[0]) != cells[0]:
+            first = cells.pop(0).replace('"', '""')
+            buffer.write(f'"{first}"{"," if cells else ""}')  # a quote begins the line instead
+        writer.writerow(cells)
         if buffer.tell() > 1 << 16:
             yield buffer.getvalue()
             buffer.seek(0)

@@ -8,9 +8,10 @@ from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_te
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
-from shardctl.cli.output import Chunk, ProgressBars, warn, write
+from shardctl.cli.output import Chunk, ProgressBars, exact_lines, warn, write
 from shardctl.errors import UsageError
 
+_LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
 FORMATS = Formats(
     renderers={
@@ -59,6 +60,8 @@ def simulate(
     )
     warn(simulation.warnings)
     chunks = FORMATS.render(out, simulation)
+    if not to_file and out.format in _LINES:
+        chunks = exact_lines(chunks)
     num_bytes = None
     if out.format == "npy":
         from shardctl.rendering.simulate import array_num_bytes
