@@ -9,8 +9,8 @@ several lines and U+202E as it is, and the C writer fails on file names that are
 from __future__ import annotations
 
 import csv
-import functools
 import io
+import itertools
 import json
 import math
 import re
@@ -199,16 +199,14 @@ def _items(value: object) -> Iterator[tuple[str | None, object]]:
             yield None, item
 
 
+_ROWS = 1000  # rows made into text at once
+
 # Source: OWASP, CSV Injection. Spreadsheets skip blanks, read wide forms in East Asian languages,
 # and divide cells at `;` where the comma is in numbers.
 _FORMULA = re.compile(r"(^|;)(?='* *[=+@＝＋＠－-])")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
-
-
-@functools.lru_cache(1 << 12)  # rows repeat the names of splits and files
-def _csv_text(text: str) -> str:
-    shown = inert(f",{printable(text, _MAX_CELL)}")[1:]  # as behind another cell of a line
-    return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'", shown)
+# What lines hold in which a cell may need a look; to look at each takes twice as long as to write.
+_MAY_ACT = ("##", "::", *"=+@＝＋＠－", "\n-", ",-", ";-", '"-', "'-", " -")
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -223,17 +221,32 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[
     1,"x,y"
     -1,'=1+1
     """
+    waiting = itertools.chain((header,), rows)
+    while batch := list(itertools.islice(waiting, _ROWS)):
+        text = _csv_lines(batch)
+        printed = text.count("\n") == len(batch) and text.replace("\n", "").isprintable()
+        lines = f"\n{text}"
+        if not printed or any(piece in lines for piece in _MAY_ACT):
+            text = "".join(map(_inert_csv_line, batch))
+        yield text
+
+
+def _csv_lines(rows: Iterable[Sequence[object]]) -> str:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    for row in rows:
-        cells: list[Any] = [_csv_text(cell) if isinstance(cell, str) else cell for cell in row]
-        if cells and isinstance(cells[0], str) and inert(cells[0]) != cells[0]:
-            first = cells.pop(0).replace('"', '""')
-            buffer.write(f'"{first}"{"," if cells else ""}')  # a quote begins the line instead
-        writer.writerow(cells)
-        if buffer.tell() > 1 << 16:
-            yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
+
+
+def _inert_csv_line(row: Sequence[object]) -> str:
+    cells = [_csv_text(cell) if isinstance(cell, str) else cell for cell in row]
+    line = _csv_lines([cells])
+    first = cells[0] if cells else None
+    if not isinstance(first, str) or inert(line) == line:
+        return line
+    # A quote begins the line instead.
+    return f'"{first}"{line.removeprefix(first)}'
+
+
+def _csv_text(text: str) -> str:
+    shown = inert(f",{printable(text, _MAX_CELL)}")[1:]  # as behind another cell of a line
+    return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'", shown)

@@ -101,7 +101,7 @@ class Worker:
         if code == -signal.SIGKILL:
             return f"hangs for {WALL_SECONDS} s"
         if code == -signal.SIGXCPU:
-            return f"more than {2 * SECONDS} s of processor time"
+            return f"more than {SECONDS} s of processor time"
         return f"the process ended with status {code}"
 
 
@@ -110,7 +110,7 @@ def _serve(ask: int, told: int, sources: Sources, folder: Path) -> None:
     for line in os.fdopen(ask):
         kind, name = json.loads(line)
         case = made_case(kind, name, sources)
-        end = int(_processor_time()) + 2 * SECONDS * len(case.commands)
+        end = int(_processor_time()) + (SECONDS + 1) * len(case.commands)
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         found = [
             (list(outcome.arguments), fault)
