@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.hostile.kills import killed
 from tests.hostile.kinds import KINDS, Sources
 from tests.hostile.originals import record_files, warm_up, write_originals
-from tests.hostile.verdict import MEMORY, SECONDS
+from tests.hostile.verdict import LONG, MEMORY, SECONDS, STOPPING
 from tests.hostile.worker import Failure, Worker
 
 _KILLS = "kills"
@@ -41,7 +41,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"{'kind':<14}{'tried':>8}{'failures':>10}{'seconds':>9}", flush=True)
         for kind in asked.kinds or [*KINDS, _KILLS]:
             num_failed += _report(kind, asked, sources, folder)
-    print(f"limits of a command: {SECONDS} s of processor time, {MEMORY >> 20} MiB")
+    print(
+        f"limits of a command: {SECONDS} s of processor time, {MEMORY >> 20} MiB; what works on "
+        f"more examples than that ({', '.join(LONG)}) stops within {STOPPING} s of an interrupt"
+    )
     return 1 if num_failed else 0
 
 

@@ -36,6 +36,7 @@ def outcome(**what: Any) -> Outcome:
     [
         {"stdout": "名前 a\n".encode()},
         {"exit_code": 1},
+        {"arguments": ("snapshot",), "seconds": 5.5, "exit_code": 130, "interrupted": True},
         {"exit_code": 2, "stderr": b"warning: a\nerror: b\n"},
         {"arguments": ("lint", "-f", "github"), "stdout": b"::error title=a::b\n"},
         {"arguments": ("plan", "-f", "csv"), "stdout": b"a,b\n-1,'=1\n"},
@@ -58,7 +59,12 @@ def test_what_is_right(good: dict[str, Any]) -> None:
         ({"exit_code": 2, "stderr": b"error: a\nerror: b\n"}, "2 error lines and exit code 2"),
         ({"exit_code": 2, "stderr": b"error: internal error: X\n"}, "internal error: .*"),
         ({"exit_code": 2, "stderr": b"error: out of memory; a\n"}, "more than .* MiB"),
-        ({"seconds": 11}, "11 s of processor time"),
+        ({"exit_code": 130}, "exit code 130"),
+        ({"exit_code": 130, "interrupted": True}, "more than 5 s of processor time"),
+        (
+            {"arguments": ("diff",), "seconds": 7.5, "exit_code": 130, "interrupted": True},
+            "stops 2.5 s after an interrupt",
+        ),
         ({"must_fail": True}, "an edited file passes"),
         ({"stdout": b"\xff"}, "stdout is not UTF-8"),
         ({"stdout": b"a\x1b[1m"}, "stdout holds .*"),
@@ -137,4 +143,15 @@ def test_the_script_prints_a_line_for_each_kind() -> None:
     heading, line, limits = ran.stdout.splitlines()
     assert heading.split() == ["kind", "tried", "failures", "seconds"]
     assert line.split()[:3] == ["positions", "2", "0"]
-    assert limits.startswith("limits of a command: 10 s of processor time, ")
+    assert limits.startswith("limits of a command: 5 s of processor time, ")
+
+
+def test_what_takes_too_long_is_interrupted(failures_of: Runs) -> None:
+    def main(arguments: Sequence[str]) -> None:
+        try:
+            while True:
+                pass
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+    assert failures_of(main) == ["more than 5 s of processor time"] * 2

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-SECONDS = 10  # of processor time that a command may take
+SECONDS = 5  # of processor time, after which a command is interrupted
+STOPPING = 1  # second more that it may take to stop
+# What takes as long as there are examples or hosts, and may be at work when it is interrupted.
+LONG = ("snapshot", "diff", "hosts", "simulate", "resume")
 WALL_SECONDS = 90  # after which it hangs
 MEMORY = 3 << 29  # bytes of address space that a command may add
 
@@ -33,6 +36,7 @@ class Outcome:
     new_files: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     raised: str | None = None
+    interrupted: bool = False
     must_fail: bool = False
 
 
@@ -41,14 +45,16 @@ def faults(outcome: Outcome) -> Iterator[str]:
     errors = outcome.stderr.decode("utf-8", "replace")
     if outcome.raised is not None:
         yield f"raised {outcome.raised}"
-    elif outcome.exit_code not in (0, 1, 2, 130):
+    elif outcome.exit_code not in (0, 1, 2, *([130] if outcome.interrupted else ())):
         yield f"exit code {outcome.exit_code}"
     if "Traceback" in errors or "internal error" in errors:
         yield f"internal error: {_line_with('error', errors)}"
     if "out of memory" in errors:
         yield f"more than {MEMORY >> 20} MiB"
-    if outcome.seconds > SECONDS:
-        yield f"{outcome.seconds:.0f} s of processor time"
+    if outcome.interrupted and outcome.arguments[0] not in LONG:
+        yield f"more than {SECONDS} s of processor time"
+    if outcome.seconds > SECONDS + STOPPING:
+        yield f"stops {outcome.seconds - SECONDS:.1f} s after an interrupt"
     num_errors = sum(line.startswith("error:") for line in errors.split("\n"))
     if outcome.raised is None and num_errors != (outcome.exit_code == 2):
         yield f"{num_errors} error lines and exit code {outcome.exit_code}"

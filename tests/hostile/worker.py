@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hostile.kinds import KINDS, READ_POSITION, Case, Sources, write_files
-from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, Outcome, faults
+from tests.hostile.verdict import MEMORY, SECONDS, STOPPING, WALL_SECONDS, Outcome, faults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class Worker:
         if code == -signal.SIGKILL:
             return f"hangs for {WALL_SECONDS} s"
         if code == -signal.SIGXCPU:
-            return f"more than {SECONDS} s of processor time"
+            return f"more than {SECONDS} s of processor time, and an interrupt does not stop it"
         return f"the process ended with status {code}"
 
 
@@ -110,7 +110,7 @@ def _serve(ask: int, told: int, sources: Sources, folder: Path) -> None:
     for line in os.fdopen(ask):
         kind, name = json.loads(line)
         case = made_case(kind, name, sources)
-        end = int(_processor_time()) + (SECONDS + 1) * len(case.commands)
+        end = int(_processor_time()) + 2 * (SECONDS + STOPPING) * len(case.commands)
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         found = [
             (list(outcome.arguments), fault)
@@ -150,7 +150,7 @@ def _outcome(arguments: Sequence[str], case: Case) -> Outcome:
     # Not files of the folder, so that only what the command writes appears in it.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         raised, code, seconds = None, None, _processor_time()
-        with _streams(out, err, case.stdin):
+        with _streams(out, err, case.stdin), _interrupted_in_time() as interrupts:
             try:
                 code = _run(arguments)
             except BaseException as error:
@@ -166,8 +166,27 @@ def _outcome(arguments: Sequence[str], case: Case) -> Outcome:
             new_files=frozenset(after.keys() - before.keys()),
             changed=frozenset(name for name in before if after.get(name) != before[name]),
             raised=raised,
+            interrupted=bool(interrupts),
             must_fail=case.edited,
         )
+
+
+@contextlib.contextmanager
+def _interrupted_in_time() -> Iterator[list[int]]:
+    """Interrupt what takes too long, as Ctrl-C does; the list says whether that was done."""
+    done: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        done.append(number)
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGPROF, interrupt)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield done
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _run(arguments: Sequence[str]) -> int:
