@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ class Case:
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     edited: bool = False
+    pipe: str | None = None  # the name of a pipe that nobody writes to
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +191,8 @@ def logs(rng: random.Random, sources: Sources) -> Case:
     chosen = ["-d", "l.yaml", "-f", rng.choice(_FORMATS)]
     draw = rng.random()
     files = {"l.yaml": sources.files["l.yaml"]}
+    if draw < 0.01:
+        return Case(files=files, commands=[_reading_a_pipe(rng)], pipe="pipe")
     if draw < 0.5:
         files["log"] = change(seen, rng)
         return Case(files=files, commands=[["resume", "train", "--seen", "log", *chosen]])
@@ -199,6 +203,18 @@ def logs(rng: random.Random, sources: Sources) -> Case:
     option, lines = rng.choice((("--id", ids), ("--tfds-id", seen), ("--position", ids)))
     command = ["locate", "train", option, "-", *chosen]
     return Case(files=files, commands=[command], stdin=change(lines, rng))
+
+
+def _reading_a_pipe(rng: random.Random) -> list[str]:
+    """Return a command that is given a pipe in place of a file."""
+    commands = (
+        ["resume", "train", "-d", "l.yaml", "--seen", "pipe"],
+        ["simulate", "train", "-d", "l.yaml", "--file-order", "pipe"],
+        ["resume", "-d", "l.yaml", "--plan", "pipe"],
+        ["diff", "pipe", "-d", "l.yaml"],
+        ["layout", "-d", "pipe"],
+    )
+    return list(rng.choice(commands))
 
 
 def arguments(rng: random.Random, sources: Sources) -> Case:
@@ -251,3 +267,5 @@ def write_files(case: Case, folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+    if case.pipe is not None:
+        os.mkfifo(folder / case.pipe)

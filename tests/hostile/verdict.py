@@ -14,7 +14,7 @@ SECONDS = 5  # of processor time, after which a command is interrupted
 STOPPING = 1  # second more that it may take to stop
 # What takes as long as there are examples or hosts, and may be at work when it is interrupted.
 LONG = ("snapshot", "diff", "hosts", "simulate", "resume")
-WALL_SECONDS = 90  # after which it hangs
+WALL_SECONDS = 60  # after which it hangs
 MEMORY = 3 << 29  # bytes of address space that a command may add
 
 # What actions/runner and azure-pipelines-agent read as a command.
