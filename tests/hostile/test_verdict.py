@@ -40,6 +40,7 @@ def outcome(**what: Any) -> Outcome:
         {"exit_code": 2, "stderr": b"warning: a\nerror: b\n"},
         {"arguments": ("lint", "-f", "github"), "stdout": b"::error title=a::b\n"},
         {"arguments": ("plan", "-f", "csv"), "stdout": b"a,b\n-1,'=1\n"},
+        {"arguments": ("plan", "-f", "csv", "--help"), "stdout": b"  -d, --dataset\n"},
         {"arguments": ("plan", "-f", "npy"), "stdout": b"\x93NUMPY\0"},
         {"arguments": ("plan", "-o", "x"), "new_files": frozenset({"x"})},
         {"arguments": ("diff", "x", "--update"), "changed": frozenset({"x"})},
@@ -60,7 +61,10 @@ def test_what_is_right(good: dict[str, Any]) -> None:
         ({"exit_code": 2, "stderr": b"error: internal error: X\n"}, "internal error: .*"),
         ({"exit_code": 2, "stderr": b"error: out of memory; a\n"}, "more than .* MiB"),
         ({"exit_code": 130}, "exit code 130"),
-        ({"exit_code": 130, "interrupted": True}, "more than 5 s of processor time"),
+        (
+            {"arguments": ("layout",), "exit_code": 130, "interrupted": True},
+            "more than 5 s of processor time",
+        ),
         (
             {"arguments": ("diff",), "seconds": 7.5, "exit_code": 130, "interrupted": True},
             "stops 2.5 s after an interrupt",
@@ -105,7 +109,7 @@ def failures_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
 
     def run(main: Callable[[Sequence[str]], None]) -> list[str]:
         monkeypatch.setattr(shardctl.cli.main, "main", main)
-        monkeypatch.setitem(KINDS, "toy", lambda rng, _: Case(commands=[["plan"]]))
+        monkeypatch.setitem(KINDS, "toy", lambda rng, _: Case(commands=[["layout"]]))
         worker = Worker(Sources(files={}, records={}), tmp_path)
         try:
             return [failure.fault for _ in range(2) for failure in worker.tried("toy", "1")]

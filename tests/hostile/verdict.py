@@ -13,7 +13,7 @@ from itertools import pairwise
 SECONDS = 5  # of processor time, after which a command is interrupted
 STOPPING = 1  # second more that it may take to stop
 # What takes as long as there are examples or hosts, and may be at work when it is interrupted.
-LONG = ("snapshot", "diff", "hosts", "simulate", "resume")
+LONG = ("plan", "simulate", "resume", "hosts", "eval", "snapshot", "diff")
 WALL_SECONDS = 60  # after which it hangs
 MEMORY = 3 << 29  # bytes of address space that a command may add
 
@@ -70,8 +70,10 @@ def faults(outcome: Outcome) -> Iterator[str]:
 
 
 def format_of(arguments: Sequence[str]) -> str:
-    """Return the format that arguments ask for, an empty text where they ask for none."""
+    """Return the format that arguments ask for, an empty text where they ask for none, or help."""
     form = ""
+    if {"-h", "--help"}.intersection(arguments):
+        return form
     for number, word in enumerate(arguments):
         if word in ("-f", "--format"):
             form = arguments[number + 1] if number + 1 < len(arguments) else ""
