@@ -106,9 +106,10 @@ class Worker:
 
 
 def _serve(ask: int, told: int, sources: Sources, folder: Path) -> None:
-    _limit_memory()
+    before = _address_space()
     for line in os.fdopen(ask):
         kind, name = json.loads(line)
+        _limit_memory(kind, before)
         case = made_case(kind, name, sources)
         end = int(_processor_time()) + 2 * (SECONDS + STOPPING) * len(case.commands)
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
@@ -120,11 +121,18 @@ def _serve(ask: int, told: int, sources: Sources, folder: Path) -> None:
         os.write(told, json.dumps(found).encode() + b"\n")
 
 
-def _limit_memory() -> None:
-    pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0
-    if pages:
-        limit = pages * resource.getpagesize() + MEMORY
+def _limit_memory(kind: str, before: int) -> None:
+    """Limit the address space; the threads of ArrayRecord's reader hang where they get none."""
+    if before:
+        limit = before + MEMORY * (4 if kind == "record files" else 1)
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+
+
+def _address_space() -> int:
+    """Return the bytes of address space in use, 0 where the system does not say."""
+    if sys.platform != "linux":
+        return 0
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def outcomes(case: Case, parent: Path) -> Iterator[Outcome]:
