@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from shardctl.planning.resume.seen import resume_unseen
     from shardctl.planning.simulate import simulate
     from shardctl.planning.snapshot import snapshot
+    from shardctl.readers.records.verify_files import verify_files
 
 __version__ = "0.1.0"
 
@@ -72,6 +73,7 @@ __all__ = [
     "resume_unseen",
     "simulate",
     "snapshot",
+    "verify_files",
 ]
 
 _HOMES = {
@@ -99,6 +101,7 @@ _HOMES = {
     "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",
     "snapshot": "planning.snapshot",
+    "verify_files": "readers.records.verify_files",
 }
 
 

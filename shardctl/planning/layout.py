@@ -10,8 +10,6 @@ from math import isqrt
 from typing import Literal, NamedTuple
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.text import choices, quoted
-from shardctl.errors import UsageError
 
 BytesFrom = Literal["disk", "metadata"]
 
@@ -142,20 +140,5 @@ def layout(dataset: Dataset, *splits: str) -> Layout:
     >>> [(shard.filename, shard.first_id, shard.num_examples) for shard in found.splits[0].shards()]
     [('d-train-00000', 0, 3), ('d-train-00001', 3, 4), ('d-train-00002', 7, 3)]
     """
-    chosen: dict[str, Split] = {}
-    for name in splits or ("all",):
-        named = dataset.splits if name == "all" else (_split(dataset, name),)
-        chosen.update((split.name, split) for split in named)
-    return Layout(
-        dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen.values())
-    )
-
-
-def _split(dataset: Dataset, name: str) -> Split:
-    known = [split.name for split in dataset.splits]
-    if name not in known and ("[" in name or "+" in name):
-        raise UsageError(
-            f"{quoted(name)} is a subsplit, which plan resolves; "
-            f"a layout is that of whole splits: {choices(known)}"
-        )
-    return dataset.split(name)
+    chosen = dataset.whole_splits(splits, "a layout is that of whole splits")
+    return Layout(dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen))

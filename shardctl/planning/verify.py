@@ -14,6 +14,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.errors import UsageError
@@ -59,26 +60,14 @@ class FirstDifference:
     reason: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileMismatch:
-    """A file that holds another number of examples than the metadata says.
-
-    `found` is None where the file is not there or cannot be read; `reason` says what is wrong.
-    """
-
-    filename: str
-    expected: int
-    found: int | None
-    reason: str | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Verification:
     """What came out of reading: nothing that differs, or the first example that does.
 
     read: what the order was read from; where it is "files", further windows may lie on index
         ranges, which reach positions that would take long to read to.
-    num_files: files whose examples were counted; `files` are those that hold another number.
+    num_files: files whose contents were checked; `files` are those that are damaged, or hold
+        another number of examples.
     notes: what was done instead of something else, and why.
     """
 
@@ -90,7 +79,7 @@ class Verification:
     windows: tuple[Window, ...]
     first_difference: FirstDifference | None
     num_files: int
-    files: tuple[FileMismatch, ...]
+    files: tuple[FileFinding, ...]
     versions: dict[str, str | None]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -103,7 +92,7 @@ class Verification:
 
     @property
     def equal(self) -> bool:
-        """Whether every id was as predicted, and every file holds what the metadata says."""
+        """Whether every id was as predicted, and every file sound and as the metadata says."""
         return self.first_difference is None and not self.files
 
 

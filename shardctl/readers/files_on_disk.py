@@ -12,16 +12,17 @@ from typing import Literal
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
 
-ProblemKind = Literal["missing", "extra", "wrong-count", "empty"]
+ProblemKind = Literal["missing", "extra", "wrong-count", "empty", "size"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileProblem:
     """A file that is not as the metadata says; `text` is one line about it.
 
-    `split` is None for a record file that belongs to no split. A split without any file here is one
-    problem, with the name of its first file.
+    `split` is None for a record file that belongs to no split. A split without any file here, or
+    with files of another size, is one problem, with the name of its first file.
     """
 
     kind: ProblemKind
@@ -55,7 +56,10 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     problems = [
         problem
         for split in dataset.splits
-        for problem in _shard_problems(split, sizes[split.name], folders)
+        for problem in (
+            *_shard_problems(split, sizes[split.name], folders),
+            *_size_problem(dataset.file_format, split, sizes[split.name]),
+        )
     ]
     return FilesOnDisk(
         present=True,
@@ -148,6 +152,34 @@ def _shard_problems(
                 text=f"{quoted(filename)} has 0 bytes and should hold "
                 f"{split.shard_lengths[index]} examples",
             )
+
+
+def _size_problem(
+    file_format: str, split: Split, sizes: tuple[int | None, ...]
+) -> Iterator[FileProblem]:
+    """Yield that the TFRecord files of a split have another size than the metadata says.
+
+    TFDS states the bytes of all examples of a split (core/shuffle.py, Shuffler.size), and the
+    framing adds 16 to each; Beam's writer without a shuffle states the sizes of the files
+    (core/file_adapters.py, shard_lengths_and_sizes). 0 stands for a size that is not known. Splits
+    of several folders may have parts of unknown size.
+    """
+    needed = [size for size, length in zip(sizes, split.shard_lengths, strict=True) if length]
+    if file_format != "tfrecord" or not split.num_bytes or len(split.files) != 1 or not needed:
+        return
+    if not all(needed):
+        return  # missing or empty files are named one by one
+    found = sum(size or 0 for size in needed)
+    framing = (TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES) * split.num_examples
+    if found in (split.num_bytes + framing, split.num_bytes):
+        return
+    yield FileProblem(
+        kind="size",
+        split=split.name,
+        filename=split.filename(0),
+        text=f"the files of split {quoted(split.name)} have {found:,} bytes, and the metadata says "
+        f"{split.num_bytes + framing:,}: {split.num_bytes:,} of examples and 16 for each",
+    )
 
 
 def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.files_on_disk import check_files, with_disk_bytes
 from shardctl.readers.tfds_metadata import read_tfds_folder
@@ -135,3 +138,60 @@ def test_a_dataset_without_files_here_has_no_problems(tmp_path: Path) -> None:
         found = check_files(dataset)
         assert (found.present, found.problems) == (False, ())
         assert with_disk_bytes(dataset) is dataset
+
+
+def test_files_of_another_size_than_the_metadata_says(toy: Path) -> None:
+    first = toy / "toy-train.tfrecord-00000-of-00003"
+    first.write_bytes(first.read_bytes() + b"x")
+    found = check_files(read_tfds_folder(toy))
+    (problem,) = found.problems
+    assert (problem.kind, problem.split, problem.filename) == ("size", "train", first.name)
+    sizes = sum(os.path.getsize(path) for path in toy.glob("toy-train*"))
+    assert problem.text == (
+        f"the files of split 'train' have {sizes:,} bytes, and the metadata says {sizes - 1:,}: "
+        f"{sizes - 1 - 16 * 8:,} of examples and 16 for each"
+    )
+
+
+def test_a_size_that_is_not_known_or_that_of_the_files_is_no_problem(toy: Path) -> None:
+    dataset = read_tfds_folder(toy)
+    sizes = sum(os.path.getsize(path) for path in toy.glob("toy-train*"))
+    for stated in (None, 0, sizes):
+        splits = (replace(dataset.splits[0], num_bytes=stated), *dataset.splits[1:])
+        assert check_files(replace(dataset, splits=splits)).problems == ()
+    splits = (replace(dataset.splits[0], num_bytes=sizes - 1), *dataset.splits[1:])
+    assert [p.kind for p in check_files(replace(dataset, splits=splits)).problems] == ["size"]
+
+
+def test_what_the_writer_of_tfds_says_is_the_size_of_all_examples(tmp_path: Path) -> None:
+    from tensorflow_datasets.core import example_serializer, file_adapters, naming, writer
+    from tensorflow_datasets.core.utils import shard_utils
+
+    features = tfds_features()
+    template = naming.ShardedFileTemplate(
+        data_dir=tmp_path, dataset_name="toy", split="train", filetype_suffix="tfrecord"
+    )
+    writing = writer.Writer(
+        serializer=example_serializer.ExampleSerializer(features.get_serialized_info()),
+        filename_template=template,
+        hash_salt="train",
+        disable_shuffling=False,
+        example_writer=writer.ExampleWriter(file_adapters.FileFormat.TFRECORD),
+        shard_config=shard_utils.ShardConfig(num_shards=3),
+    )
+    for number in range(200):
+        writing.write(number, features.encode_example({"text": "x" * (number % 50)}))
+    lengths, size = writing.finalize()
+    files = ShardFiles(
+        data_dir=str(tmp_path), pattern="toy-train.tfrecord-\0-of-00003", num_shards=3
+    )
+    split = Split(name="train", shard_lengths=tuple(lengths), files=(files,), num_bytes=int(size))
+    found = check_files(Dataset(name="toy", splits=(split,)))
+    assert (found.present, found.problems) == (True, ())
+    assert sum(found_size or 0 for found_size in found.shard_bytes["train"]) == size + 16 * 200
+
+
+def tfds_features() -> Any:
+    import tensorflow_datasets as tfds
+
+    return tfds.features.FeaturesDict({"text": tfds.features.Text()})

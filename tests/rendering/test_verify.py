@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv
-from shardctl.planning.verify import FileMismatch, FirstDifference, Verification, Window
+from shardctl.planning.verify import FirstDifference, Verification, Window
 from shardctl.rendering.text.tables import PLAIN, Screen
 from shardctl.rendering.verify import CSV_HEADER, verify_document, verify_rows, verify_table
 
@@ -30,8 +31,8 @@ AS_PREDICTED = Verification(
 PARTED = FirstDifference(
     position=3, expected=3, found=5, expected_tfds_id="b__0", found_tfds_id="b__2"
 )
-SHORT = FileMismatch(filename="b", expected=4, found=2)
-GONE = FileMismatch(filename="c", expected=1000, found=None, reason="no such file")
+SHORT = FileFinding(filename="b", expected=4, found=2)
+GONE = FileFinding(filename="c", expected=1000, found=None, reason="no such file")
 
 
 def text(verification: Verification, screen: Screen = PLAIN) -> str:
@@ -151,7 +152,18 @@ def test_the_document_says_what_was_compared_and_by_which_versions() -> None:
     assert document["checked"] == [{"start": 0, "stop": 7, "read": "files", "host": None}]
     assert (document["tensorflow"], document["tensorflow_datasets"]) == ("2.21.0", "4.9.10")
     assert document["first_difference"]["position"] == 3
-    assert document["files"] == [{"filename": "b", "expected": 4, "found": 2, "reason": None}]
+    (file,) = document["files"]
+    assert list(file)[:4] == ["filename", "expected", "found", "reason"]
+    assert file == {
+        "filename": "b",
+        "expected": 4,
+        "found": 2,
+        "reason": None,
+        "kind": "count",
+        "split": None,
+        "record": None,
+        "byte": None,
+    }
     assert verify_document(AS_PREDICTED)["first_difference"] is None
 
 

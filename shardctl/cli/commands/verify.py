@@ -1,29 +1,48 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl verify`: the predicted order beside the one that TensorFlow reads."""
+"""`shardctl verify`: the predicted order beside the one that TensorFlow reads; the files alone."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import ProgressBars, warn
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
+from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
     from shardctl.planning.verify import Take, Verification
 
 FORMATS = Formats(renderers=verb_formats("rendering.verify", "verify"))
+_OF_FILES = Formats(renderers=verb_formats("rendering.verify_files", "verify_files"))
 
 
 def verify(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    spec: SpecArgument = None,
+    specs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SPEC]",
+            help="What is read, as TFDS writes it [default: train]; with --files, splits "
+            "[default: all].",
+            autocompletion=completion.splits,
+        ),
+    ] = None,
+    files: Annotated[
+        bool,
+        typer.Option(
+            "--files",
+            help="Read every record of the splits named, without TensorFlow, and compare no order.",
+        ),
+    ] = False,
     take: Annotated[
         Any,
         number_option(
@@ -40,14 +59,24 @@ def verify(
 ) -> None:
     """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
 
-    A longer order is compared in windows from its start to its end. The examples in the files
-    that are read are counted. Without files, tf.data reads index ranges. Exits with 1 if anything
-    differs. Formats: {formats}.
+    A longer order is compared in windows from its start to its end. The files that are read are
+    first counted and checked whole, record by record. Without files, tf.data reads index ranges.
+    Exits with 1 if anything differs. Formats: {formats}.
+
+    With --files nothing but the files is read: every record of every file is counted and checked,
+    and each file that is damaged, missing or too many is named. TensorFlow is not needed.
 
     Example: shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
     """
     if take == 0:
         raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
+    if files:
+        _files(source, out, specs or [], {**reading.given(), "take": take, "plan": plan})
+        return
+    if specs is not None and len(specs) > 1:
+        extra = quoted(" ".join(specs[1:]))
+        raise UsageError(f"{extra} is more than verify takes; shardctl verify -h explains")
+    spec = specs[0] if specs else None
     wanted: Take = "all" if take == -1 else take
     if plan is None:
         found = _order(source, reading, spec, wanted)
@@ -55,6 +84,24 @@ def verify(
         found = _plan(plan, source, reading, spec, wanted)
     warn(found.warnings)
     FORMATS.write(out, found)
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+def _files(
+    source: DatasetOptions, out: OutputOptions, splits: list[str], given: dict[str, Any]
+) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"{option_name(name)} with --files: the files are read whole, in no order"
+            )
+    from shardctl.readers.records.verify_files import verify_files
+
+    dataset = chosen_dataset(source, project_here())
+    with ProgressBars() as bars:
+        found = verify_files(dataset, *splits, watch=bars.show)
+    _OF_FILES.write(out, found)
     if not found.equal:
         raise typer.Exit(1)
 

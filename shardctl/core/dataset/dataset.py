@@ -7,6 +7,7 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -186,6 +187,26 @@ class Dataset:
                 return split
         known = choices(split.name for split in self.splits)
         raise UsageError(f"no split {quoted(name)} in {self.title}; it has: {known}")
+
+    def whole_splits(self, names: Sequence[str], rule: str) -> tuple[Split, ...]:
+        """Return the splits named, each once and in that order; all of them for none or `all`.
+
+        Raises:
+            UsageError: no such split, or a part of one; the message says why whole splits are
+                asked for (`rule`), and which there are.
+        """
+        chosen: dict[str, Split] = {}
+        for name in names or ("all",):
+            known = {split.name: split for split in self.splits}
+            if name == "all":
+                chosen.update(known)
+                continue
+            if name not in known and ("[" in name or "+" in name):
+                raise UsageError(
+                    f"{quoted(name)} is a subsplit, which plan resolves; {rule}: {choices(known)}"
+                )
+            chosen[name] = self.split(name)
+        return tuple(chosen.values())
 
     @property
     def title(self) -> str:

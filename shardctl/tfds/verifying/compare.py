@@ -25,7 +25,7 @@ from shardctl.planning.verify import (
     first_mismatch,
 )
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.file_counts import count_files
+from shardctl.tfds.verifying.file_checks import FileChecks, check_files_read
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass
 from shardctl.tfds.verifying.real_files import why_not_files
 
@@ -113,10 +113,14 @@ class ReadCheck:
     windows: list[Window] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
     difference: FirstDifference | None = field(init=False, default=None)
+    checks: FileChecks = field(init=False)
 
     def __post_init__(self) -> None:
         tensorflow()
         reason = why_not_files(self.reads)
+        # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
+        self.checks = check_files_read(self.reads, self.watch)
+        reason = reason or self.checks.deadly
         if reason is not None:
             self.read = "index ranges"
             self.notes.append(reason)
@@ -130,8 +134,7 @@ class ReadCheck:
         num_examples: int,
         warnings: tuple[str, ...],
     ) -> Verification:
-        """Return what came out, and what the files hold, which are counted now."""
-        counts = count_files(self.reads, self.watch)
+        """Return what came out, and what is wrong with the files."""
         return Verification(
             dataset=dataset,
             spec=spec,
@@ -140,9 +143,9 @@ class ReadCheck:
             read=self.read,
             windows=tuple(self.windows),
             first_difference=self.difference,
-            num_files=counts.num_files,
-            files=counts.mismatches,
+            num_files=self.checks.num_files,
+            files=self.checks.findings,
             versions=versions(),
-            notes=(*self.notes, *counts.notes),
+            notes=(*self.notes, *self.checks.notes),
             warnings=warnings,
         )

@@ -1,0 +1,1 @@
+"""Record files without TensorFlow: their framing, footers and checksums, one file or many."""

@@ -1,0 +1,90 @@
+"""What a record file holds, and the first thing that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from shardctl.core.dataset.file_finding import FileFinding, FindingKind
+from shardctl.core.text import printable
+
+# How far a file was checked. "framing": where records begin and end, or what its footer says;
+# "checksums": all data against the file's own checksums; "decoded": all data, in a file that
+# carries no checksums, so that only what cannot be decoded is noticed.
+Checked = Literal["framing", "checksums", "decoded"]
+
+# Told how many bytes were read; may raise to end the reading.
+Told = Callable[[int], None]
+
+
+def untold(count: int) -> None:
+    """Take no notice of what was read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Damage:
+    """What is wrong in a file, in words, and the first record and byte where it is known."""
+
+    kind: FindingKind
+    text: str
+    record: int | None = None
+    byte: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileContents:
+    """What was found in a file up to its end, or up to where it could be followed.
+
+    num_records: whole records, those with damaged data among them; None where nothing says.
+    num_bytes: the size of the file, None where there is none; `num_bytes_read` of them were read.
+    """
+
+    num_records: int | None
+    num_bytes: int | None = None
+    num_bytes_read: int = 0
+    checked: Checked = "framing"
+    damage: Damage | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the file was read to its end, though data of it may be damaged."""
+        return self.damage is None or self.damage.kind == "data"
+
+    def finding(self, filename: str, expected: int, split: str | None) -> FileFinding | None:
+        """Return what is wrong with the file beside `expected` examples, None where nothing is.
+
+        >>> FileContents(num_records=3).finding("f", 4, "train").reason
+        'holds 3 examples, not 4'
+        """
+        damage = self.damage
+        if damage is None:
+            if self.num_records == expected:
+                return None
+            examples = "example" if self.num_records == 1 else "examples"
+            text = f"holds {self.num_records} {examples}, not {expected}"
+            damage = Damage(kind="count", text=text)
+        return FileFinding(
+            filename=filename,
+            expected=expected,
+            found=self.num_records,
+            reason=damage.text,
+            kind=damage.kind,
+            split=split,
+            record=damage.record,
+            byte=damage.byte,
+        )
+
+
+def refused(
+    error: Exception, *, empty: bool = False, record: int | None = None, byte: int | None = None
+) -> Damage:
+    """Return what a library says of a file that it refuses, in a line.
+
+    >>> refused(ValueError("Invalid footer\\nat ..")).text
+    'Invalid footer'
+    """
+    lines = str(error).strip().splitlines() or ["it cannot be read"]
+    said = "the file is empty" if empty else printable(lines[0], 200)
+    where = "" if record is None else f"record {record}: "
+    return Damage(kind="broken", text=where + said, record=record, byte=byte)

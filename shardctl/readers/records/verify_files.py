@@ -1,0 +1,222 @@
+"""The contents of every file of a dataset, counted and checked beside its metadata."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.file_finding import FileFinding, FindingKind
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
+from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.records.contents import FileContents
+from shardctl.readers.records.parallel import FileToRead, Watch, read_record_files
+from shardctl.readers.records.read_file import why_not_read
+
+# What names and sizes show, beside what the files hold.
+_OF_NAMES: dict[ProblemKind, FindingKind] = {
+    "extra": "extra",
+    "wrong-count": "wrong-count",
+    "size": "size",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SplitFiles:
+    """What was read of a split.
+
+    num_files: files that the metadata names, but for absent ones of shards without examples.
+    num_files_read: those that were read to their end, damaged data among them.
+    num_records: whole records in all of them.
+    num_bytes: the size of all its files; `num_bytes_read` of them were read.
+    """
+
+    name: str
+    num_examples: int
+    num_records: int
+    num_files: int
+    num_files_read: int
+    num_bytes: int
+    num_bytes_read: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesVerification:
+    """What the files of some splits hold, and all that is wrong with them, by split and shard.
+
+    checked: how the files that were read to their end were checked, and how many in each way.
+    notes: what was not, or could not be, checked.
+    """
+
+    dataset: Dataset
+    splits: tuple[SplitFiles, ...]
+    findings: tuple[FileFinding, ...]
+    checked: dict[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    @property
+    def num_files(self) -> int:
+        """Files of all splits, see `SplitFiles`."""
+        return sum(split.num_files for split in self.splits)
+
+
+def verify_files(dataset: Dataset, *splits: str, watch: Watch | None = None) -> FilesVerification:
+    """Read every file of the splits named, all for none, and say what is wrong with which.
+
+    Every record is read, and checked by the checksums that its file has. Files that are missing,
+    too many, or no files are findings as well. Not seen are contents that are sound and elsewhere
+    than they should be, two shards of equal length that were swapped for one.
+
+    Raises:
+        UsageError: no such split.
+        DatasetError: the dataset has no files on this machine, or in a format not read here.
+        MissingDependencyError: a package that the format needs is not installed.
+    """
+    chosen = dataset.whole_splits(splits, "files are checked by whole splits")
+    reason = why_not_read(dataset.file_format)
+    if reason is not None:
+        raise DatasetError(reason)
+    for split in chosen:
+        _check_place(dataset, split)
+    on_disk = check_files(dataset)
+    check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
+    check.read(watch)
+    return check.answer()
+
+
+def _check_place(dataset: Dataset, split: Split) -> None:
+    folders = [part.data_dir for part in split.files]
+    if split.num_shards and (not folders or None in folders):
+        raise DatasetError(
+            f"{quoted(dataset.title)} has no files on this machine ({dataset.origin}); name a "
+            "prepared dataset, or a layout with data_dir"
+        )
+    remote = next((folder for folder in folders if folder and "://" in folder), None)
+    if remote is not None:
+        raise DatasetError(
+            f"{quoted(remote, 200)} is not on this machine; copy the files, or compare the order "
+            "with TensorFlow, which reads them there"
+        )
+
+
+class _Check:
+    """The files of some splits while they are read."""
+
+    def __init__(
+        self, *, dataset: Dataset, splits: tuple[Split, ...], on_disk: FilesOnDisk
+    ) -> None:
+        self._dataset = dataset
+        self._splits = splits
+        self._sizes = [on_disk.shard_bytes[split.name] for split in splits]
+        self._on_disk = on_disk
+        self._found: dict[tuple[int, int], FileFinding] = {}
+        self._tallies = [Counter[str]() for _ in splits]
+        self._checked = Counter[str]()
+
+    def read(self, watch: Watch | None) -> None:
+        num_bytes = sum(size or 0 for sizes in self._sizes for size in sizes)
+        read = read_record_files(
+            self._files(), self._dataset.file_format, num_bytes=num_bytes, watch=watch
+        )
+        for file, contents in read:
+            self._note(file, contents)
+
+    def _files(self) -> Iterator[FileToRead]:
+        for index, split in enumerate(self._splits):
+            for shard, length in enumerate(split.shard_lengths):
+                folder, name = split.location(shard)
+                path = os.path.join(folder or "", name)
+                if length or self._sizes[index][shard] is not None:
+                    yield FileToRead(split=index, shard=shard, path=path)
+
+    def _note(self, file: FileToRead, contents: FileContents) -> None:
+        split, tally = self._splits[file.split], self._tallies[file.split]
+        finding = contents.finding(
+            split.filename(file.shard), split.shard_lengths[file.shard], split.name
+        )
+        if finding is not None:
+            self._found[file.split, file.shard] = finding
+        tally["files"] += 1
+        tally["records"] += contents.num_records or 0
+        tally["bytes"] += contents.num_bytes or 0
+        tally["bytes read"] += contents.num_bytes_read
+        if contents.whole:
+            tally["read"] += 1
+            self._checked[contents.checked] += 1
+
+    def answer(self) -> FilesVerification:
+        return FilesVerification(
+            dataset=self._dataset,
+            splits=tuple(map(self._split_files, self._splits, self._tallies)),
+            findings=tuple(self._findings()),
+            checked=dict(sorted(self._checked.items())),
+            notes=tuple(self._notes()),
+        )
+
+    @staticmethod
+    def _split_files(split: Split, tally: Counter[str]) -> SplitFiles:
+        return SplitFiles(
+            name=split.name,
+            num_examples=split.num_examples,
+            num_records=tally["records"],
+            num_files=tally["files"],
+            num_files_read=tally["read"],
+            num_bytes=tally["bytes"],
+            num_bytes_read=tally["bytes read"],
+        )
+
+    def _findings(self) -> Iterator[FileFinding]:
+        own: list[list[FileFinding]] = [[] for _ in self._splits]
+        for place in sorted(self._found):
+            own[place[0]].append(self._found[place])
+        for split, found in zip(self._splits, own, strict=True):
+            needed = sum(map(bool, split.shard_lengths))
+            if len(found) == needed > 1 and all(file.kind == "missing" for file in found):
+                reason = f"no file of split {quoted(split.name)} is here"
+                yield replace(found[0], expected=split.num_examples, reason=reason)
+            else:
+                yield from found
+        yield from self._findings_of_names({found[0].split for found in own if found})
+
+    def _findings_of_names(self, damaged: set[str | None]) -> Iterator[FileFinding]:
+        """Yield what listing the folders shows; the size of a split where its files are sound."""
+        asked_for = {None, *(split.name for split in self._splits)}
+        for problem in self._on_disk.problems:
+            kind = _OF_NAMES.get(problem.kind)
+            if kind is None or problem.split not in asked_for:
+                continue
+            if kind == "size" and problem.split in damaged:
+                continue
+            yield FileFinding(
+                filename=problem.filename,
+                expected=None,
+                found=None,
+                reason=problem.text,
+                kind=kind,
+                split=problem.split,
+            )
+
+    def _notes(self) -> Iterator[str]:
+        if self._checked["decoded"]:
+            yield (
+                "the parquet files carry no checksums (TFDS writes none): every row was decoded; "
+                "a changed byte that can still be decoded is not seen"
+            )
+        counted = [found for found in self._found.values() if found.kind == "count"]
+        if self._dataset.file_format == "parquet" and any(
+            (found.found or 0) < (found.expected or 0) for found in counted
+        ):
+            yield "TFDS 4.9.10 drops rows as it writes parquet; shardctl lint --explain SC061 tells"
+        if self._dataset.file_format == "array_record" and self._checked:
+            yield (
+                "the signature and the padding of array_record files, which readers skip, "
+                "were not checked"
+            )

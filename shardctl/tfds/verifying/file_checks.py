@@ -1,0 +1,127 @@
+"""The contents of the files of an order, checked before TensorFlow opens the first of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.file_finding import DEADLY, FileFinding
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.text import quoted
+from shardctl.errors import MissingDependencyError
+from shardctl.planning.progress import Progress, Watch
+from shardctl.readers.records.contents import Damage, FileContents
+from shardctl.readers.records.crc32c import extend_crc32c
+from shardctl.readers.records.parallel import FileToRead, read_record_files
+from shardctl.readers.records.read_file import why_not_read
+from shardctl.readers.records.tfrecord import read_tfrecords
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.verifying.real_files import exists, file_path, first_file_here
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChecks:
+    """How many files were checked, what is wrong with which, and what was not checked."""
+
+    num_files: int
+    findings: tuple[FileFinding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def deadly(self) -> str | None:
+        """Why TensorFlow must not open the files: its reader would hang or die at one of them."""
+        for finding in self.findings:
+            if finding.kind in DEADLY:
+                return (
+                    f"TensorFlow does not open the files, since it would hang or die at "
+                    f"{quoted(finding.filename)}"
+                )
+        return None
+
+
+def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
+    """Count and check every example in the files that rows read, whole files.
+
+    Nothing is checked where none of the files is here, or nothing here reads their format; a note
+    says the latter. The data of TFRecord files is checked with google-crc32c, and where that is
+    not installed a note says that only lengths are.
+    """
+    dataset = reads.dataset
+    if first_file_here(reads) is None:
+        return FileChecks(num_files=0)
+    reason = why_not_read(dataset.file_format)
+    if reason is not None:
+        return FileChecks(num_files=0, notes=(reason,))
+    notes, checksums = [], True
+    if dataset.file_format == "tfrecord":
+        try:
+            extend_crc32c()
+        except MissingDependencyError as error:
+            notes.append(f"of each record the length is checked alone: {error}")
+            checksums = False
+    places = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
+    progress = Progress(watch, "files", len(places))
+    found: dict[tuple[int, int], FileFinding] = {}
+    num_unread = 0
+    try:
+        for file, contents in _read(dataset, places, checksums, watch):
+            progress.advance(1)
+            num_unread += contents is None
+            split = dataset.splits[file.split]
+            expected, filename = split.shard_lengths[file.shard], split.filename(file.shard)
+            finding = None if contents is None else contents.finding(filename, expected, split.name)
+            if finding is not None:
+                found[file.split, file.shard] = finding
+    except MissingDependencyError as error:
+        return FileChecks(num_files=0, notes=(f"the files are not checked: {error}",))
+    if num_unread:
+        text = f"{dataset.file_format} files are read by libraries that take local files alone"
+        notes.append(f"{num_unread} files are not checked: {text}")
+    return FileChecks(
+        num_files=len(places) - num_unread,
+        findings=tuple(found[place] for place in sorted(found)),
+        notes=tuple(notes),
+    )
+
+
+def _read(
+    dataset: Dataset, places: list[list[int]], checksums: bool, watch: Watch | None
+) -> Iterator[tuple[FileToRead, FileContents | None]]:
+    here: list[FileToRead] = []
+    for split, shard in places:
+        path = file_path(dataset, split, shard)
+        file = FileToRead(split=split, shard=shard, path=path or "")
+        if path is None:
+            yield file, _MISSING
+        elif "://" in path:
+            yield file, _read_there(path, dataset.file_format, checksums)
+        else:
+            here.append(file)
+    num_bytes = sum(_size(file.path) for file in here)
+    yield from read_record_files(
+        here, dataset.file_format, checksums=checksums, num_bytes=num_bytes, watch=watch
+    )
+
+
+def _read_there(path: str, file_format: str, checksums: bool) -> FileContents | None:
+    """Return what a file behind a URL holds, None where nothing here reads it there."""
+    if not exists(path):
+        return _MISSING
+    if file_format != "tfrecord":
+        return None
+    with tensorflow().io.gfile.GFile(path, "rb") as file:
+        return read_tfrecords(file, checksums=checksums, num_bytes=file.size())
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except (OSError, ValueError):
+        return 0
+
+
+_MISSING = FileContents(num_records=None, damage=Damage(kind="missing", text="missing"))

@@ -1,0 +1,172 @@
+"""`shardctl verify --files`, from the command line to what it writes; TensorFlow stays out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.children import run_on_a_terminal, start
+from tests.cli.conftest import Shardctl
+from tests.record_files import framed, header
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("verify-files")
+    return build_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2]})
+
+
+@pytest.fixture
+def damaged(built: Path, tmp_path: Path) -> Path:
+    """A copy with damage in two files of train, a FIFO for a third and one too many in test."""
+    folder = Path(shutil.copytree(built, tmp_path / "copy"))
+    first, _, third, last = sorted(folder.glob("toy-train*"))
+    first.write_bytes(framed(b"abc") + header(2**40) + b"abc")
+    third.unlink()
+    os.mkfifo(third)
+    data = bytearray(last.read_bytes())
+    data[-1] ^= 1
+    last.write_bytes(data)
+    (folder / "toy-test.tfrecord-00001-of-00001").touch()
+    return folder
+
+
+def test_sound_files(shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden: Any = None
+    monkeypatch.setitem(sys.modules, "tensorflow", hidden)
+    ran = shardctl("verify", "--files", "-d", built)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    title, heading, train, test, checked, answer = ran.stdout.splitlines()
+    assert title.startswith("toy:1.0.0: tfrecord, ")
+    assert heading.split()[:4] == ["split", "examples", "records", "files"]
+    assert train.split()[:5] == ["train", "14", "14", "4", "4"]
+    assert test.split()[:5] == ["test", "2", "2", "1", "1"]
+    assert checked == "5 files checked by the checksums of all their records"
+    assert answer == "every file holds what the metadata says"
+
+
+def test_every_damaged_file_is_named(shardctl: Shardctl, damaged: Path) -> None:
+    ran = shardctl("verify", "--files", "-d", damaged, "-f", "json")
+    assert (ran.exit_code, ran.stderr) == (1, "")
+    document = json.loads(ran.stdout)
+    assert list(document)[:3] == ["format_version", "kind", "dataset"]
+    size = (damaged / "toy-train.tfrecord-00003-of-00004").stat().st_size // 6
+    assert [(f["kind"], f["record"], f["byte"]) for f in document["files"]] == [
+        ("too-long", 1, 19),
+        ("not-a-file", None, None),
+        ("data", 5, 5 * size),
+        ("extra", None, None),
+    ]
+    assert (document["equal"], document["num_files"]) == (False, 5)
+    again = shardctl("verify", "--files", "-d", damaged, "-f", "yaml")
+    assert yaml.safe_load(again.stdout) == document
+    ran = shardctl("verify", "--files", "-d", damaged, "-f", "csv", "-o", "found.csv")
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    rows = list(csv.DictReader(io.StringIO(Path("found.csv").read_text())))
+    assert [(row["filename"], row["kind"], row["reason"]) for row in rows] == [
+        (file["filename"], file["kind"], file["reason"]) for file in document["files"]
+    ]
+    ran = shardctl("verify", "test", "--files", "-d", damaged)
+    assert ran.exit_code == 1
+    assert "1 problem:" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--cycle", "2"], "--cycle with --files: the files are read whole, in no order"),
+        (["--take", "5"], "--take with --files: the files are read whole, in no order"),
+        (["--plan", "p"], "--plan with --files: the files are read whole, in no order"),
+        (["trian"], "no split 'trian' in toy:1.0.0; it has: train, test"),
+        (["train[:5]"], "files are checked by whole splits: train, test"),
+        (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv"),
+        (["-d", "mnist"], "'mnist:3.0.1' has no files on this machine (built-in catalog)"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_line(
+    shardctl: Shardctl, built: Path, arguments: list[str], error: str
+) -> None:
+    dataset = [] if "-d" in arguments else ["-d", built]
+    ran = shardctl("verify", "--files", *dataset, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert error in ran.stderr
+
+
+def test_several_splits_without_files_are_one_too_many(shardctl: Shardctl, built: Path) -> None:
+    ran = shardctl("verify", "train", "test", "-d", built)
+    assert ran.exit_code == 2
+    assert ran.stderr == "error: 'test' is more than verify takes; shardctl verify -h explains\n"
+
+
+@pytest.mark.parametrize(
+    ("file_format", "module", "way"),
+    [
+        ("tfrecord", "google_crc32c", "pip install google-crc32c"),
+        ("array_record", "array_record.python", "pip install 'shardctl[files]'"),
+        ("parquet", "pyarrow", "pip install 'shardctl[files]'"),
+    ],
+)
+def test_a_missing_package_is_named(
+    shardctl: Shardctl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file_format: str,
+    module: str,
+    way: str,
+) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3]}, file_format=file_format)
+    hidden: Any = None
+    monkeypatch.setitem(sys.modules, module, hidden)
+    ran = shardctl("verify", "--files", "-d", folder)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.endswith(f" needs a package: {way}\n")
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset that takes seconds to read: the same million records of a byte, over and over."""
+    folder = tmp_path_factory.mktemp("slow")
+    file = folder / "l-train.tfrecord-00000-of-00040"
+    file.write_bytes(framed(b"a") * 1_000_000)
+    for shard in range(1, 40):
+        os.link(file, folder / f"l-train.tfrecord-{shard:05d}-of-00040")
+    split = {"num_examples": 40_000_000, "num_shards": 40}
+    layout = {"name": "l", "data_dir": ".", "splits": {"train": split}}
+    (folder / "l.json").write_text(json.dumps(layout))
+    return folder
+
+
+def test_an_interrupt_ends_it_within_a_second(slow: Path) -> None:
+    command = [sys.executable, "-m", "shardctl", "verify", "--files", "-d", str(slow / "l.json")]
+    with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(2.5)  # the modules are loaded by then
+        asked = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+        took = time.monotonic() - asked
+    assert (process.returncode, out, error) == (130, b"", b"")
+    assert took < 1
+
+
+def test_a_terminal_shows_how_far_it_is(slow: Path, tmp_path: Path) -> None:
+    os.link(slow / "l-train.tfrecord-00000-of-00040", tmp_path / "l-train.tfrecord-00000-of-00001")
+    layout = tmp_path / "l.json"
+    layout.write_text((slow / "l.json").read_text().replace("40", "1", 1).replace("40", "1"))
+    out, error = run_on_a_terminal("verify", "--files", "-d", str(layout), columns=200)
+    assert "every file holds what the metadata says" in out
+    assert "bytes" in error

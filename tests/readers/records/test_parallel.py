@@ -1,0 +1,96 @@
+"""Many files at once: each answered, few in memory, ended at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.errors import MissingDependencyError
+from shardctl.readers.records import parallel
+from shardctl.readers.records.contents import FileContents, Told
+from shardctl.readers.records.parallel import FileToRead, read_record_files
+from tests.record_files import framed
+
+
+def files(folder: Path, count: int) -> Iterator[FileToRead]:
+    for shard in range(count):
+        yield FileToRead(split=0, shard=shard, path=str(folder / str(shard)))
+
+
+def test_every_file_is_answered_once(tmp_path: Path) -> None:
+    for shard in range(50):
+        (tmp_path / str(shard)).write_bytes(framed(*[b"x"] * shard))
+    told: list[tuple[str, int, int]] = []
+    num_bytes = sum(17 * shard for shard in range(50))
+    found = dict(
+        read_record_files(
+            files(tmp_path, 51),
+            "tfrecord",
+            num_bytes=num_bytes,
+            watch=lambda *report: told.append(report),
+        )
+    )
+    assert {file.shard: contents.num_records for file, contents in found.items()} == {
+        **{shard: shard for shard in range(50)},
+        50: None,
+    }
+    assert {what for what, _, _ in told} == {"bytes"}
+    assert told[-1] == ("bytes", num_bytes, num_bytes)
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+
+
+def test_few_files_wait_at_a_time(tmp_path: Path) -> None:
+    asked = 0
+
+    def many() -> Iterator[FileToRead]:
+        nonlocal asked
+        for file in files(tmp_path, 10_000):
+            asked += 1
+            yield file
+
+    answers = read_record_files(many(), "tfrecord")
+    next(answers)
+    assert asked < 100
+    answers.close()  # type: ignore[attr-defined]
+    assert asked < 100
+
+
+def test_an_end_stops_the_threads_at_their_next_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, ended = threading.Event(), []
+
+    def endless(path: str, file_format: str, *, checksums: bool, told: Told) -> FileContents:
+        try:
+            while True:
+                began.set()
+                told(1)
+                time.sleep(0.01)
+        finally:
+            ended.append(path)
+
+    def interrupted(*report: object) -> None:
+        began.wait(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parallel, "read_record_file", endless)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(read_record_files(files(tmp_path, 9), "tfrecord", num_bytes=9, watch=interrupted))
+    assert time.monotonic() - start < 1
+    assert 1 <= len(ended) <= 9
+    assert not [t for t in threading.enumerate() if t.name.startswith("shardctl")]
+
+
+def test_what_one_file_raises_ends_all(tmp_path: Path, monkeypatch: Any) -> None:
+    def missing(*arguments: object, **options: object) -> FileContents:
+        raise MissingDependencyError("a package")
+
+    monkeypatch.setattr(parallel, "read_record_file", missing)
+    with pytest.raises(MissingDependencyError, match="a package"):
+        list(read_record_files(files(tmp_path, 99), "parquet"))

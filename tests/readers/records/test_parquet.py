@@ -1,0 +1,104 @@
+"""Parquet files, sound and damaged, with and without checksums, beside what pyarrow hands out."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import pytest
+
+from shardctl.errors import MissingDependencyError
+from shardctl.readers.records.contents import FileContents
+from shardctl.readers.records.parquet import read_parquet
+
+NUM_ROWS = 250
+
+
+def written(*, checksums: bool, group: int = 100) -> bytes:
+    """Return a file of rows such as TFDS writes: one column of bytes, a group for each batch."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [bytes([index % 251]) * (index % 40) for index in range(NUM_ROWS)]
+    sink = io.BytesIO()
+    table = pa.table({"data": pa.array(rows, pa.binary())})
+    parquet.write_table(table, sink, row_group_size=group, write_page_checksum=checksums)
+    return sink.getvalue()
+
+
+def read(data: bytes, **options: Any) -> FileContents:
+    return read_parquet(io.BytesIO(data), num_bytes=len(data), **options)
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_a_sound_file(checksums: bool) -> None:
+    told: list[int] = []
+    data = written(checksums=checksums)
+    found = read(data, told=told.append)
+    assert (found.num_records, found.damage) == (NUM_ROWS, None)
+    assert found.checked == ("checksums" if checksums else "decoded")
+    assert (found.num_bytes_read, sum(told)) == (len(data), len(data))
+    counted = read(data, checksums=False)
+    assert (counted.num_records, counted.checked, counted.num_bytes_read) == (250, "framing", 0)
+
+
+def decoded(data: bytes) -> list[bytes] | None:
+    from pyarrow import ArrowException, parquet
+
+    try:
+        table = parquet.read_table(io.BytesIO(data), page_checksum_verification=True)
+    except (ArrowException, OSError):
+        return None
+    return [bytes(row or b"") for row in table.column(0).to_pylist()]
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_a_changed_byte_is_found_where_pyarrow_finds_it(checksums: bool) -> None:
+    data = written(checksums=checksums)
+    rows = decoded(data)
+    unseen = 0
+    for byte in range(0, len(data), 7):
+        damaged = bytearray(data)
+        damaged[byte] ^= 32
+        found, now = read(bytes(damaged)), decoded(bytes(damaged))
+        if now is None:
+            assert found.damage is not None, byte
+            assert found.damage.text
+        else:
+            assert now != rows or found.damage is None, byte
+            unseen += now != rows and found.damage is None
+    # Only with checksums is every changed value seen.
+    assert (unseen == 0) == checksums
+
+
+def test_the_first_bad_row_and_where_its_group_begins() -> None:
+    from pyarrow import parquet
+
+    data = written(checksums=True)
+    group = parquet.read_metadata(io.BytesIO(data)).row_group(1).column(0)
+    begin = min(group.data_page_offset, group.dictionary_page_offset)
+    damaged = bytearray(data)
+    damaged[group.data_page_offset + group.total_compressed_size // 8] ^= 255
+    found = read(bytes(damaged))
+    assert found.damage is not None
+    assert (found.damage.record, found.damage.byte) == (100, begin)
+    assert not found.whole
+    assert found.num_bytes_read < len(data)
+
+
+def test_a_file_that_is_cut_off_is_refused() -> None:
+    data = written(checksums=False)
+    for cut in range(0, len(data), 11):
+        found = read(data[:cut])
+        assert found.damage is not None
+        assert found.num_records is None
+    assert "empty" in str(read(b"").damage)
+    assert read(data + b"trailing").damage is not None
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden: Any = None
+    monkeypatch.setitem(sys.modules, "pyarrow", hidden)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
+        read(b"PAR1")

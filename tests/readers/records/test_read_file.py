@@ -1,0 +1,106 @@
+"""Whatever is in the place of a record file ends in an answer, at once."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from shardctl.core.tfds_rules import FILE_FORMATS
+from shardctl.readers.records.read_file import READ_FORMATS, read_record_file, why_not_read
+from tests.record_files import framed
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.mark.parametrize("file_format", READ_FORMATS)
+@pytest.mark.parametrize("checksums", [True, False])
+def test_each_format_holds_what_was_written(
+    tmp_path: Path, file_format: str, checksums: bool
+) -> None:
+    # More than 100 examples in a shard TFDS would write as fewer rows of Parquet.
+    lengths = [0, 1, 40, 100]
+    folder = build_dataset(tmp_path, splits={"train": lengths}, file_format=file_format)
+    files = sorted(folder.glob("toy-train*"))
+    found = [read_record_file(str(file), file_format, checksums=checksums) for file in files]
+    assert [(contents.num_records, contents.damage) for contents in found] == [
+        (length, None) for length in lengths
+    ]
+    files[3].write_bytes(files[3].read_bytes()[:-9])
+    cut = read_record_file(str(files[3]), file_format, checksums=checksums)
+    assert cut.damage is not None
+    assert cut.num_records == (99 if file_format == "tfrecord" else None)
+
+
+@pytest.mark.parametrize("file_format", READ_FORMATS)
+def test_what_is_no_file_is_not_opened(tmp_path: Path, file_format: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "nowhere").symlink_to("gone")
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "socket"))
+        found = {
+            name: read_record_file(str(tmp_path / name), file_format).damage
+            for name in ("fifo", "folder", "nowhere", "round", "device", "socket", "none")
+        }
+    assert {name: damage and (damage.kind, damage.text) for name, damage in found.items()} == {
+        "fifo": ("not-a-file", "a FIFO, not a file"),
+        "folder": ("not-a-file", "a folder, not a file"),
+        "nowhere": ("not-a-file", "a link to 'gone', which is not there"),
+        "round": ("unreadable", "Too many levels of symbolic links"),
+        "device": ("not-a-file", "a device, not a file"),
+        "socket": ("not-a-file", "a socket, not a file"),
+        "none": ("missing", "missing"),
+    }
+
+
+def test_a_fifo_that_takes_the_place_of_a_file_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    status = os.stat(path)
+    path.unlink()
+    os.mkfifo(path)
+    monkeypatch.setattr(os, "stat", lambda name: status)
+    damage = read_record_file(str(path), "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "not-a-file"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    path.chmod(0)
+    damage = read_record_file(str(path), "tfrecord").damage
+    assert damage is not None
+    assert (damage.kind, damage.text) == ("unreadable", "Permission denied")
+
+
+def test_a_file_that_the_system_cannot_open_or_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    monkeypatch.setattr(os, "open", refuse)
+    damage = read_record_file(str(path), "tfrecord").damage
+    assert damage is not None
+    assert (damage.kind, damage.text) == ("unreadable", "Input/output error")
+    damage = read_record_file("a\0b", "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "unreadable"
+
+
+def test_formats_that_are_not_read_say_why(tmp_path: Path) -> None:
+    assert {name for name in FILE_FORMATS if why_not_read(name) is None} == {*READ_FORMATS}
+    assert "not on PyPI" in str(why_not_read("riegeli"))
+    assert "no format of TFDS" in str(why_not_read("bagz"))
+    with pytest.raises(ValueError, match="riegeli"):
+        read_record_file(str(tmp_path), "riegeli")

@@ -1,0 +1,130 @@
+"""What files really hold, checked before TensorFlow opens the first of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.tfds.verifying.verify import verify
+from tests.core.order.toy_pipelines import (
+    Toys,
+)
+from tests.record_files import header
+from tests.tfds.verifying.checked_toys import (
+    tampered,
+)
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.mark.usefixtures("small")
+def test_a_bad_file_beyond_the_windows_is_counted(toys: Toys, tmp_path: Path) -> None:
+    folder = tampered(toys, tmp_path)
+    (folder / "toy-train.tfrecord-00006-of-00007").write_bytes(b"")
+    found = verify(read_tfds_folder(folder), "train", ReadSettings(cycle=1), take=3)
+    assert [(f.expected, f.found) for f in found.files] == [(33, 0)]
+    assert not found.equal
+
+
+def test_a_format_without_tf_data_is_counted_beside_index_ranges(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 0, 5]}, file_format="array_record")
+    found = verify(read_tfds_folder(folder))
+    assert (found.equal, found.read, found.num_files) == (True, "index ranges", 2)
+    assert "as_data_source alone" in found.notes[0]
+    files = sorted(folder.glob("toy-train*"))
+    shutil.copy(files[2], files[0])
+    found = verify(read_tfds_folder(folder))
+    assert [(f.expected, f.found) for f in found.files] == [(3, 5)]
+    assert (found.first_difference, found.equal) == (None, False)
+
+
+def test_every_file_that_is_read_is_counted_whole_and_once(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 0, 5], "test": [2]})
+    told: list[tuple[str, int, int]] = []
+    # The third file is read by both parts of the sum; the second is empty, and nobody opens it.
+    found = verify(
+        read_tfds_folder(folder),
+        "train[2:5]+train[7:]",
+        watch=lambda what, done, total: told.append((what, done, total)),
+    )
+    assert (found.num_files, found.files) == (2, ())
+    assert [said for said in told if said[0] == "files"] == [("files", 1, 2), ("files", 2, 2)]
+
+
+def test_a_problem_is_found_even_where_the_number_is_right(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 5]})
+    file = folder / "toy-train.tfrecord-00001-of-00002"
+    file.write_bytes(file.read_bytes() + b"rest")
+    found = verify(read_tfds_folder(folder))
+    (counted,) = found.files
+    assert (counted.filename, counted.expected, counted.found) == (file.name, 5, 5)
+    assert counted.reason
+
+
+def to_fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    ("damage", "kind"),
+    [
+        (to_fifo, "not-a-file"),
+        (lambda file: file.write_bytes(header(2**40) + b"abc"), "too-long"),
+        (lambda file: file.write_bytes(header(2**63) + b"abc"), "too-long"),
+    ],
+)
+def test_files_that_end_tensorflow_are_not_opened(
+    tmp_path: Path, damage: Callable[[Path], None], kind: str
+) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 5], "test": [2]})
+    damage(folder / "toy-train.tfrecord-00001-of-00002")
+    found = verify(read_tfds_folder(folder), take=1)
+    assert [(f.filename, f.kind) for f in found.files] == [
+        ("toy-train.tfrecord-00001-of-00002", kind)
+    ]
+    assert (found.read, found.first_difference, found.equal) == ("index ranges", None, False)
+    assert found.notes == (
+        "TensorFlow does not open the files, since it would hang or die at "
+        "'toy-train.tfrecord-00001-of-00002'",
+    )
+    # A spec that does not read the file is read from the files.
+    assert verify(read_tfds_folder(folder), "train[:3]+test").read == "files"
+
+
+@pytest.mark.usefixtures("small")
+def test_damaged_data_beyond_the_windows_is_named(toys: Toys, tmp_path: Path) -> None:
+    folder = tampered(toys, tmp_path)
+    for shard, byte in ((5, 20), (6, 14)):
+        file = folder / f"toy-train.tfrecord-0000{shard}-of-00007"
+        data = bytearray(file.read_bytes())
+        if len(data) > byte:
+            data[byte] ^= 8
+            file.write_bytes(data)
+    found = verify(read_tfds_folder(folder), "train", ReadSettings(cycle=1), take=3)
+    assert {(f.kind, f.record, f.byte) for f in found.files} == {("data", 0, 0)}
+    assert "toy-train.tfrecord-00006-of-00007" in {f.filename for f in found.files}
+    assert (found.first_difference, found.equal) == (None, False)
+
+
+def test_without_the_package_for_checksums_lengths_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 5]})
+    hidden: Any = None
+    monkeypatch.setitem(sys.modules, "google_crc32c", hidden)
+    found = verify(read_tfds_folder(folder))
+    assert (found.num_files, found.equal) == (2, True)
+    assert found.notes == (
+        "of each record the length is checked alone: checking the data of TFRecord files needs a "
+        "package: pip install google-crc32c",
+    )
+    (folder / "toy-train.tfrecord-00001-of-00002").write_bytes(header(2**40))
+    assert [f.kind for f in verify(read_tfds_folder(folder)).files] == ["too-long"]
