@@ -6,11 +6,12 @@ import contextlib
 import io
 import json
 import os
-import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from tests.record_files import framed
 
 LAYOUT: dict[str, Any] = {
     "name": "toy",
@@ -122,7 +123,7 @@ pyarrow.parquet.write_table(pyarrow.table({"data": records}), sys.argv[1])
 
 def record_files(folder: Path) -> dict[str, bytes]:
     """Return small files of records, 5 in each, in every format whose library is here."""
-    found = {"tfrecord": b"".join(map(_framed, _RECORDS))}
+    found = {"tfrecord": framed(*_RECORDS)}
     for name, write in _WRITERS.items():
         path = folder / name
         code = f"import sys\nrecords = {_RECORDS!r}\n{write}"
@@ -130,22 +131,6 @@ def record_files(folder: Path) -> dict[str, bytes]:
         if path.exists():
             found[name] = path.read_bytes()
     return found
-
-
-def _framed(record: bytes) -> bytes:
-    """Return a record as TFRecord frames it: length, its CRC, the data, its CRC."""
-    length = struct.pack("<Q", len(record))
-    return length + _masked_crc(length) + record + _masked_crc(record)
-
-
-def _masked_crc(data: bytes) -> bytes:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    crc ^= 0xFFFFFFFF
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 def warm_up() -> None:
