@@ -12,14 +12,14 @@ loads neither TensorFlow nor numpy; each name loads what it needs when it is fir
 
 from __future__ import annotations
 
-import importlib
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from shardctl.errors import ShardctlError
 
+TYPE_CHECKING = False  # `typing` takes longer to load than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from shardctl.core.dataset.dataset import Dataset, Split
     from shardctl.core.hosts.host import Host
     from shardctl.core.instructions.file_instruction import FileInstruction
@@ -115,14 +115,17 @@ def read_dataset(*refs: str, data_dir: str | os.PathLike[str] | None = None) -> 
     Raises:
         ShardctlError: a reference that leads nowhere, or to something broken.
     """
+    from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import read_dataset as read
 
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=Path.cwd())
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder())
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'shardctl' has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(f"shardctl.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

@@ -1,18 +1,22 @@
 """The `shardctl` command: finds the command that is meant, runs it, and ends well in any case.
 
-Typer and the commands are imported where an interrupt or an error in them is caught.
+Typer and the commands are imported where an interrupt or an error in them is caught, and before
+that next to nothing is: an interrupt that comes earlier is answered by Python, with a traceback.
 """
 
 from __future__ import annotations
 
-import contextlib
+# `signal` without its enums, which take longer to load than all else here.
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Any
+
     import typer
 
 # The order is that of the help page.
@@ -35,21 +39,28 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (0 done, 1 found something, 2 bad input)."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    _INTERRUPTS.begin()
     try:
-        code = _run(arguments)
-    except KeyboardInterrupt:
-        code = 130
-    except BrokenPipeError:
-        code = 0  # the reader of a pipe left; it has what it wanted
-    except Exception as error:
-        if _is_an_interrupt(error):
-            code = 130
-        else:
-            from shardctl.cli.failures import report
+        _end_with(_code_of(list(sys.argv[1:] if arguments is None else arguments)))
+    finally:
+        if arguments is not None:  # called from Python, which goes on
+            _INTERRUPTS.end()
 
-            code = report(error, arguments, COMMANDS)
-    _leave(code)
+
+def _code_of(arguments: list[str]) -> int:
+    try:
+        _open_closed_streams()
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 0  # the reader of a pipe left; it has what it wanted
+    except Exception as error:
+        if _INTERRUPTS.came or _is_an_interrupt(error):
+            return 130
+        from shardctl.cli.failures import report
+
+        return report(error, arguments, COMMANDS)
 
 
 def _run(arguments: list[str]) -> int:
@@ -58,13 +69,14 @@ def _run(arguments: list[str]) -> int:
         from shardctl.cli.completion.shell import answer_shell
         from shardctl.cli.output import write
 
+        _INTERRUPTS.go_on()
         write([answer_shell(instruction, os.environ, _app)], None)
         return 0
-    with _interrupts_wait():
-        import typer
+    import typer
 
-        # Not `app()`, which would end a closed pipe with 1 and install a hook for tracebacks.
-        command = typer.main.get_command(_app(arguments))
+    # Not `app()`, which would end a closed pipe with 1 and install a hook for tracebacks.
+    command = typer.main.get_command(_app(arguments))
+    _INTERRUPTS.go_on()
     try:
         with command.make_context("shardctl", arguments or ["--help"], obj=tuple(arguments)) as ctx:
             command.invoke(ctx)
@@ -73,24 +85,59 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
-@contextlib.contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Let an interrupt wait while modules load; Python cannot end that in silence."""
-    came: list[int] = []
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield  # ignored, or handled by other code
-        return
-    try:
-        signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    except ValueError:  # not in the main thread, where no signal arrives
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if came:
-        raise KeyboardInterrupt
+class _Interrupts:
+    """What SIGINT does: it ends the command in silence, and a second one the process at once.
+
+    The first waits while modules load before there is a command; Python cannot end the loading of
+    a module in silence. Nothing is changed where SIGINT is ignored or handled by other code.
+    """
+
+    came = False
+    _wait = True
+    _is_ours = False
+
+    def begin(self) -> None:
+        self.came, self._wait = False, True
+        self._is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
+        self._set(self._interrupt)
+
+    def go_on(self) -> None:
+        """End the command where an interrupt waits, and from now on when one comes."""
+        self._wait = False
+        if self.came:
+            raise KeyboardInterrupt
+
+    def end(self) -> None:
+        self._set(_signal.default_int_handler)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        self._set(_signal.SIG_DFL)
+        if not self._wait:
+            raise KeyboardInterrupt
+
+    def _set(self, handler: Any) -> None:
+        try:
+            if self._is_ours:
+                _signal.signal(_signal.SIGINT, handler)
+        except ValueError:  # not in the main thread, where no signal arrives
+            self._is_ours = False
+
+
+_INTERRUPTS = _Interrupts()
+
+
+def _open_closed_streams() -> None:
+    """Give stdin, stdout and stderr that are closed a place that takes nothing.
+
+    Else a file that is opened next gets its number, and what libraries say lands in that file.
+    Python has None for the stream as before.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the least number that is free
 
 
 def _is_an_interrupt(error: BaseException | None) -> bool:
@@ -110,7 +157,7 @@ def _app(arguments: Sequence[str]) -> typer.Typer:
     return application(arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS)
 
 
-def _leave(code: int) -> None:
+def _end_with(code: int) -> None:
     """Exit without the traceback that a closed stdout causes when Python flushes it at the end."""
     try:
         if sys.stdout is not None:

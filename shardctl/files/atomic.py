@@ -35,7 +35,7 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
         with _in_place(path, what) as file:
             yield file
         return
-    target = os.path.realpath(path)
+    target = _real_path(path, what)
     if path.endswith("/") or not path or (mode is not None and stat.S_ISDIR(mode)):
         raise _unwritable(path, what, "it is a folder; name a file")
     if mode is not None and not os.access(target, os.W_OK):
@@ -65,6 +65,13 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
             raise
         if num_bytes is None:
             _sync_folder(os.path.dirname(target))
+
+
+def _real_path(path: str, what: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError:  # of the working folder, the only one that it asks for
+        raise _unwritable(path, what, "the working folder is gone") from None
 
 
 def _reserve(handle: int, num_bytes: int) -> None:

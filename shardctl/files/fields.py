@@ -19,6 +19,8 @@ MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 def said_about(source: str) -> Iterator[None]:
     """Put `source` in front of the text of every DatasetError raised inside.
 
+    What is nested too deeply to be looked at is a DatasetError too.
+
     >>> with said_about("layout.yaml"):
     ...     raise DatasetError("no splits")
     Traceback (most recent call last):
@@ -29,6 +31,8 @@ def said_about(source: str) -> Iterator[None]:
         yield
     except DatasetError as error:
         raise DatasetError(f"{source}: {error}") from error
+    except RecursionError as error:  # JSON that is just not too deep to parse
+        raise DatasetError(f"{source}: nested too deeply") from error
 
 
 def shown(value: object) -> str:

@@ -6,17 +6,21 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 
 MAX_FILE_BYTES = 1 << 30  # a million shards take about 20 MB
+MAX_VALUES = 20_000_000  # of a document; two splits of a million shards have 2,000,000
+_PIECE = 1 << 20
 
 
 def read_file(path: Path, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Return the bytes of a regular file.
 
     A pipe or a device is refused before it is opened: opening or reading it could wait forever.
+    No more memory is asked for than the file has bytes; one that grows is read to its end.
 
     Raises:
         DatasetError: there is no such file, it is not a regular file, it may not be read, or it is
@@ -30,14 +34,29 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
         if not stat.S_ISREG(mode):
             raise DatasetError(f"{shown} is a pipe, a socket or a device; it must be a file")
         with path.open("rb") as file:
-            data = file.read(max_num_bytes + 1)
+            data = _content(file, max_num_bytes)
     except OSError as error:
         raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
     except ValueError as error:  # a NUL in the path
         raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
-    if len(data) > max_num_bytes:
+    if data is None:
         raise DatasetError(f"{shown} is larger than {max_num_bytes} bytes, the most read as text")
     return data
+
+
+def _content(file: BinaryIO, max_num_bytes: int) -> bytes | None:
+    """Return the bytes of an open file, None where they are more than `max_num_bytes`."""
+    size = os.fstat(file.fileno()).st_size
+    if size > max_num_bytes:
+        return None
+    data = file.read(size + 1)
+    if len(data) <= size:
+        return data
+    pieces, num_bytes = [data], len(data)  # it grows, or lies in /proc, where no file has a size
+    while num_bytes <= max_num_bytes and (piece := file.read(_PIECE)):
+        pieces.append(piece)
+        num_bytes += len(piece)
+    return b"".join(pieces) if num_bytes <= max_num_bytes else None
 
 
 def subfolder_names(folder: Path) -> list[str]:
@@ -62,6 +81,27 @@ def subfolder_names(folder: Path) -> list[str]:
         message = f"cannot read {quoted(folder, 200)}: no path holds a NUL character"
         raise DatasetError(message) from error
     return sorted(names)
+
+
+def working_folder() -> Path:
+    """Return the working folder; `.` where it was deleted, so that relative paths alone fail."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path()
+
+
+def absolute(path: Path | str) -> str:
+    """Return a path from the root, the same file.
+
+    Raises:
+        DatasetError: it is relative to a working folder that was deleted.
+    """
+    try:
+        return os.path.abspath(path)
+    except OSError as error:
+        message = f"{quoted(path, 200)}: the working folder is gone; name it from the root, as /.."
+        raise DatasetError(message) from error
 
 
 def os_reason(error: OSError) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 
@@ -59,8 +61,14 @@ def read_identity(document: Mapping[str, object]) -> DatasetIdentity:
 
 
 def read_split_sizes(value: object) -> tuple[SplitSize, ...]:
-    """Return the sizes of splits from the list of them, or raise."""
-    return tuple(map(_split_size, fields.items(value, "splits")))
+    """Return the sizes of splits from the list of them, each split there once, or raise."""
+    sizes: dict[str, SplitSize] = {}
+    for item in fields.items(value, "splits"):
+        size = _split_size(item)
+        if size.name in sizes:
+            raise DatasetError(f"split {quoted(size.name)} is there twice")
+        sizes[size.name] = size
+    return tuple(sizes.values())
 
 
 def _optional(value: object, what: str) -> str | None:

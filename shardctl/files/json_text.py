@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
-from shardctl.files.file_text import decode, read_file
+from shardctl.files.file_text import MAX_VALUES, decode, read_file
 
 
 def read_json(path: Path) -> object:
@@ -30,9 +30,14 @@ def parse_json(data: bytes, *, source: str) -> object:
     {'name': 'mnist'}
 
     Raises:
-        DatasetError: not UTF-8, not JSON, nested too deeply, or a number too long to convert.
+        DatasetError: not UTF-8, not JSON, nested too deeply, a number too long to convert, or more
+            values than any dataset needs.
     """
     text = decode(data, source=source)
+    # Every value but the first of its list or mapping stands behind a comma, so this is no less
+    # than the values; a comma in a text counts too.
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise DatasetError(f"{source}: more than {MAX_VALUES} values")
     try:
         value: object = json.loads(
             text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant

@@ -6,6 +6,8 @@ tags are bounded before anything is made of them, and a million shard lengths lo
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +16,16 @@ from typing import Any, NoReturn
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
-from shardctl.files.file_text import decode, read_file
+from shardctl.files.file_text import MAX_VALUES, decode, read_file
 
 MAX_DEPTH = 50
 _DIGITS = frozenset("123456789")  # a leading 0 makes a number octal in YAML 1.1
-MAX_VALUES = 20_000_000  # with every alias written out; two million-shard splits have 2,000,000
+_MAX_DIGITS = 4300  # as many as Python converts
+_DECIMAL = re.compile(r"[-+]?[0-9_.]+(?:[eE][-+]?[0-9]+)?")
+# 1:59:59 is a number too, in base 60, for which PyYAML takes the square of its length in steps.
+_MAX_OTHER_DIGITS = 400
+_OTHER_BASE = re.compile(r"[-+]?(?:0[bx][0-9a-fA-F_]+|[0-9_]+:[0-9_:.]*)")
+_MAX_ALIKE = 100  # number keys with one hash; each is compared with all the others
 
 
 def read_yaml(path: Path) -> object:
@@ -85,6 +92,12 @@ def _scalar_reader() -> Callable[[str], object]:
     }
 
     def read(text: str) -> object:
+        if len(text) > _MAX_OTHER_DIGITS and _OTHER_BASE.fullmatch(text):
+            raise ValueError("too many digits")
+        if len(text) > _MAX_DIGITS:
+            if _DECIMAL.fullmatch(text):
+                raise ValueError("too many digits")
+            return text
         tag = resolver.resolve(yaml.ScalarNode, text, (True, False))
         convert = tags.get(tag)
         return text if convert is None else convert(yaml.ScalarNode(tag=tag, value=text))
@@ -101,6 +114,7 @@ class _Open:
     num_before: int
     key: object = None
     has_key: bool = False
+    hashes: Counter[int] = field(default_factory=Counter)
 
 
 @dataclass
@@ -143,7 +157,7 @@ class _Builder:
         return root
 
     def scalar(self, event: Any) -> object:
-        self.num_values += 1
+        self.add_values(event, 1)
         text: str = event.value
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
@@ -152,11 +166,11 @@ class _Builder:
             try:
                 plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()
                 value = int(text) if plain else self.convert(text)
-            except ValueError:
+            except (ValueError, OverflowError):  # in base 60 more than a float holds
                 self.fail(
                     event,
                     "a number with too many digits"
-                    if len(text) > 4000
+                    if len(text) > 300
                     else f"{quoted(text)} is not a number",
                 )
         if event.anchor is not None:
@@ -171,7 +185,7 @@ class _Builder:
         if len(stack) >= MAX_DEPTH:
             self.fail(event, f"nested more than {MAX_DEPTH} deep")
         stack.append(_Open(value=value, anchor=event.anchor, num_before=self.num_values))
-        self.num_values += 1
+        self.add_values(event, 1)
         if event.anchor is not None:
             self.anchors.pop(event.anchor, None)
             self.unfinished.add(event.anchor)
@@ -188,10 +202,13 @@ class _Builder:
         if event.anchor not in self.anchors:
             self.fail(event, f"alias {quoted(event.anchor)} has no anchor before it")
         value, num_values = self.anchors[event.anchor]
-        self.num_values += num_values
+        self.add_values(event, num_values)
+        return value
+
+    def add_values(self, event: Any, number: int) -> None:
+        self.num_values += number
         if self.num_values > MAX_VALUES:
             self.fail(event, f"more than {MAX_VALUES} values with its aliases written out")
-        return value
 
     def put(self, event: Any, top: _Open, value: object) -> None:
         if isinstance(top.value, list):
@@ -205,6 +222,12 @@ class _Builder:
             self.fail(event, "a key must be text, not a list or a mapping")
         if value in top.value:
             self.fail(event, f"key {shown(value)} is there twice")
+        if not isinstance(value, str):
+            top.hashes[hash(value)] += 1
+            if top.hashes[hash(value)] > _MAX_ALIKE:
+                self.fail(
+                    event, f"more than {_MAX_ALIKE} number keys with one hash; put keys in quotes"
+                )
         top.key, top.has_key = value, True
 
     def fail(self, event: Any, what: str) -> NoReturn:

@@ -237,14 +237,19 @@ def _unclaimed(
 
 
 def _shape(base: str, num_shards: int) -> re.Pattern[str]:
-    """Return the pattern of a split's file names with any index, and any count after `-of-`."""
+    """Return the pattern of a split's file names with any index, and any count after `-of-`.
+
+    A name says its index the same wherever it says it, so further ones refer to the first: with a
+    choice of its own each would multiply the ways to try.
+    """
     digits = max(5, len(str(num_shards)))
-    index, total = r"[0-9]{5,18}", f"-of-{num_shards:0{digits}d}"
+    total = f"-of-{num_shards:0{digits}d}"
     pieces = []
     for number, piece in enumerate(base.split("\0")):
+        pieces.append({0: "", 1: "(?P<index>[0-9]{5,18})"}.get(number, "(?P=index)"))
         if number and piece.startswith(total):
-            group = r"(?P<total>[0-9]{5,18})" if number == 1 else index
-            pieces.append(f"-of-{group}{re.escape(piece[len(total) :])}")
+            said = "(?P=total)" if "(?P<total>" in "".join(pieces) else "(?P<total>[0-9]{5,18})"
+            pieces.append(f"-of-{said}{re.escape(piece[len(total) :])}")
         else:
             pieces.append(re.escape(piece))
-    return re.compile(index.join(pieces))
+    return re.compile("".join(pieces))

@@ -20,6 +20,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE, INT64_MAX
 from shardctl.errors import DatasetError
 from shardctl.files import fields
+from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
 from shardctl.files.yaml_text import read_yaml
 
@@ -137,7 +138,7 @@ def _path_text(value: object, what: str) -> str:
 def _data_dir(value: object, folder: Path) -> str | None:
     if value is None:
         return None
-    return os.path.abspath(folder / os.path.expanduser(_path_text(value, "data_dir")))
+    return absolute(folder / os.path.expanduser(_path_text(value, "data_dir")))
 
 
 def _filenames(value: object) -> Iterator[str]:

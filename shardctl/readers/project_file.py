@@ -41,7 +41,7 @@ class Project:
         """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`."""
         import yaml
 
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
         root = yaml.compose(decode(self.text, source=self.shown_path), Loader=loader)
         if not isinstance(root, yaml.MappingNode):
             return {}
@@ -56,10 +56,15 @@ class Project:
 def find_project(start: Path) -> Project:
     """Return the project of a folder: the nearest shardctl.yaml, in it or the ones above it.
 
+    A working folder that was deleted has none.
+
     Raises:
         DatasetError: the nearest one cannot be read or breaks a rule of `read_project`.
     """
-    folder = Path(os.path.abspath(start))
+    try:
+        folder = Path(os.path.abspath(start))
+    except FileNotFoundError:
+        return Project()
     for candidate in (folder, *folder.parents):
         path = candidate / PROJECT_FILENAME
         if os.path.lexists(path):

@@ -17,7 +17,7 @@ from shardctl.core.tfds_rules import (
 )
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.file_text import subfolder_names
+from shardctl.files.file_text import absolute, subfolder_names
 from shardctl.files.json_text import read_json
 
 _MAX_DEPTH = 3  # name/config/version under a data dir
@@ -34,7 +34,7 @@ def read_tfds_folder(path: Path) -> Dataset:
     source = printable(str(folder / DATASET_INFO_FILENAME))
     document = read_json(folder / DATASET_INFO_FILENAME)
     with fields.said_about(source):
-        return dataset_from_info(document, data_dir=os.path.abspath(folder))
+        return dataset_from_info(document, data_dir=absolute(folder))
 
 
 def find_tfds_folder(path: Path) -> Path:

@@ -239,6 +239,110 @@ def test_an_interrupt_ends_with_130_in_silence(delay: float, tmp_path: Path) -> 
         assert running.wait(timeout=30) == 130
 
 
+def test_little_is_loaded_before_an_interrupt_is_caught() -> None:
+    """What Python loads before it runs a program is not ours, as is a traceback from there."""
+    program = (
+        f"import os, sys; sys.path.insert(0, {str(_REPOSITORY)!r}); before = set(sys.modules)\n"
+        "import shardctl.cli.main; print(*sorted(set(sys.modules) - before))"
+    )
+    ran = subprocess.run([sys.executable, "-ISc", program], capture_output=True, check=True)
+    ours = {"shardctl", "shardctl.cli", "shardctl.cli.main", "shardctl.errors"}
+    assert set(ran.stdout.decode().split()) - ours <= {"__future__"}
+
+
+def test_a_second_interrupt_ends_the_process_at_once(tmp_path: Path) -> None:
+    program = (
+        "import signal, sys, time\n"
+        "from shardctl.cli import main as cli\n"
+        "def run(arguments):\n"
+        "    cli._INTERRUPTS.go_on()\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    finally:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "cli._run = run\n"
+        "cli.main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+    with start([sys.executable, "-c", program], stderr=subprocess.PIPE, env=environment) as running:
+        assert running.stderr is not None
+        assert running.stderr.read() == b""
+        assert running.wait(timeout=30) == -signal.SIGINT
+
+
+def test_the_handler_of_a_caller_is_there_again(shardctl: Shardctl) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    shardctl("--version")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+_IN_A_DELETED_FOLDER = [
+    ("layout -d mnist", 0),
+    ("plan train -d imagenet2012", 0),
+    ("plan train", 0),
+    ("simulate train -d mnist --take 2", 0),
+    ("locate --id 3 -d mnist", 0),
+    ("resume --consumed 5 -d mnist", 0),
+    ("hosts --hosts 2 -d mnist", 0),
+    ("eval -d mnist --batch 8", 0),
+    ("quality -d mnist", 0),
+    ("lint -d mnist", 0),
+    ("snapshot -d mnist", 0),
+    ("list", 0),
+    ("resume --consumed 5 -d mnist -o {tmp}/plan.json", 0),
+    ("diff {tmp}/order.yaml -d mnist", 0),
+    ("snapshot -d mnist -o order.yaml", "cannot write 'order.yaml': the working folder is gone"),
+    ("plan train -d toy.yaml", "no file or folder 'toy.yaml'"),
+    ("diff a.yaml b.yaml", "cannot read 'a.yaml': no such file"),
+]
+
+
+@pytest.mark.parametrize(("words", "ends"), _IN_A_DELETED_FOLDER)
+def test_a_working_folder_that_was_deleted_is_not_missed(
+    words: str,
+    ends: int | str,
+    shardctl: Shardctl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shardctl("snapshot", "-d", "mnist", "-o", tmp_path / "order.yaml")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    ran = shardctl(*words.format(tmp=tmp_path).split())
+    if ends == 0:
+        assert (ran.exit_code, "error" in ran.stderr) == (0, False)
+    else:
+        assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", f"error: {ends}\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
+def test_a_small_file_is_read_in_little_address_space(tmp_path: Path) -> None:
+    (tmp_path / "faces.yaml").write_text("splits: {train: {shard_lengths: [3, 4]}}")
+    ran = process(*("layout", "-d", "faces.yaml"), shell='ulimit -v 1048576; "$@"', cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_a_file_that_is_written_is_not_where_a_closed_stream_was(tmp_path: Path) -> None:
+    """The least free number is that of the stream, to which libraries write what they say."""
+    program = (
+        "import os, sys\n"
+        "from shardctl.cli import main as cli\n"
+        "from shardctl.cli.commands import plan\n"
+        "render = plan.FORMATS.write\n"
+        "def write(*arguments, **options):\n"
+        "    os.write(1, b'said on stdout'), os.write(2, b'said on stderr')\n"
+        "    assert os.open(os.devnull, os.O_WRONLY) > 2\n"
+        "    return render(*arguments, **options)\n"
+        "object.__setattr__(plan.FORMATS, 'write', write)\n"
+        "cli.main()"
+    )
+    shell = '"${@:1:1}" -c "$PROGRAM" plan train -d mnist -f csv -o out.csv <&- >&- 2>&-'
+    ran = process(shell=shell, cwd=tmp_path, env={"PROGRAM": program})
+    assert ran.returncode == 0
+    assert (tmp_path / "out.csv").read_text().startswith("spec,host,filename")
+
+
 def test_an_error_that_an_interrupt_causes_is_an_interrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -158,3 +158,11 @@ def test_errors_say_which_source_they_are_about() -> None:
     assert error_line(nested) == "layout.yaml: split 'train': length -1 is negative"
     with pytest.raises(UsageError, match=r"^no file$"), fields.said_about("layout.yaml"):
         raise UsageError("no file")
+
+
+def test_what_is_nested_too_deeply_to_look_at_is_said() -> None:
+    def deepen() -> None:
+        with fields.said_about("x.json"):
+            raise RecursionError
+
+    assert error_line(deepen) == "x.json: nested too deeply"

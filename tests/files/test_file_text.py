@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from shardctl.files.file_text import decode, read_file, subfolder_names
+from shardctl.files.file_text import (
+    absolute,
+    decode,
+    read_file,
+    subfolder_names,
+    working_folder,
+)
 from tests.strategies import error_line
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes, links and permissions")
@@ -80,3 +87,43 @@ def test_what_is_not_text_is_refused_with_its_line(data: bytes, line: str) -> No
     said = error_line(lambda: decode(data, source="notes.txt"))
     assert said is not None
     assert said.startswith(f"notes.txt: {line}")
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1000)
+    tracemalloc.start()
+    try:
+        assert len(read_file(tmp_path / "file")) == 1000
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
+def test_a_file_that_says_it_has_no_bytes_is_read_to_its_end() -> None:
+    path = Path("/proc/self/status")
+    assert os.stat(path).st_size == 0
+    assert b"VmPeak" in read_file(path)
+    assert "larger than 9 bytes" in str(error_line(lambda: read_file(path, max_num_bytes=9)))
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(1 << 40)
+    assert "is larger than 1073741824 bytes" in str(
+        error_line(lambda: read_file(tmp_path / "file"))
+    )
+
+
+@posix
+def test_a_working_folder_that_is_gone_leaves_whole_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (working_folder(), absolute("a")) == (tmp_path, str(tmp_path / "a"))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert working_folder() / tmp_path == tmp_path
+    assert absolute(tmp_path) == str(tmp_path)
+    assert "'a': the working folder is gone" in str(error_line(lambda: absolute("a")))

@@ -90,3 +90,9 @@ def test_a_document_without_a_head_is_one_line(document: dict[str, object]) -> N
 def test_an_ill_formed_identity_is_one_line(key: str, value: object, words: str) -> None:
     document = {**identity_head("resume", TOY.identity, format_version=1), key: value}
     assert words in (error_line(lambda: read_identity(document)) or "")
+
+
+def test_a_split_that_is_there_twice_is_refused() -> None:
+    written = identity_head("resume", TOY.identity, format_version=1)
+    written["splits"] *= 2
+    assert error_line(lambda: read_identity(written)) == "split 'train' is there twice"

@@ -127,3 +127,10 @@ class TestFiles:
         monkeypatch.setattr(Path, "open", refuse)  # tests may run as root, whom no mode stops
         with pytest.raises(DatasetError, match="permission denied"):
             read_json(tmp_path / "a.json")
+
+
+def test_more_values_than_any_dataset_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardctl.files.json_text.MAX_VALUES", 5)
+    assert parse_json(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
+    for data in (b"[1, 2, 3, 4, 5, 6]", b'{"a": [[[[[]]]]]}', b"[{}, {}, {}]"):
+        assert error_of(data) == "info.json: more than 5 values"

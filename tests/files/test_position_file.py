@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +76,44 @@ def test_wrong_fields_under_a_right_digest_are_one_line(
     assert line is not None
     assert words in line
     assert line.startswith(f"{path}: ")
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every mapping or list within a value, with each of its keys."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from _places(value[key])
+
+
+def test_any_field_that_is_gone_or_of_another_kind_is_a_line_or_taken(tmp_path: Path) -> None:
+    """Sealed anew, so that what is wrong is the field and not the digest."""
+    others: tuple[Any, ...] = (
+        None,
+        True,
+        -1,
+        1.5,
+        2**64,
+        1e300,
+        float("inf"),
+        "",
+        "x\0",
+        "\ud800",
+        [],
+        {},
+        [{}],
+    )
+    num_places = len(list(_places(RECORD.document())))
+    num_refused = 0
+    for place, other in itertools.product(range(num_places), ("gone", *others)):
+        document = RECORD.document()
+        holder, key = list(_places(document))[place]
+        if other == "gone":
+            del holder[key]
+        else:
+            holder[key] = other
+        content = {key: value for key, value in document.items() if key != "digest"}
+        sealed = {**content, "digest": _digest_of(content)}
+        (tmp_path / "position").write_text(json.dumps(sealed))
+        num_refused += error_line(lambda: read_position(tmp_path / "position")) is not None
+    assert num_refused > num_places * len(others) / 2

@@ -54,6 +54,11 @@ def check_bytes(data: bytes) -> None:
         (b"- " * 100_000 + b"a", "line 1: nested more than 50 deep"),
         (b"a: " + b"9" * 5000, "line 1: a number with too many digits"),
         (b"a: 0x_", "line 1: '0x_' is not a number"),
+        (b"a: 1" + b":59" * 400 + b".5", "line 1: a number with too many digits"),
+        (b"a: 1" + b":5" * 190 + b".5", "line 1: a number with too many digits"),
+        (b"a: 1" + b":59" * 1_000_000, "line 1: a number with too many digits"),
+        (b"a: 0x" + b"f" * 10_000, "line 1: a number with too many digits"),
+        (b"a: 1." + b"0" * 5000, "line 1: a number with too many digits"),
         (b"%b: 1\n%b: 2" % (b"0x" + b"f" * 99, b"0x" + b"f" * 99), "line 2: key a number of"),
         (b"a: [1,\n2", "line 3 is not YAML: did not find expected ',' or ']'"),
         (b"a:\n\t- 1", "line 2 is not YAML: found character that cannot start any token"),
@@ -65,6 +70,31 @@ def check_bytes(data: bytes) -> None:
 )
 def test_what_is_refused_is_named_with_its_line(data: bytes, said: str) -> None:
     assert error_of(data).startswith(f"layout.yaml: {said}")
+
+
+def test_plain_values_count_as_aliases_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 5)
+    assert parse_yaml(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
+    for data in (b"[1, 2, 3, 4, 5]", b"{a: 1, b: 2, c: 3}", b"[[], [], [], [], []]"):
+        said = "layout.yaml: line 1: more than 5 values with its aliases written out"
+        assert error_of(data) == said
+
+
+def test_keys_of_one_hash_are_refused_before_each_is_compared_with_all() -> None:
+    """Python takes a number modulo 2**61 - 1 for its hash."""
+    keys = [number * (2**61 - 1) for number in range(1, 200_000)]
+    assert len(set(map(hash, keys[:1000]))) == 1
+    data = "".join(f"{key}: 1\n" for key in keys).encode()
+    assert error_of(data).startswith("layout.yaml: line 101: more than 100 number keys with one")
+    assert parse_yaml(data[: data.index(b"\n")], source="x") == {2**61 - 1: 1}
+
+
+def test_a_long_text_of_digits_and_more_is_text() -> None:
+    for text in ("1" * 5000 + "a", "1:" * 5000, "0x" + "g" * 5000):
+        assert parse_yaml(f"a: '{text}'\nb: {text}x".encode(), source="x") == {
+            "a": text,
+            "b": f"{text}x",
+        }
 
 
 def test_an_alias_bomb_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -138,6 +139,29 @@ def test_a_dataset_without_files_here_has_no_problems(tmp_path: Path) -> None:
         found = check_files(dataset)
         assert (found.present, found.problems) == (False, ())
         assert with_disk_bytes(dataset) is dataset
+
+
+def test_an_index_that_a_name_says_many_times_is_looked_for_once(tmp_path: Path) -> None:
+    """With a choice for each, 12 of them take longer than the age of the universe."""
+    template = "{SHARD_INDEX}" * 12
+    split = {"name": "train", "shardLengths": ["1", "1"], "filepathTemplate": template}
+    info = {"name": "toy", "version": "1.0.0", "splits": [split]}
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
+    for index in ("00000", "00001", "00002"):
+        (tmp_path / (index * 12)).write_text("x")
+    (tmp_path / ("9" * 200 + "x")).write_text("x")
+    assert problems(tmp_path) == [("extra", "train", "00002" * 12)]
+
+
+def test_a_count_that_a_name_says_twice_is_one_count(tmp_path: Path) -> None:
+    template = "{SHARD_X_OF_Y}.{SHARD_X_OF_Y}"
+    split = {"name": "train", "shardLengths": ["1"], "filepathTemplate": template}
+    info = {"name": "toy", "version": "1.0.0", "splits": [split]}
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
+    for name in ("00000-of-00001.00000-of-00001", "00003-of-00007.00003-of-00007"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "00003-of-00007.00003-of-00008").write_text("x")  # no template makes it
+    assert problems(tmp_path) == [("wrong-count", "train", "00003-of-00007.00003-of-00007")]
 
 
 def test_files_of_another_size_than_the_metadata_says(toy: Path) -> None:

@@ -92,5 +92,7 @@ def _queries(
 
 
 def _stdin_lines() -> list[str]:
+    if sys.stdin is None:
+        raise UsageError("- is a list on stdin, which is closed; give the values themselves")
     text = sys.stdin.buffer.read().decode("utf-8", "replace")
     return [line.strip() for line in text.splitlines() if line.strip()]

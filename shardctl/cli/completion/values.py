@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from shardctl.errors import ShardctlError
@@ -20,13 +19,14 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
     Versions come after a `:`, configs after a `/` or once a single name is left.
     """
+    from shardctl.files.file_text import working_folder
     from shardctl.readers.catalog import catalog_names, catalog_titles
     from shardctl.readers.data_dirs import data_dirs, list_datasets
     from shardctl.readers.project_file import find_project
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
-        data_dir = ctx.params.get("data_dir") or find_project(Path.cwd()).data_dir
+        data_dir = ctx.params.get("data_dir") or find_project(working_folder()).data_dir
         titles += map(str, list_datasets(data_dirs(data_dir, os.environ)))
     with contextlib.suppress(ShardctlError, OSError):
         for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):
@@ -43,6 +43,7 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
 def splits(ctx: Any, incomplete: str) -> list[str]:
     """Offer the split names of the chosen dataset, also after a `+`."""
+    from shardctl.files.file_text import working_folder
     from shardctl.readers.project_file import find_project
     from shardctl.readers.reference import choose_dataset
 
@@ -51,10 +52,10 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
     with contextlib.suppress(ShardctlError, OSError):
         dataset = choose_dataset(
             ctx.params.get("dataset") or (),
-            project=find_project(Path.cwd()),
+            project=find_project(working_folder()),
             data_dir=ctx.params.get("data_dir"),
             env=os.environ,
-            cwd=Path.cwd(),
+            cwd=working_folder(),
         ).dataset
         names = [split.name for split in dataset.splits]
     return [before + plus + name for name in _starting([*names, "all"], last)]

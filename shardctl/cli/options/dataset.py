@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardctl.cli.output import say
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
 
 def project_here() -> Project:
     """Return the project of the folder that the command runs in; a command reads it once."""
+    from shardctl.files.file_text import working_folder
     from shardctl.readers.project_file import find_project
 
-    return find_project(Path.cwd())
+    return find_project(working_folder())
 
 
 def chosen_dataset(
@@ -33,6 +33,7 @@ def chosen_dataset(
 
     Where they choose none it is `fallback`, or else a built-in one, which is said.
     """
+    from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import choose_dataset
 
     chosen = choose_dataset(
@@ -40,7 +41,7 @@ def chosen_dataset(
         project=project,
         data_dir=options.data_dir,
         env=os.environ,
-        cwd=Path.cwd(),
+        cwd=working_folder(),
         fallback=fallback,
     )
     if chosen.note is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,8 @@ from shardctl.errors import DatasetError
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _INDEX = "\0"  # stands for the shard index; refused in every name
+MAX_NAME_BYTES = 255  # NAME_MAX of Linux, macOS and Windows
+MAX_PATH_BYTES = 4095  # PATH_MAX of Linux, without the NUL at the end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,9 @@ class ShardFiles(Sequence[str]):
     def __post_init__(self) -> None:
         if self.names is not None and len(self.names) != self.num_shards:
             raise DatasetError(f"{len(self.names)} file names for {self.num_shards} shards")
+        names = (self._name(0),) if self.names is None else self.names
+        _check_characters(*names, self.data_dir or "")
+        _check_lengths(names, data_dir=self.data_dir)
 
     @classmethod
     def from_template(
@@ -53,8 +59,8 @@ class ShardFiles(Sequence[str]):
         """Resolve a TFDS file name template (TFDS core/naming.py, ShardedFileTemplate).
 
         Raises:
-            DatasetError: a variable TFDS does not know, a brace without its partner, or a path
-                that leaves the dataset's folder.
+            DatasetError: a variable TFDS does not know, a brace without its partner, a path that
+                leaves the dataset's folder, or one longer than file systems take.
         """
         digits = max(MIN_SHARD_DIGITS, len(str(num_shards)))
         total = f"{num_shards:0{digits}d}"
@@ -116,20 +122,62 @@ def _format_template(template: str, values: dict[str, str]) -> str:
     and `{SPLIT:>999999999}` fills the memory.
     """
 
-    def replace(match: re.Match[str]) -> str:
-        text = match.group(0)
-        if text in ("{{", "}}"):
-            return text[0]
-        variable = match.group(1)
-        if variable not in values:
+    pieces: list[str] = []
+    end = num_characters = 0
+    for match in _FIELD.finditer(template):
+        text, variable = match.group(0), match.group(1)
+        if text not in ("{{", "}}") and variable not in values:
             known = choices(f"{{{name}}}" for name in TEMPLATE_VARIABLES)
             raise DatasetError(
                 f"file name template {quoted(template)}: {quoted(text)} is not a variable; "
                 f"TFDS knows {known}"
             )
-        return values[variable]
+        value = values[variable] if variable in values else text[0]
+        pieces += (template[end : match.start()], value)
+        end = match.end()
+        num_characters += len(pieces[-2]) + len(value)
+        if num_characters > MAX_PATH_BYTES:  # before a short text becomes a gigabyte
+            raise DatasetError(
+                f"file name template {quoted(template)} makes a path of more than "
+                f"{MAX_PATH_BYTES} bytes, the most that a file system takes"
+            )
+    return "".join((*pieces, template[end:]))
 
-    return _FIELD.sub(replace, template)
+
+def _check_characters(*names: str) -> None:
+    """Raise where a name could not be handed to the system; it may have bytes that are no UTF-8."""
+    for name in names:
+        if _INDEX in name:
+            raise DatasetError(f"file name {quoted(name)} holds a NUL character, as no path does")
+        if not name.isascii():
+            try:
+                os.fsencode(name)
+            except UnicodeEncodeError:
+                raise DatasetError(f"file name {quoted(name)} holds half a character") from None
+
+
+def _check_lengths(names: Sequence[str], *, data_dir: str | None) -> None:
+    """Raise where no file system takes a file name, or a path under the data dir."""
+    room = MAX_PATH_BYTES - (0 if data_dir is None else _num_bytes(data_dir) + 1)
+    if max(map(len, names), default=0) * 4 <= min(MAX_NAME_BYTES, room):
+        return  # however many bytes a character takes
+    for name in names:
+        longest = max(name.split("/"), key=_num_bytes)
+        if _num_bytes(longest) > MAX_NAME_BYTES:
+            raise DatasetError(
+                f"file name {quoted(longest, 60)} has {_num_bytes(longest)} bytes; "
+                f"a file system takes at most {MAX_NAME_BYTES}"
+            )
+        if _num_bytes(name) > room:
+            path = name if data_dir is None else f"{data_dir}/{name}"
+            raise DatasetError(
+                f"path {quoted(path, 60)} has {_num_bytes(path)} bytes; "
+                f"a file system takes at most {MAX_PATH_BYTES}"
+            )
+
+
+def _num_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _check_stays_inside(pattern: str, template: str) -> None:

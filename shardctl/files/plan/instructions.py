@@ -35,7 +35,7 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
                 f"{choices(record) if isinstance(record, dict) else fields.shown(record)}"
             )
         name, split, *numbers = record.values()
-        if not isinstance(name, str) or split not in names:
+        if not (isinstance(name, str) and isinstance(split, str) and split in names):
             raise DatasetError(
                 f"{what}, entry {number}: file {fields.shown(name)} of split "
                 f"{fields.shown(split)}; the splits are {choices(names)}"

@@ -22,11 +22,13 @@ def near_metrics(sample: OrderSample, window: int, num_classes: int | None = Non
     """Return the metrics of mixing near by: neighbours, and windows of a batch.
 
     `num_classes` is that of labels sorted in storage, 0 for one a shard, None where they are not. A
-    metric that every order has alike is left out: shards of one example, or a single shard.
+    metric that every order has alike is left out: shards of one example, or a single shard, beside
+    which others may be too small to count in a float.
     """
     found = []
     if len(sample.shard_sizes) > 1 and int(sample.shard_sizes.max()) > 1:
-        found.append(same_shard_neighbours(sample))
+        neighbours = same_shard_neighbours(sample)
+        found += [neighbours] if neighbours.reach > 0 else []
     found.append(neighbour_distance(sample))
     if window <= sample.length:
         found.append(batch_coverage(sample, window))

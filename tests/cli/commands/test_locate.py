@@ -128,3 +128,12 @@ def test_every_format_has_every_match(shardctl: Shardctl) -> None:
         assert match["filename"] in table
     shardctl(*arguments, "-o", "out", "-f", "json")
     assert json.loads(Path("out").read_text()) == document
+
+
+def test_a_list_on_a_stdin_that_is_closed_is_one_line(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    ran = shardctl("locate", "--id", "-", "-d", "mnist")
+    said = "error: - is a list on stdin, which is closed; give the values themselves\n"
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", said)

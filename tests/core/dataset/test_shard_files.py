@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -275,3 +277,53 @@ def test_there_is_one_name_a_shard() -> None:
     with pytest.raises(DatasetError, match="1 file names for 2 shards"):
         ShardFiles(names=("a",), num_shards=2)
     assert list(resolved(DEFAULT_TEMPLATE, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("x" * 251 + "{SHARD_INDEX}", "has 256 bytes; a file system takes at most 255"),
+        ("é" * 126 + "{SHARD_INDEX}", "has 257 bytes; a file system takes at most 255"),
+        ("a/" + "{SHARD_INDEX}" * 52 + "/b", "has 260 bytes; a file system takes at most 255"),
+        ("ab/" * 1500 + "{SHARD_INDEX}", "makes a path of more than 4095 bytes"),
+        ("ab/" * 1364 + "{SHARD_INDEX}", "has 4097 bytes; a file system takes at most 4095"),
+        ("{SHARD_X_OF_Y}" * 7000, "makes a path of more than 4095 bytes"),
+        ("{DATASET}" * 1_000_000, "makes a path of more than 4095 bytes"),
+    ],
+)
+def test_a_name_that_no_file_system_takes_is_refused(template: str, said: str) -> None:
+    for num_shards in (1, 10_000):
+        assert said in str(error_line(lambda n=num_shards: resolved(template, n)))  # type: ignore[misc]
+
+
+def test_the_longest_names_that_file_systems_take(tmp_path: Path) -> None:
+    """What is refused is what the file system refuses."""
+    for length in (255, 256):
+        template = "x" * (length - 5) + "{SHARD_INDEX}"
+        try:
+            (tmp_path / template.replace("{SHARD_INDEX}", "00000")).touch()
+        except OSError:
+            taken = False
+        else:
+            taken = True
+        assert (error_line(lambda text=template: resolved(text)) is None) == taken  # type: ignore[misc]
+
+
+def test_listed_names_and_the_folder_count_too() -> None:
+    said = str(error_line(lambda: ShardFiles(names=("a", "é" * 128), num_shards=2)))
+    assert said == f"file name '{'é' * 59}…' has 256 bytes; a file system takes at most 255"
+    said = str(error_line(lambda: ShardFiles(data_dir="/x" * 2046, pattern="d-\0", num_shards=9)))
+    assert said.endswith("has 4100 bytes; a file system takes at most 4095")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "d/\udfff.x"])
+def test_a_name_that_cannot_be_opened_is_refused(name: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # of a path that no system call takes
+        os.stat(name)
+    assert "file name" in str(error_line(lambda: ShardFiles(names=("b", name), num_shards=2)))
+    assert "file name" in str(error_line(lambda: ShardFiles(data_dir=name, names=(), num_shards=0)))
+
+
+def test_a_name_of_bytes_that_are_no_text_is_a_name() -> None:
+    name = os.fsdecode(b"a\xff")
+    assert list(ShardFiles(names=(name,), num_shards=1)) == [name]

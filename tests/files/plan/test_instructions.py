@@ -48,6 +48,8 @@ def test_an_empty_list_holds_no_instruction() -> None:
         ([{**RECORD, "filename": 7}], "x, entry 0: file 7 of split 'train'"),
         ([{**RECORD, "split": "trian"}], "split 'trian'; the splits are train, test"),
         ([{**RECORD, "split": None}], "split nothing; the splits are"),
+        ([{**RECORD, "split": {}}], "split a mapping; the splits are train, test"),
+        ([{**RECORD, "split": ["train"]}], "split a list; the splits are train, test"),
         ([{**RECORD, "skip": -1}], "x, entry 0: skip -1 is negative"),
         ([{**RECORD, "take": True}], "x, entry 0: take must be a whole number, not true"),
         ([{**RECORD, "take": 1.0}], "x, entry 0: take must be a whole number, not 1.0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -132,3 +133,13 @@ def test_knowing_that_labels_are_sorted_makes_no_order_better() -> None:
             for classes in (None, 50)
         )
         assert known < 1.2 * plain
+
+
+def test_shards_that_are_too_small_to_count_beside_another_are_left_out() -> None:
+    """One shard of 2**62 examples and two of 30: all neighbours are of one shard, in a float."""
+    sample = replace(
+        sample_of(np.arange(60), np.arange(60) // 20), shard_sizes=np.array([30, 2**62, 25])
+    )
+    metrics = near_metrics(sample, 4)
+    assert [each.name for each in metrics] == ["neighbour_distance", "batch_coverage"]
+    assert 0 <= score_of(metrics).value <= 1
