@@ -105,7 +105,9 @@ _HOMES = {
 }
 
 
-def read_dataset(*refs: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+def read_dataset(
+    *refs: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None
+) -> Dataset:
     """Return the dataset that a reference stands for, or several references as one dataset.
 
     A reference is a folder with dataset_info.json, `name[/config][:version]`, looked up under

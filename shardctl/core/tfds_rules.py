@@ -75,6 +75,7 @@ PHILOX_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)  # kPhiloxW32A, kPhiloxW32B
 
 # tensorflow/core/kernels/data/random_seed_ops.cc, RandomSeedGenerator: samples for each iterator.
 SEEDS_PER_ITERATOR = 2
+MAX_ITERATORS = 2**63 // SEEDS_PER_ITERATOR  # num_random_samples_ is an int64
 
 # keras/src/trainers/epoch_iterator.py, EpochIterator._enumerate_iterator: an epoch over a dataset
 # of known length makes so many iterators that nobody reads.

@@ -9,6 +9,7 @@ from itertools import repeat
 from math import isqrt
 from typing import Literal, NamedTuple
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, Split
 
 BytesFrom = Literal["disk", "metadata"]
@@ -103,6 +104,7 @@ class SplitLayout:
         large = [count // number for number in reversed(small)]
         return tuple(dict.fromkeys(small + large))
 
+    @checked
     def shards(self, start: int = 0, stop: int | None = None) -> Iterator[Shard]:
         """Return shards [start, stop), all of them unless told otherwise."""
         split = self.split
@@ -127,6 +129,7 @@ class Layout:
     splits: tuple[SplitLayout, ...]
 
 
+@checked
 def layout(dataset: Dataset, *splits: str) -> Layout:
     """Return the layout of the splits named, each once; of all splits for no name or `all`.
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import filenames_of
 from shardctl.core.order.order import Order
@@ -41,7 +42,10 @@ class Query:
     """One thing asked for: a position, a step, an id (`5` or `train:5`) or a tfds_id."""
 
     kind: QueryKind
-    value: str
+    value: int | str
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +103,7 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     ]
 
 
+@checked
 def locate(order: Order, queries: Sequence[Query]) -> Located:
     """Answer the queries in their order; an example read in several epochs has a match for each.
 
@@ -145,7 +150,7 @@ def _runs(queries: Sequence[Query]) -> Iterable[tuple[QueryKind, list[str]]]:
     start = 0
     for stop in range(1, len(queries) + 1):
         if stop == len(queries) or queries[stop].kind != queries[start].kind:
-            yield queries[start].kind, [query.value for query in queries[start:stop]]
+            yield queries[start].kind, [str(query.value) for query in queries[start:stop]]
             start = stop
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
@@ -48,13 +49,17 @@ class PlannedOrder:
         return order_of(self.resolved, settings)
 
 
-def plan_order(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
+@checked
+def plan_order(
+    dataset: Dataset, spec: str | None = None, settings: ReadSettings | None = None
+) -> PlannedOrder:
     """Return the order in which a pipeline reads a spec; None is `train`, else the only split.
 
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
+    settings = ReadSettings() if settings is None else settings
     return order_of(resolved_spec(dataset, spec), settings)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.even_splits import even_split
 from shardctl.core.hosts.host import Host
@@ -49,6 +50,7 @@ class Plans:
     warnings: tuple[str, ...] = ()
 
 
+@checked
 def plan(
     dataset: Dataset,
     *specs: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
@@ -33,6 +34,7 @@ class Simulation:
         return self.order.read(self.skip, self.skip + self.take)
 
 
+@checked
 def simulate(
     dataset: Dataset,
     spec: str | None = None,

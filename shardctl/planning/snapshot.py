@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
@@ -29,6 +30,7 @@ class TakenSnapshot:
         return self.live.warnings
 
 
+@checked
 def snapshot(
     dataset: Dataset,
     spec: str | None = None,

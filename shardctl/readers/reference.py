@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
@@ -87,8 +88,9 @@ def choose_dataset(
     return ChosenDataset(dataset=dataset)
 
 
+@checked
 def read_dataset(
-    refs: Sequence[str],
+    refs: Sequence[str | os.PathLike[str]],
     *,
     data_dir: str | os.PathLike[str] | None = None,
     env: Mapping[str, str],
@@ -103,7 +105,9 @@ def read_dataset(
         DatasetError: a reference that leads nowhere, or to something broken.
     """
     search = _Search(dirs=tuple(data_dirs(data_dir, env)), env=env, cwd=cwd)
-    return merge_datasets([_read(ref, search) for ref in dict.fromkeys(refs)])
+    return merge_datasets(
+        [_read(ref, search) for ref in dict.fromkeys(os.fspath(ref) for ref in refs)]
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

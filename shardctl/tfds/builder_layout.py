@@ -5,14 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arguments.kinds import Kind
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 
 
-def dataset_of(builder: Any) -> Dataset:
+def _is_builder(value: Any) -> Any:
+    # By what is used of it, since TFDS is not imported before it is needed.
+    if not (hasattr(value, "info") and hasattr(value, "data_dir")):
+        raise UsageError('a TFDS builder is needed, as tfds.builder("mnist")')
+    return value
+
+
+Builder = Annotated[Any, Kind(take=_is_builder, needed="a TFDS builder", several="TFDS builders")]
+
+
+@checked
+def dataset_of(builder: Builder) -> Dataset:
     """Return what `builder.info` says of the files, as `shardctl` reads it from the metadata.
 
     `builder` is any `tfds.core.DatasetBuilder` whose dataset is prepared, also one over several

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, UsageError
+
+_MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,7 @@ class Split:
     shard_bytes: tuple[int | None, ...] | None = None
 
     def __post_init__(self) -> None:
+        keep_fields(self)
         if self.shard_lengths and min(self.shard_lengths) < 0:
             raise DatasetError(
                 f"split {quoted(self.name)}: shard length {min(self.shard_lengths)} is negative"
@@ -53,6 +57,7 @@ class Split:
             raise DatasetError(f"split {quoted(self.name)}: not one size in bytes a shard")
 
     @classmethod
+    @checked
     def even(
         cls,
         *,
@@ -71,6 +76,12 @@ class Split:
         Raises:
             DatasetError: examples and no shard to hold them, or a negative number of either.
         """
+        for what, number, most in (
+            ("num_examples", num_examples, INT64_MAX),
+            ("num_shards", num_shards, _MOST_SHARDS),
+        ):
+            if number > most:
+                raise DatasetError(f"split {quoted(name)}: {what}={number} is more than {most}")
         if num_examples < 0 or num_shards < 0 or (num_examples and not num_shards):
             raise DatasetError(
                 f"split {quoted(name)}: {num_examples} examples in {num_shards} shards"
@@ -94,6 +105,7 @@ class Split:
         """Number of shards, empty ones included."""
         return len(self.shard_lengths)
 
+    @checked
     def shard_of(self, example_id: int) -> int:
         """Return the index of the shard that holds an id.
 
@@ -109,17 +121,30 @@ class Split:
             )
         return bisect_right(self.offsets, example_id) - 1
 
+    @checked
     def location(self, shard_index: int) -> tuple[str | None, str]:
-        """Return (data dir or None, path relative to it) of a shard's file."""
-        for part in self.files:
-            if shard_index < len(part):
-                return part.data_dir, part[shard_index]
-            shard_index -= len(part)
-        raise IndexError(shard_index)
+        """Return (data dir or None, path relative to it) of a shard's file.
 
+        Raises:
+            UsageError: no such shard, or none that has a file.
+        """
+        return self._location(shard_index)
+
+    def _location(self, shard_index: int) -> tuple[str | None, str]:
+        index = shard_index
+        for part in self.files:
+            if 0 <= index < len(part):
+                return part.data_dir, part[index]
+            index -= len(part)
+        raise UsageError(
+            f"shard_index={shard_index}: split {quoted(self.name)} has files of "
+            f"{sum(map(len, self.files))} shards, counted from 0"
+        )
+
+    @checked
     def filename(self, shard_index: int) -> str:
         """Return the base name of a shard's file."""
-        return self.location(shard_index)[1].rpartition("/")[2]
+        return self._location(shard_index)[1].rpartition("/")[2]
 
     @cached_property
     def filenames(self) -> tuple[str, ...]:
@@ -133,6 +158,7 @@ class Split:
             return False  # each name holds its own index
         return len(set(self.filenames)) < self.num_shards
 
+    @checked
     def filenames_between(self, start: int, stop: int) -> list[str]:
         """Return the base names of the files of shards [start, stop)."""
         names: list[str] = []
@@ -163,6 +189,7 @@ class Dataset:
     origin: str = "metadata"
 
     def __post_init__(self) -> None:
+        keep_fields(self)
         if not self.splits:
             raise DatasetError(f"dataset {quoted(self.name)} has no splits")
         counts = Counter(split.name for split in self.splits)
@@ -176,6 +203,7 @@ class Dataset:
         folders = {part.data_dir for split in self.splits for part in split.files}
         return len(folders) > 1 or any(len(split.files) > 1 for split in self.splits)
 
+    @checked
     def split(self, name: str) -> Split:
         """Return a split by name.
 
@@ -188,6 +216,7 @@ class Dataset:
         known = choices(split.name for split in self.splits)
         raise UsageError(f"no split {quoted(name)} in {self.title}; it has: {known}")
 
+    @checked
     def whole_splits(self, names: Sequence[str], rule: str) -> tuple[Split, ...]:
         """Return the splits named, each once and in that order; all of them for none or `all`.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
+_MOST = 999_999_999  # as many digits as the form has
 _FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
 
 
@@ -25,6 +27,11 @@ class Host:
     count: int
 
     def __post_init__(self) -> None:
+        if type(self.index) is type(self.count) is int and 0 <= self.index < self.count < _MOST:
+            return  # soon, as there may be a million of them
+        keep_fields(self)
+        if self.count > _MOST:
+            raise UsageError(f"count={self.count}: a number from 1 to {_MOST} is needed")
         if self.count < 1:
             raise UsageError(f"{self.count} hosts: at least 1 is needed")
         if not 0 <= self.index < self.count:
@@ -36,6 +43,7 @@ class Host:
         return f"{self.index}/{self.count}"
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> Host:
         """Read `I/N`."""
         match = _FORM.fullmatch(text)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError
+from shardctl.core.tfds_rules import INT64_MAX
+from shardctl.errors import DatasetError, UsageError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,11 +27,25 @@ class FileInstruction:
     first_id: int
 
     def __post_init__(self) -> None:
-        if not (self.skip >= 0 <= self.take and self.skip + self.take <= self.examples_in_shard):
-            raise ValueError(
-                f"skip {self.skip} and take {self.take} do not fit "
-                f"a shard of {self.examples_in_shard}"
+        if self._is_plain and self._fits:
+            return  # soon, as there may be millions of them
+        keep_fields(self)
+        if not self._fits:
+            raise UsageError(
+                f"skip={self.skip} and take={self.take} do not fit "
+                f"examples_in_shard={self.examples_in_shard} and first_id={self.first_id}"
             )
+
+    @property
+    def _is_plain(self) -> bool:
+        numbers = type(self.skip) is type(self.take) is type(self.examples_in_shard) is int
+        texts = type(self.filename) is type(self.split) is str
+        return numbers and texts and type(self.first_id) is int
+
+    @property
+    def _fits(self) -> bool:
+        fits = self.skip >= 0 <= self.take and self.skip + self.take <= self.examples_in_shard
+        return fits and 0 <= self.first_id <= INT64_MAX - self.examples_in_shard + self.skip
 
     @property
     def takes_all(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.dataset.dataset import Split
 
 
@@ -17,7 +18,10 @@ class SplitRange:
     stop: int
 
     def __post_init__(self) -> None:
+        if not (type(self.start) is type(self.stop) is int):
+            keep_fields(self)
         if not 0 <= self.start <= self.stop <= self.split.num_examples:
+            keep_fields(self)
             raise ValueError(f"[{self.start}, {self.stop}) is not a range of {self.split.name}")
 
     @property

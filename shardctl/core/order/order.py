@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s, Int64sLike, distinct
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
@@ -59,6 +59,7 @@ class Order:
     [[0, 1], [2, 11]]
     """
 
+    @checked
     def __init__(
         self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
     ) -> None:
@@ -86,11 +87,13 @@ class Order:
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
         self._num_examples = total - rest if settings.drop_remainder else total
-        # A pass that depends on timing is refused here, before a part of it is written.
+        # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
+        # is refused here, before a part of it is written.
+        last = self._num_streams - 1
         if settings.shuffles_files and len(self.reads) > 1:
-            self.seeds.of_files(0)
+            self.seeds.of_files(last)
         if settings.buffer is not None:
-            self.seeds.of_buffer(0)
+            self.seeds.of_buffer(last)
 
     @cached_property
     def epoch_size(self) -> int:
@@ -112,16 +115,18 @@ class Order:
             return max(1, self.epoch_size)
         return self.settings.buffer
 
+    @checked
     def read(self, start: int, stop: int) -> Int64s:
         """Return the codes at positions [start, stop), int64[stop - start]."""
         pieces = list(self.chunks(start, stop))
         return np.concatenate(pieces) if pieces else _NONE
 
+    @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
         if not 0 <= start <= stop <= self.num_examples:
             raise UsageError(
-                f"positions [{start}, {stop}): the order has {self.num_examples} examples"
+                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
             )
         if start == stop:
             return
@@ -130,7 +135,8 @@ class Order:
             first = epoch * size
             yield from self._stream_chunks(epoch, max(start - first, 0), min(stop - first, size))
 
-    def codes_at(self, positions: ArrayLike) -> Int64s:
+    @checked
+    def codes_at(self, positions: Int64sLike) -> Int64s:
         """Return the codes at any positions, int64[q] each."""
         wanted = self._checked(positions)
         if not len(wanted):
@@ -147,12 +153,13 @@ class Order:
             found[here] = self._codes_in_stream(int(streams[here[0]]), inputs[here])
         return found
 
-    def positions_of(self, codes: ArrayLike) -> tuple[Int64s, Int64s]:
+    @checked
+    def positions_of(self, codes: Int64sLike) -> tuple[Int64s, Int64s]:
         """Return (which query, position), int64[r] each, for every time an example is handed out.
 
         Ordered by query, then by position; an example that is never handed out has none.
         """
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes, np.int64))
+        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
         if self._num_streams * len(rows) > _MAX_MATCHES:
             raise UsageError(
                 phrase(
@@ -181,14 +188,15 @@ class Order:
         order = np.lexsort((position, which))
         return which[order], position[order]
 
-    def blocks_at(self, positions: ArrayLike) -> tuple[Int64s, Int64s]:
+    @checked
+    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
         """Return (slot of the interleave, offset in the file instruction), int64[q] each.
 
         Raises:
-            ValueError: a shuffle buffer mixes the blocks.
+            UsageError: a shuffle buffer mixes the blocks.
         """
         if self.num_buffered is not None:
-            raise ValueError("a shuffle buffer mixes the blocks")
+            raise UsageError("a shuffle buffer mixes the blocks")
         wanted = self._checked(positions)
         slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
         streams = wanted // max(self.stream_size, 1)
@@ -199,15 +207,17 @@ class Order:
             slots[here], offsets[here] = reading.blocks(inputs)
         return slots, offsets
 
-    def epoch_of(self, positions: Int64s) -> Int64s:
+    @checked
+    def epoch_of(self, positions: Int64sLike) -> Int64s:
         """Return the epoch (int64[q]) in which each position is."""
-        return positions // max(self.epoch_size, 1)
+        return self._checked(positions) // max(self.epoch_size, 1)
 
     @property
     def stream_size(self) -> int:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
         return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
 
+    @checked
     def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
@@ -222,14 +232,15 @@ class Order:
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
         return self._built_reading(0, needed * self.epoch_size + (self.num_buffered or 0))
 
+    @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
         """Return the replay of the shuffle buffer in an epoch, right up to output `stop` at least.
 
         Raises:
-            ValueError: the settings have no buffer.
+            UsageError: the settings have no buffer.
         """
         if self.num_buffered is None:
-            raise ValueError("no shuffle buffer")
+            raise UsageError("no shuffle buffer")
         return ShuffleReplay(
             num_elements=self.reading(epoch, stop=stop).num_examples,
             buffer_size=self.num_buffered,
@@ -309,8 +320,8 @@ class Order:
             return np.arange(count)
         return shuffle_permutation(count, count, self.seeds.of_files(epoch))
 
-    def _checked(self, positions: ArrayLike) -> Int64s:
-        wanted = np.asarray(positions, np.int64)
+    def _checked(self, positions: Int64sLike) -> Int64s:
+        wanted = np.asarray(positions)
         wrong = wanted[(wanted < 0) | (wanted >= self.num_examples)]
         if wrong.size:
             raise UsageError(

@@ -51,14 +51,10 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
         if setting.field in arguments:
             raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
         try:
-            taken = setting.kind.from_document(value)
-            fault = setting.kind.type_fault(taken)
+            arguments[setting.field] = setting.kind.typed(setting.kind.from_document(value))
         except UsageError as error:
-            fault = str(error)
-        if fault is not None:
             given = Argument(setting.field, value, given=True)
-            raise UsageError(phrase("{}: {}", given, fault))
-        arguments[setting.field] = taken
+            raise UsageError(phrase("{}: {}", given, error)) from None
     return arguments
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
+from shardctl.core.arguments.kinds import kind_of
+from shardctl.core.arguments.values import truth_value, whole_number
 from shardctl.core.hosts.host import Host
 from shardctl.core.text import choices
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
+
+_HOST = kind_of(Host)
+_NAMES = kind_of(tuple[str, ...])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,16 +34,28 @@ class SettingKind(ABC):
         """What stands for a value on a help page, "" for a switch."""
         return ""
 
-    def fault(self, value: Any) -> str | None:
-        """Return the rule that a value breaks, None where it breaks none."""
-        return self.type_fault(value) or self.range_fault(value)
+    def take(self, value: Any) -> Any:
+        """Return a value as it is kept.
+
+        Raises:
+            UsageError: the rule that it breaks.
+        """
+        kept = self.typed(value)
+        fault = self.range_fault(kept)
+        if fault is not None:
+            raise UsageError(fault)
+        return kept
 
     @abstractmethod
-    def type_fault(self, value: Any) -> str | None:
-        """Return the rule that a value of another type breaks, None where it breaks none."""
+    def typed(self, value: Any) -> Any:
+        """Return a value as it is kept, whether or not it is in range.
+
+        Raises:
+            UsageError: it is of another type.
+        """
 
     def range_fault(self, value: Any) -> str | None:
-        """Return the rule that a value of the right type breaks."""
+        """Return the rule that a value of the right type breaks, None where it breaks none."""
         return None
 
     def from_document(self, value: Any) -> Any:
@@ -58,23 +74,20 @@ class SettingKind(ABC):
 class WholeNumber(SettingKind):
     """A whole number, of `least` at least, of any size where that is None; or one of some words.
 
-    >>> WholeNumber(least=1).fault(0)
+    >>> WholeNumber(least=1).range_fault(0)
     'a number from 1 to 9223372036854775807 is needed'
-    >>> WholeNumber(least=1, words=("auto",)).fault("auto")
+    >>> WholeNumber(least=1, words=("auto",)).take("auto")
+    'auto'
     """
 
     @property
     def metavar(self) -> str:
         return "|".join(("N", *self.words))
 
-    def type_fault(self, value: Any) -> str | None:
+    def typed(self, value: Any) -> int | str:
         if isinstance(value, str) and value in self.words:
-            return None
-        try:
-            index(value)  # also one of NumPy
-        except TypeError:
-            return "a whole number is needed"
-        return "a whole number is needed" if isinstance(value, bool) else None
+            return str(value)
+        return whole_number(value)
 
     def range_fault(self, value: Any) -> str | None:
         if value in self.words or self.least is None or self.least <= value <= INT64_MAX:
@@ -97,14 +110,12 @@ class BufferSize(WholeNumber):
 class Switch(SettingKind):
     """On or off.
 
-    >>> Switch().fault("no")
-    'true or false is needed'
+    >>> Switch().take(True)
+    True
     """
 
-    def type_fault(self, value: Any) -> str | None:
-        # A text would count as on, whatever it says; NumPy has truth values of its own.
-        truth = isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
-        return None if truth else "true or false is needed"
+    def typed(self, value: Any) -> bool:
+        return truth_value(value)
 
 
 class Word(SettingKind):
@@ -114,8 +125,10 @@ class Word(SettingKind):
     def metavar(self) -> str:
         return "|".join(self.words)
 
-    def type_fault(self, value: Any) -> str | None:
-        return None if isinstance(value, str) else "a word is needed"
+    def typed(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise UsageError("a word is needed")
+        return str(value)
 
     def range_fault(self, value: Any) -> str | None:
         return None if value in self.words else f"choose from {choices(self.words)}"
@@ -128,8 +141,9 @@ class WhichHost(SettingKind):
     def metavar(self) -> str:
         return "I/N"
 
-    def type_fault(self, value: Any) -> str | None:
-        return None if isinstance(value, Host) else "a Host is needed, as Host(index=0, count=8)"
+    def typed(self, value: Any) -> Host:
+        host: Host = _HOST.take(value)
+        return host
 
     def from_document(self, value: Any) -> Host:
         if not isinstance(value, str):
@@ -147,9 +161,12 @@ class FileNames(SettingKind):
     def metavar(self) -> str:
         return "FILE"
 
-    def type_fault(self, value: Any) -> str | None:
-        # The names themselves are looked at where they are looked up.
-        return None if isinstance(value, list | tuple) else "a list of file names is needed"
+    def typed(self, value: Any) -> tuple[str, ...]:
+        try:
+            names: tuple[str, ...] = _NAMES.take(value)
+        except UsageError:
+            raise UsageError("a list of file names is needed") from None
+        return names
 
     def from_document(self, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(name, str) for name in value):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from shardctl.core.arguments.checked import checked, keep_fields
+from shardctl.core.arguments.kinds import or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.phrase import Argument, listed, phrase
@@ -68,14 +70,7 @@ class ReadSettings:
     loop: Loop = "python"
 
     def __post_init__(self) -> None:
-        for setting in SETTINGS:
-            value = getattr(self, setting.field)
-            if value is None and setting.field in _MAY_BE_NONE:
-                continue
-            fault = setting.kind.fault(value)
-            if fault is not None:
-                given = Argument(setting.field, value, given=True)
-                raise UsageError(phrase("{}: {}", given, fault))
+        keep_fields(self, _TAKERS)
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
                 phrase(
@@ -108,6 +103,7 @@ class ReadSettings:
             return self.shuffle_seed is not None
         return self.shuffle_files
 
+    @checked
     def cycle_length(self, *, ordered: bool) -> int:
         """Return the cycle length in force for a dataset.
 
@@ -121,6 +117,7 @@ class ReadSettings:
             return -(-(self.cpus or 1) // (1 + CYCLE_PREFETCH_FACTOR))
         return self.cycle
 
+    @checked
     def check_predictable(self, *, ordered: bool) -> None:
         """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
 
@@ -202,6 +199,12 @@ class ReadSettings:
 
 
 _MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)
+_TAKERS = {
+    setting.field: or_none(setting.kind.take)
+    if setting.field in _MAY_BE_NONE
+    else setting.kind.take
+    for setting in SETTINGS
+}
 
 
 def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:

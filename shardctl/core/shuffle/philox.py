@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,7 @@ def philox_block(seed: int, seed2: int, block: int) -> tuple[int, int, int, int]
     >>> [f"{sample:08x}" for sample in philox_block(0, 0, 0)]
     ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
     """
+    seed, seed2, block = index(seed), index(seed2), index(block)  # NumPy's own ints would wrap
     key_0, key_1 = seed & _WORD, seed >> 32
     x0, x1, x2, x3 = block & _WORD, block >> 32, seed2 & _WORD, seed2 >> 32
     for _ in range(PHILOX_ROUNDS):
@@ -47,6 +50,7 @@ def philox_samples(seed: int, seed2: int, start: int, count: int) -> NDArray[np.
     Raises:
         UsageError: a seed does not fit 64 bits, or the samples lie outside the stream of 2**66.
     """
+    seed, seed2, start, count = map(index, (seed, seed2, start, count))
     for name, value in (("seed", seed), ("seed2", seed2)):
         if not 0 <= value < 1 << 64:
             raise UsageError(f"{name} {value} of Philox: it has 64 bits, from 0 to 2**64 - 1")

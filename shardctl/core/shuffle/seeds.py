@@ -6,9 +6,11 @@ import random
 from dataclasses import dataclass
 from operator import index
 
+from shardctl.core.phrase import phrase
 from shardctl.core.shuffle.philox import philox_block
 from shardctl.core.tfds_rules import (
     DEFAULT_GRAPH_SEED,
+    MAX_ITERATORS,
     PHILOX_SAMPLES_PER_BLOCK,
     SEED_MODULUS,
     SEEDS_PER_ITERATOR,
@@ -80,13 +82,23 @@ def iterator_seeds(
 
     Raises:
         UnpredictableOrderError: neither seed is set.
-        UsageError: `iterator_index` or `op_index` is below 0.
+        UsageError: `iterator_index` or `op_index` is below 0, or more than TensorFlow counts.
     """
+    iterator_index = index(iterator_index)  # Philox needs ints that grow, NumPy's wrap
     if iterator_index < 0:
         raise UsageError(f"iterator {iterator_index}: the iterators of a shuffle count from 0")
     kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
     if reshuffle is False:
         return kernel
+    if iterator_index >= MAX_ITERATORS:
+        raise UsageError(
+            phrase(
+                "iterator {} of a shuffle: TensorFlow counts them up to {}; a lower {pass_index} "
+                "is needed",
+                iterator_index,
+                MAX_ITERATORS - 1,
+            )
+        )
     block, offset = divmod(SEEDS_PER_ITERATOR * iterator_index, PHILOX_SAMPLES_PER_BLOCK)
     samples = philox_block(kernel.seed, kernel.seed2, block)
     return KernelSeeds(seed=samples[offset], seed2=samples[offset + 1])

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.snapshot.hash_tree import differing_blocks
+from shardctl.errors import UsageError
 from shardctl.planning.diff.blocks import Id, Scan, TwoOrders
 from shardctl.planning.diff.causes import Cause, causes
 from shardctl.planning.diff.pinned_order import PinnedOrder
@@ -75,12 +77,15 @@ class Diff:
         return self.changes or (Cause(kind="unknown", name="shardctl"),)
 
 
+@checked
 def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT_LIMIT) -> Diff:
     """Return where and why two orders differ, rebuilding no more than the blocks that differ.
 
     Every position is compared where at most `exact_limit` lie in such blocks; else only the first
     such block is rebuilt, and how much moved is known to a block.
     """
+    if exact_limit < 0:
+        raise UsageError(f"exact_limit={exact_limit}: a number of positions is needed")
     trees = expected.snapshot.tree, actual.snapshot.tree
     changes = causes(expected.snapshot, actual.snapshot)
     positions = max(tree.num_examples for tree in trees)

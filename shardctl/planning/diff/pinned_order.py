@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.document import as_keys, settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
@@ -26,6 +27,9 @@ class PinnedOrder:
     snapshot: Snapshot
     label: str
     live: PlannedOrder | None = None
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
 
     @cached_property
     def rebuilt(self) -> PlannedOrder | None:
@@ -50,6 +54,7 @@ class PinnedOrder:
             return None
         return live
 
+    @checked
     def holds(self, cells: Sequence[bytes], *, size: int, block: int) -> bool:
         """Return whether the digests of the cells of a block are those that are pinned.
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_order import sorted_rows
@@ -165,6 +166,7 @@ class Evaluation:
         return least // self.host_batch
 
 
+@checked
 def evaluate(
     dataset: Dataset,
     spec: str | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.instructions.file_order import sorted_rows
@@ -81,6 +82,7 @@ class HostsPlan:
     warnings: tuple[str, ...] = ()
 
 
+@checked
 def hosts(
     dataset: Dataset,
     spec: str | None = None,
@@ -127,7 +129,7 @@ def hosts(
                 epochs=settings.epochs,
             )
         )
-    keep = isinstance(num_hosts, int)
+    keep = isinstance(num_hosts, int)  # as which every whole number is kept
     return HostsPlan(
         dataset=dataset,
         spec=resolved.spec,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostMode
@@ -14,7 +15,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Usage:
     max_open_files: int | None = None
 
     def __post_init__(self) -> None:
+        keep_fields(self)
         for name, value in (
             ("num_hosts", self.num_hosts),
             ("take", self.take),
@@ -50,6 +52,10 @@ class Usage:
             if value is not None and value < 1:
                 raise UsageError(
                     phrase("{}: a number, at least 1, is needed", Argument(name, value))
+                )
+            if value is not None and value > INT64_MAX:
+                raise UsageError(
+                    phrase("{}: a number up to {} is needed", Argument(name, value), INT64_MAX)
                 )
 
 

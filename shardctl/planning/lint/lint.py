@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.phrase import Argument, phrase
@@ -43,6 +44,7 @@ class Lint:
     findings: tuple[Finding, ...]
 
 
+@checked
 def lint(
     dataset: Dataset,
     specs: Sequence[str] | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
@@ -84,6 +85,7 @@ class Quality:
         return min(counted, key=lambda metric: metric.score)
 
 
+@checked
 def quality(
     dataset: Dataset,
     spec: str | None = None,

@@ -64,8 +64,8 @@ class Counts:
         np.minimum(self._counts, 1, out=self._counts)
 
     def drop(self, codes: Int64s) -> None:
-        """Expect these no more, however often they are named."""
-        self._counts[codes] = 0
+        """Expect these no more, however often they are named; codes of no example are passed by."""
+        self._counts[codes[(codes >= 0) & (codes < len(self._counts))]] = 0
 
     def left(self) -> int:
         """Return how many are still to come."""

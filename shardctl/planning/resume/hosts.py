@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.even_splits import even_range
@@ -45,6 +46,7 @@ class _OldHost:
     point: ResumePoint
 
 
+@checked
 def resume_on_hosts(
     dataset: Dataset,
     spec: str | None = None,
@@ -52,14 +54,15 @@ def resume_on_hosts(
     *,
     hosts: int,
     to_hosts: int,
-    consumed: Sequence[int] | None = None,
+    consumed: int | Sequence[int] | None = None,
     steps: int | None = None,
 ) -> ResumePlan:
     """Return how a job of `hosts` hosts resumes with `to_hosts`: exactly once, in another order.
 
     What no host has handed out is split evenly among the new ones, in the order of the files.
-    `consumed` has one count for all hosts or one for each. Hosts that are in different epochs
-    resume in that of the foremost: what the others have left of earlier ones is shared as well.
+    `consumed` is one count for all hosts, or a list of one for each. Hosts that are in different
+    epochs resume in that of the foremost: what the others have left of earlier ones is shared as
+    well.
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
@@ -78,7 +81,8 @@ def resume_on_hosts(
             )
         )
     planned = old_orders(dataset, spec, settings, hosts)
-    counts = _counts([p.order for p in planned], consumed, steps)
+    each = (consumed,) if isinstance(consumed, int) else consumed
+    counts = _counts([p.order for p in planned], each, steps)
     old = [
         _OldHost(order=one.order, point=resume_point(one.order, count))
         for one, count in zip(planned, counts, strict=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import resolve_subsplit
@@ -52,7 +52,8 @@ class Proof:
         return not (self.lost or self.repeated or (self.exact and self.moved))
 
 
-def prove(dataset: Dataset, plan: ResumePlan, *, seen: ArrayLike | None = None) -> Proof:
+@checked
+def prove(dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None) -> Proof:
     """Read a plan to its end and compare with the uninterrupted pipeline.
 
     `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from.
@@ -141,7 +142,7 @@ def _is_over(plan: ResumePlan, order: Order, consumed: int) -> bool:
     return consumed >= total
 
 
-def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) -> Proof:
+def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
     if seen is None:
         raise UsageError(
             phrase("this plan was made from a log: give it again with {seen=CODES} to prove")
@@ -158,7 +159,7 @@ def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: ArrayLike | None) ->
     counts = Counts(order.codes)
     counts.add(order.chunks(0, order.num_examples))
     counts.take_once()
-    counts.drop(np.asarray(seen, np.int64))
+    counts.drop(np.asarray(seen))
     for reads in (plan.instructions, *(host.instructions for host in plan.hosts)):
         counts.remove(_read(reads, order))
     return Proof(

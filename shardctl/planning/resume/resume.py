@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
@@ -44,6 +45,7 @@ from shardctl.planning.resume.rest_of_epoch import (
 BufferMode = Literal["exactly-once", "exact-order"]
 
 
+@checked
 def resume(
     dataset: Dataset,
     spec: str | None = None,

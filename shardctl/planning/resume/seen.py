@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s, Int64sLike, distinct
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
@@ -23,12 +23,13 @@ from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
 
 
+@checked
 def resume_unseen(
     dataset: Dataset,
     spec: str | None = None,
     settings: ReadSettings | None = None,
     *,
-    seen: ArrayLike,
+    seen: Int64sLike,
     to_hosts: int | None = None,
 ) -> ResumePlan:
     """Return the instructions for every example of the spec that is not among `seen`, each once.
@@ -51,7 +52,7 @@ def resume_unseen(
 
 
 def resume_unseen_of(
-    resolved: Resolved, settings: ReadSettings, *, seen: ArrayLike, to_hosts: int | None = None
+    resolved: Resolved, settings: ReadSettings, *, seen: Int64sLike, to_hosts: int | None = None
 ) -> ResumePlan:
     """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
     dataset, codes = resolved.dataset, codes_of(resolved)

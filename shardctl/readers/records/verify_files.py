@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.text import quoted
@@ -68,6 +69,7 @@ class FilesVerification:
         return sum(split.num_files for split in self.splits)
 
 
+@checked
 def verify_files(dataset: Dataset, *splits: str, watch: Watch | None = None) -> FilesVerification:
     """Read every file of the splits named, all for none, and say what is wrong with which.
 

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import resume
 
 
+@checked
 def keras_epochs(
-    builder: Any,
+    builder: Builder,
     spec: str | None = None,
     settings: ReadSettings | None = None,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
@@ -12,7 +13,7 @@ from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 from shardctl.tfds.training.host_calls import (
     examples_of_host,
@@ -23,8 +24,9 @@ from shardctl.tfds.training.host_calls import (
 Transform = Callable[[Any], Any]
 
 
+@checked
 def pipeline(
-    builder: Any,
+    builder: Builder,
     spec: str | None = None,
     settings: ReadSettings | None = None,
     *,

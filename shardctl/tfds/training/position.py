@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from operator import index
 from typing import Any
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
@@ -16,7 +16,7 @@ from shardctl.files.position_file import PositionRecord, read_position, write_po
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import what_changed
 from shardctl.planning.resume.resume import resume_order
-from shardctl.tfds.builder_layout import dataset_of, in_order_of
+from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import Transform, check_global_seed
 from shardctl.tfds.training.resume import resume
@@ -41,9 +41,10 @@ class Position:
             position.save("position.json")
     """
 
+    @checked
     def __init__(
         self,
-        builder: Any,
+        builder: Builder,
         spec: str | None = None,
         settings: ReadSettings | None = None,
         *,
@@ -73,13 +74,13 @@ class Position:
     def __repr__(self) -> str:
         return f"<Position {self._consumed} of {self._num_examples} examples of {self._spec}>"
 
+    @checked
     def advance(self, num_examples: int) -> None:
         """Count examples that the training loop has received some other way than by `count`.
 
         Raises:
             UsageError: a number below 0, or past the end of the order.
         """
-        num_examples = index(num_examples)
         consumed = self._consumed + num_examples
         if num_examples < 0 or consumed > self._num_examples:
             raise UsageError(
@@ -88,6 +89,7 @@ class Position:
             )
         self._consumed = consumed
 
+    @checked
     def count(self, elements: Iterable[Any], *, batch_size: int | None = None) -> Iterator[Any]:
         """Yield the elements of a dataset, counting each when the loop receives it.
 
@@ -103,6 +105,7 @@ class Position:
             self.advance(1 if batch is None else _num_rows(element, batch))
             yield element
 
+    @checked
     def dataset(
         self,
         *,
@@ -123,6 +126,7 @@ class Position:
         """Return the plan that resumes from here, in exact order."""
         return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the position to a file, atomically: the old file stays until the new one is whole.
 
@@ -143,6 +147,7 @@ class Position:
             ),
         )
 
+    @checked
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Go to the position in a file that `save` wrote.
 
@@ -174,7 +179,10 @@ class Position:
 
 def _num_rows(batch: Any, most: int) -> int:
     components = tensorflow().nest.flatten(batch)
-    rows = int(components[0].shape[0])
+    shape = tuple(getattr(components[0], "shape", ())) if components else ()
+    if not shape:
+        raise UsageError("elements: batches are counted, and one of them has no rows")
+    rows = int(shape[0])
     if rows > most:
         raise UsageError(f"a batch of {rows} examples where batches of {most} are counted")
     return rows

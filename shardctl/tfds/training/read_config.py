@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
+from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.fitted_plan import (
     PlanOrPath,
@@ -35,9 +37,10 @@ _OF_THE_PLAN = (
 )
 
 
+@checked
 def read_config(
     plan: PlanOrPath,
-    builder: Any = None,
+    builder: Builder | None = None,
     *,
     host: int | None = None,
     epoch: int | None = None,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
@@ -17,7 +18,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, epochs_that_follow, fitted
@@ -26,8 +27,9 @@ from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle
 
 
+@checked
 def resume(
-    builder: Any,
+    builder: Builder,
     plan: PlanOrPath,
     *,
     host: int | None = None,
@@ -69,8 +71,9 @@ def resume(
     return examples.prefetch(tensorflow().data.AUTOTUNE)
 
 
+@checked
 def resume_epochs(
-    builder: Any,
+    builder: Builder,
     plan: PlanOrPath,
     *,
     host: int | None = None,
@@ -101,8 +104,9 @@ def resume_epochs(
     return each()
 
 
+@checked
 def exact_order(
-    builder: Any,
+    builder: Builder,
     spec: str | None = None,
     settings: ReadSettings | None = None,
     *,

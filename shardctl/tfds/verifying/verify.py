@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
@@ -34,6 +35,7 @@ from shardctl.tfds.verifying.window_pass import WindowPass, num_inputs_read
 _REACH = 4_000_000
 
 
+@checked
 def verify(
     dataset: Dataset,
     spec: str | None = None,

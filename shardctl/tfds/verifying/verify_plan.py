@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
@@ -36,6 +37,7 @@ from shardctl.tfds.verifying.real_files import RealFiles
 from shardctl.tfds.verifying.window_pass import WindowPass
 
 
+@checked
 def verify_plan(
     dataset: Dataset,
     plan: ResumePlan,

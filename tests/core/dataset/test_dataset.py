@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import ShardctlError
+from shardctl.errors import ShardctlError, UsageError
 from tests.cases import check_cases
 from tests.core.instructions.tfds_splits import toy_dataset
 from tests.strategies import datasets, error_line, shard_lengths
@@ -107,8 +107,11 @@ def test_files_of_several_folders_follow_one_another() -> None:
     for start in range(5):
         for stop in range(start, 5):
             assert split.filenames_between(start, stop) == names[start:stop]
-    with pytest.raises(IndexError):
-        split.location(4)
+    for outside in (4, -1):
+        with pytest.raises(
+            UsageError, match=rf"shard_index={outside}: split 'train' has files of 4"
+        ):
+            split.location(outside)
 
 
 # --------------------------------------------------------------------------- fingerprint

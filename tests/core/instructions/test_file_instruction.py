@@ -12,7 +12,7 @@ from shardctl.core.instructions.file_instruction import (
     file_instructions,
 )
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 from tests.cases import check_cases
 from tests.core.instructions.tfds_splits import ids_read, toy_dataset
 from tests.strategies import shard_lengths
@@ -89,7 +89,7 @@ def test_ranges_are_read_one_after_the_other_each_from_its_first_id() -> None:
 
 @pytest.mark.parametrize(("skip", "take"), [(-1, 1), (0, -1), (0, 4), (3, 1), (4, 0)])
 def test_an_instruction_that_does_not_fit_its_file_cannot_be_made(skip: int, take: int) -> None:
-    with pytest.raises(ValueError, match="do not fit a shard of 3"):
+    with pytest.raises(UsageError, match="do not fit examples_in_shard=3"):
         FileInstruction(
             filename="f", split="train", skip=skip, take=take, examples_in_shard=3, first_id=0
         )

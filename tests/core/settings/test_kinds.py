@@ -44,8 +44,12 @@ def test_what_a_kind_takes(
     kind: SettingKind, metavar: str, taken: list[Any], refused: list[Any]
 ) -> None:
     assert kind.metavar == metavar
-    assert [kind.fault(value) for value in taken] == [None] * len(taken)
-    assert all(kind.fault(value) for value in refused)
+    kept = [kind.take(value) for value in taken]
+    assert kept == [tuple(value) if isinstance(value, list) else value for value in taken]
+    assert not any(type(value) is np.int32 for value in kept)
+    for value in refused:
+        with pytest.raises(UsageError):
+            kind.take(value)
 
 
 @given(st.integers(0, 9), st.integers(1, 9))

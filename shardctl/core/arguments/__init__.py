@@ -1,0 +1,1 @@
+"""The edge of the Python API: what each argument takes, checked and made plain once."""

@@ -1,0 +1,192 @@
+"""Kinds of arguments: what an annotation takes, and as what it is kept.
+
+`int` takes every whole number there is, of NumPy and TensorFlow too, and keeps an int. A type may
+say more by an `Annotated` with a `Kind`. What an annotation should take besides, such as a path
+where a Dataset is needed, belongs here: every public function then takes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from shardctl.core.arguments.values import real_number, text, truth_value, whole_number
+from shardctl.core.text import choices
+from shardctl.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """What an argument takes.
+
+    take: a value -> the value as it is kept; raises a UsageError whose text is the rule.
+    needed, several: the kind in words, as one value and as many of them.
+    exact: the types whose values are kept as they are.
+    """
+
+    take: Callable[[Any], Any]
+    needed: str
+    several: str
+    exact: frozenset[type] = frozenset()
+
+
+def _anything(value: object) -> object:
+    return value
+
+
+_ANYTHING = Kind(take=_anything, needed="a value", several="values")
+_PLAIN: dict[type, Kind] = {
+    int: Kind(
+        take=whole_number,
+        needed="a whole number",
+        several="whole numbers",
+        exact=frozenset({int}),
+    ),
+    bool: Kind(
+        take=truth_value,
+        needed="true or false",
+        several="truth values",
+        exact=frozenset({bool}),
+    ),
+    float: Kind(take=real_number, needed="a number", several="numbers", exact=frozenset({float})),
+    str: Kind(take=text, needed="a text", several="texts", exact=frozenset({str})),
+}
+
+# What to write where one of these is needed.
+_EXAMPLES = {
+    "Dataset": 'read_dataset("mnist")',
+    "Host": "Host(index=0, count=8)",
+    "Order": "plan_order(dataset).order",
+    "Query": 'Query(kind="position", value=5)',
+    "ReadSettings": "ReadSettings(batch=64)",
+    "ResumePlan": "resume(dataset, consumed=5)",
+    "Split": 'dataset.split("train")',
+    "Usage": "Usage(num_hosts=8)",
+}
+
+
+def kind_of(hint: Any) -> Kind:
+    """Return the kind that an annotation stands for.
+
+    >>> kind_of(tuple[int, ...] | None).take([1, 2])
+    (1, 2)
+    >>> kind_of(int | Literal["all"]).take("some")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: a whole number or "all" is needed
+
+    Raises:
+        TypeError: an annotation that nobody has said the meaning of.
+    """
+    origin, of = get_origin(hint), get_args(hint)
+    if hint in (Any, object):
+        return _ANYTHING
+    if origin is Annotated:
+        return next((said for said in of[1:] if isinstance(said, Kind)), None) or kind_of(of[0])
+    if origin in (Union, UnionType):
+        return _either([kind_of(part) for part in of if part is not NoneType], NoneType in of)
+    if origin is Literal:
+        return _word(of)
+    if (origin is tuple and of[1:] == (...,)) or origin is Sequence:
+        return _list(kind_of(of[0]))
+    if origin is Callable:
+        return _that_is(callable, "a function", "functions")
+    if origin is Iterable:
+        return _that_is(_is_iterable, "an iterable", "iterables")
+    if origin is Mapping:
+        return _that_is(lambda value: isinstance(value, Mapping), "a mapping", "mappings")
+    if origin is os.PathLike:
+        return _that_is(lambda value: isinstance(value, os.PathLike), "a path", "paths")
+    if isinstance(hint, type):
+        return _PLAIN.get(hint) or _instance(hint)
+    raise TypeError(f"no kind of argument for {hint!r}")
+
+
+def _that_is(fits: Callable[[Any], bool], needed: str, several: str) -> Kind:
+    def take(value: Any) -> Any:
+        if not fits(value):
+            raise UsageError(f"{needed} is needed")
+        return value
+
+    return Kind(take=take, needed=needed, several=several)
+
+
+def _is_iterable(value: Any) -> bool:
+    # A text is a list of letters for Python, and a mapping one of its keys: neither is meant.
+    return hasattr(value, "__iter__") and not isinstance(value, str | bytes | Mapping)
+
+
+def _instance(of: type) -> Kind:
+    name = of.__name__
+    example = f", as {_EXAMPLES[name]}" if name in _EXAMPLES else ""
+    article = "an" if name[0] in "AEIOU" else "a"
+
+    def take(value: Any) -> Any:
+        if not isinstance(value, of):
+            raise UsageError(f"{article} {name} is needed{example}")
+        return value
+
+    return Kind(take=take, needed=f"{article} {name}", several=f"{name} values")
+
+
+def _word(words: Sequence[str]) -> Kind:
+    def take(value: Any) -> str:
+        if isinstance(value, str) and value in words:
+            return str(value)
+        raise UsageError(f"choose from {choices(words)}")
+
+    needed = " or ".join(f'"{word}"' for word in words)
+    return Kind(take=take, needed=needed, several=f"words ({needed})", exact=frozenset())
+
+
+def or_none(take: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what takes None as well."""
+    return lambda value: None if value is None else take(value)
+
+
+def _either(kinds: Sequence[Kind], with_none: bool) -> Kind:
+    needed = " or ".join(kind.needed for kind in kinds)
+
+    def take(value: Any) -> Any:
+        for kind in kinds:
+            try:
+                return kind.take(value)
+            except UsageError:
+                if len(kinds) == 1:
+                    raise
+        raise UsageError(f"{needed} is needed")
+
+    return Kind(
+        take=or_none(take) if with_none else take,
+        needed=needed,
+        several=kinds[0].several,
+        exact=frozenset().union(*(kind.exact for kind in kinds), {NoneType} if with_none else ()),
+    )
+
+
+def _list(of: Kind) -> Kind:
+    """Return the kind of a list of values, which is kept as a tuple."""
+    needed = f"a list of {of.several}"
+
+    def take(value: Any) -> tuple[Any, ...]:
+        # There may be millions of them: of the right types, in a tuple, they are as they should be.
+        if type(value) is tuple and of.exact.issuperset(set(map(type, value))):
+            return value
+        if not _is_iterable(value):
+            raise UsageError(f"{needed} is needed")
+        try:
+            given = tuple(value)
+        except Exception:  # an array without dimensions, a tensor of a graph
+            raise UsageError(f"{needed} is needed") from None
+        kept = []
+        for index, one in enumerate(given):
+            try:
+                kept.append(of.take(one))
+            except UsageError as error:
+                raise UsageError(f"{error} at index {index}") from None
+        return tuple(kept)
+
+    return Kind(take=take, needed=needed, several="lists")

@@ -1,0 +1,123 @@
+"""Single values as Python's own: what a value of NumPy, TensorFlow or Keras stands for.
+
+Nothing is imported for it: numbers of other libraries are known by what they can do.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import index
+from typing import Any
+
+from shardctl.errors import UsageError
+
+# More than a seed has, and few enough digits that Python writes the number out (4300).
+_MOST_DIGITS = 4100
+_MOST = 10**_MOST_DIGITS
+
+
+def whole_number(value: object) -> int:
+    """Return the int that a value is: an int, or a scalar of NumPy, TensorFlow, Keras, JAX, ...
+
+    A truth value is no number, and 1.0 is not a whole one.
+
+    >>> whole_number(7)
+    7
+    >>> whole_number(True)
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: a whole number is needed
+
+    Raises:
+        UsageError: it is none; the text is the rule.
+    """
+    if type(value) is int and -_MOST < value < _MOST:
+        return value
+    number = _index(value)
+    if number is None:
+        number = _index(_held_by_variable(value))
+    if number is None:
+        raise UsageError(f"a whole number is needed{_way_out(value)}")
+    if not -_MOST < number < _MOST:
+        raise UsageError(f"a whole number of at most {_MOST_DIGITS} digits is needed")
+    return number
+
+
+def truth_value(value: object) -> bool:
+    """Return the bool that a value is: True or False, or one of NumPy or TensorFlow.
+
+    A text counts as true in Python whatever it says, and so does a number: both are refused.
+
+    >>> truth_value("no")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: true or false is needed
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(value, bool):
+        return value
+    if _is_truth(value) and tuple(getattr(value, "shape", (0,))) == ():
+        return bool(value)
+    raise UsageError("true or false is needed")
+
+
+def real_number(value: Any) -> float:
+    """Return the float that a number is, whole ones included.
+
+    >>> real_number(1)
+    1.0
+
+    Raises:
+        UsageError: it is none, or not finite.
+    """
+    if not isinstance(value, str | bytes | bytearray) and not _is_truth(value):
+        try:
+            number = float(value)
+        except Exception:  # noqa: S110  # what a foreign type raises is its own affair
+            pass
+        else:
+            if math.isfinite(number):
+                return number
+    raise UsageError("a number is needed")
+
+
+def text(value: object) -> str:
+    """Return the str that a text is; NumPy has one of its own.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(value, str):
+        return str(value)
+    raise UsageError("a text is needed")
+
+
+def _index(value: Any) -> int | None:
+    try:
+        return None if _is_truth(value) else index(value)
+    except Exception:  # TensorFlow: AttributeError of floats, TypeError of graphs
+        return None
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
+
+
+def _held_by_variable(value: Any) -> object:
+    """Return what a variable holds, as `optimizer.iterations`; None where it cannot be had.
+
+    Variables of TensorFlow and Keras convert to an int, which floats do too; `numpy()` keeps the
+    type.
+    """
+    try:
+        return value.numpy()
+    except Exception:  # no variable, or one within a graph
+        return None
+
+
+def _way_out(value: object) -> str:
+    if type(value).__module__.partition(".")[0] in ("tensorflow", "keras"):
+        return ", as step.numpy() gives one outside of a tf.function"
+    return ""

@@ -1,0 +1,88 @@
+"""What annotations take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+
+from shardctl.core.arguments.kinds import Kind, kind_of, or_none
+from shardctl.core.hosts.host import Host
+from shardctl.errors import UsageError
+
+EVEN = Kind(take=lambda value: value // 2 * 2, needed="an even number", several="even numbers")
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "kept"),
+    [
+        (int, np.uint8(3), 3),
+        (int | None, None, None),
+        (bool, np.bool_(True), True),
+        (float, 1, 1.0),
+        (str, np.str_("a"), "a"),
+        (Any, 1.5, 1.5),
+        (Literal["a", "b"], "b", "b"),
+        (int | Literal["auto"], "auto", "auto"),
+        (int | Sequence[int], np.array([1, 2]), (1, 2)),
+        (int | Sequence[int], np.array(2), 2),
+        (tuple[int | None, ...], [1, None], (1, None)),
+        (Sequence[str], ("a",), ("a",)),
+        (Host, Host(index=0, count=2), Host(index=0, count=2)),
+        (str | os.PathLike[str], Path("a"), Path("a")),
+        (Callable[[int], int], abs, abs),
+        (Iterable[Any], [1, "a"], [1, "a"]),
+        (Annotated[Any, EVEN], 5, 4),
+        (Annotated[Any, EVEN] | None, 5, 4),
+    ],
+)
+def test_what_an_annotation_takes(hint: Any, value: Any, kept: Any) -> None:
+    found = kind_of(hint).take(value)
+    assert (type(found), found) == (type(kept), kept)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "rule"),
+    [
+        (int | None, "3", "a whole number is needed"),
+        (int | Literal["auto"], "some", 'a whole number or "auto" is needed'),
+        (int | Sequence[int], [1.5], "a whole number or a list of whole numbers is needed"),
+        (Sequence[int], [1, 2.5], "a whole number is needed at index 1"),
+        (Sequence[int], 3, "a list of whole numbers is needed"),
+        (Sequence[str], "abc", "a list of texts is needed"),
+        (Sequence[str], {"a": 1}, "a list of texts is needed"),
+        (Sequence[Host], ["0/2"], "a Host is needed, as Host(index=0, count=8) at index 0"),
+        (Literal["a", "b"], "c", "choose from a, b"),
+        (Host, "0/2", "a Host is needed, as Host(index=0, count=8)"),
+        (str | os.PathLike[str], b"a", "a text or a path is needed"),
+        (Callable[[int], int], "abs", "a function is needed"),
+        (Iterable[Any], 3, "an iterable is needed"),
+        (Iterable[Any], "abc", "an iterable is needed"),
+    ],
+)
+def test_what_an_annotation_refuses(hint: Any, value: Any, rule: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        kind_of(hint).take(value)
+    assert str(raised.value) == rule
+
+
+def test_a_tuple_of_the_right_types_is_kept_as_it_is() -> None:
+    values = tuple(range(1000))
+    assert kind_of(tuple[int, ...]).take(values) is values
+    for wrong in ((*values, True), (*values, 1.0)):
+        with pytest.raises(UsageError, match="at index 1000"):
+            kind_of(tuple[int, ...]).take(wrong)
+
+
+def test_an_annotation_without_a_meaning_is_a_fault_of_ours() -> None:
+    with pytest.raises(TypeError, match="no kind of argument"):
+        kind_of(dict[str, int])
+
+
+def test_none_is_taken_where_it_is_said() -> None:
+    assert or_none(int)(None) is None
+    assert or_none(int)("3") == 3

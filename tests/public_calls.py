@@ -1,0 +1,432 @@
+"""Every public function and value of shardctl, each with arguments that it takes.
+
+Numbers among them are from 0 to 127, so that every type of NumPy holds them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import shardctl
+import shardctl.tfds
+from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.order.order import Order
+from tests.public_world import Call, World
+
+
+def _call(function: Callable[..., Any], **arguments: Any) -> Call:
+    return Call(lambda world: function, lambda world: dict(arguments))
+
+
+def _planned(function: Callable[..., Any], **arguments: Any) -> Call:
+    """Return a call on the dataset, the train split and settings."""
+    return Call(
+        lambda world: function,
+        lambda world: {
+            "dataset": world.dataset,
+            "spec": "train",
+            "settings": world.settings,
+            **arguments,
+        },
+    )
+
+
+def _of(attribute: str, **arguments: Any) -> Call:
+    """Return a call of something of the world, as `order.read`."""
+
+    def function(world: World) -> Callable[..., Any]:
+        found: Any = world
+        for name in attribute.split("."):
+            found = getattr(found, name)
+        return found  # type: ignore[no-any-return]
+
+    return Call(function, lambda world: dict(arguments))
+
+
+def _moved(method: str, **arguments: Any) -> Call:
+    """Return a call of a position that answers where it is afterwards."""
+
+    def function(world: World) -> Callable[..., Any]:
+        position = world.position
+
+        def call(**given: Any) -> Any:
+            found = getattr(position, method)(**given)
+            elements = None if found is None else list(found)
+            return position.consumed, elements and len(elements)
+
+        return call
+
+    return Call(
+        function, lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()}
+    )
+
+
+def _watch(what: str, done: int, total: int) -> None:
+    pass
+
+
+def _same(example: Any) -> Any:
+    return example
+
+
+def _bridged(name: str, **arguments: Any) -> Call:
+    """Return a call of the bridge; arguments that are functions are called with the world."""
+    return Call(
+        lambda world: getattr(shardctl.tfds, name),
+        lambda world: {
+            "builder": world.builder,
+            **{key: value(world) for key, value in arguments.items()},
+        },
+    )
+
+
+def _configured(**arguments: Callable[[World], Any]) -> Call:
+    """Return a call of `read_config` that answers what TFDS reads with it."""
+
+    def function(world: World) -> Callable[..., Any]:
+        return lambda **given: world.builder.as_dataset(
+            split="train", read_config=shardctl.tfds.read_config(**given)
+        )
+
+    return Call(function, _bridged("read_config", **arguments).arguments)
+
+
+def _always(value: Any) -> Callable[[World], Any]:
+    return lambda world: value
+
+
+_TRANSFORMED: dict[str, Callable[[World], Any]] = {
+    "transform": _always(_same),
+    "decoders": _always(None),
+    "add_tfds_id": _always(True),
+}
+_TRAIN: dict[str, Callable[[World], Any]] = {
+    "spec": _always("train"),
+    "settings": lambda world: world.unbuffered,
+}
+_NUMBERS = [0, 3, 23, 3]
+
+CALLS: Mapping[str, list[Call]] = {
+    "Dataset": [
+        Call(
+            lambda world: Dataset,
+            lambda world: {
+                "name": "toy",
+                "splits": world.dataset.splits,
+                "config": "small",
+                "version": "1.0.0",
+                "file_format": "tfrecord",
+                "data_dir": "/data",
+                "ordered": False,
+                "origin": "metadata",
+            },
+        )
+    ],
+    "Dataset.split": [_of("dataset.split", name="train")],
+    "Dataset.whole_splits": [_of("dataset.whole_splits", names=["train"], rule="they are whole")],
+    "FileInstruction": [
+        _call(
+            shardctl.FileInstruction,
+            filename="toy-00000",
+            split="train",
+            skip=1,
+            take=2,
+            examples_in_shard=6,
+            first_id=1,
+        )
+    ],
+    "Host": [_call(Host, index=1, count=4)],
+    "Host.parse": [_call(Host.parse, text="1/4")],
+    "Order": [
+        Call(
+            lambda world: Order,
+            lambda world: {
+                "dataset": world.dataset,
+                "ranges": [SplitRange(split=world.dataset.split("train"), start=0, stop=24)],
+                "settings": world.settings,
+            },
+        )
+    ],
+    "Order.read": [_of("order.read", start=3, stop=40)],
+    "Order.chunks": [_of("order.chunks", start=3, stop=40)],
+    "Order.codes_at": [_of("order.codes_at", positions=np.array(_NUMBERS))],
+    "Order.positions_of": [_of("order.positions_of", codes=np.array(_NUMBERS))],
+    "Order.blocks_at": [_of("unbuffered_order.blocks_at", positions=np.array(_NUMBERS))],
+    "Order.epoch_of": [_of("order.epoch_of", positions=np.array(_NUMBERS))],
+    "Order.reading": [
+        Call(
+            lambda w: lambda **given: w.order.reading(**given).codes(0, 24),
+            lambda w: {"epoch": 1, "stop": 9},
+        )
+    ],
+    "Order.replay": [_of("order.replay", epoch=1, stop=9)],
+    "PinnedOrder": [
+        Call(
+            lambda world: PinnedOrder,
+            lambda world: {
+                "snapshot": world.pinned().snapshot,
+                "label": "then",
+                "live": world.pinned().live,
+            },
+        )
+    ],
+    "PinnedOrder.holds": [
+        Call(lambda world: world.pinned().holds, lambda w: {"cells": [b"1"], "size": 4, "block": 2})
+    ],
+    "Query": [_call(Query, kind="id", value=7), _call(Query, kind="id", value="train:7")],
+    "ReadSettings": [
+        _call(
+            ReadSettings,
+            cycle=3,
+            block=2,
+            shuffle_files=True,
+            shuffle_seed=7,
+            reshuffle=False,
+            deterministic=True,
+            buffer=9,
+            buffer_seed=8,
+            buffer_reshuffle=True,
+            global_seed=5,
+            epochs=3,
+            repeat_files=False,
+            reverse=True,
+            host=Host(index=1, count=4),
+            host_by="files",
+            batch=6,
+            drop_remainder=True,
+            pass_index=2,
+            loop="keras-fit",
+        ),
+        _call(ReadSettings, cycle="auto", cpus=8, file_order=["b", "a"]),
+    ],
+    "ReadSettings.cycle_length": [_of("settings.cycle_length", ordered=True)],
+    "ReadSettings.check_predictable": [_of("settings.check_predictable", ordered=False)],
+    "Split": [
+        Call(
+            lambda world: Split,
+            lambda world: {
+                "name": "test",
+                "shard_lengths": (5, 5),
+                "files": world.dataset.split("test").files,
+                "num_bytes": 100,
+                "shard_bytes": (50, 60),
+            },
+        )
+    ],
+    "Split.even": [
+        Call(
+            lambda world: Split.even,
+            lambda world: {
+                "name": "test",
+                "num_examples": 11,
+                "num_shards": 2,
+                "files": world.dataset.split("test").files,
+                "num_bytes": 100,
+            },
+        )
+    ],
+    **{
+        f"Split.{method}": [
+            Call(
+                lambda world, method=method: getattr(world.dataset.split("train"), method),  # type: ignore[misc]
+                lambda world, arguments=arguments: dict(arguments),  # type: ignore[misc]
+            )
+        ]
+        for method, arguments in {
+            "shard_of": {"example_id": 13},
+            "location": {"shard_index": 2},
+            "filename": {"shard_index": 2},
+            "filenames_between": {"start": 1, "stop": 3},
+        }.items()
+    },
+    "Usage": [
+        _call(
+            Usage,
+            num_hosts=2,
+            take=9,
+            as_data_source=False,
+            assert_cardinality=True,
+            try_autocache=False,
+            seeds=(1, 2),
+            max_open_files=100,
+        )
+    ],
+    "diff": [
+        Call(
+            lambda world: shardctl.diff,
+            lambda world: {
+                "expected": world.pinned(),
+                "actual": world.pinned(block=2),
+                "exact_limit": 100,
+            },
+        )
+    ],
+    "evaluate": [
+        _planned(
+            shardctl.evaluate, spec="test", batch=2, num_hosts=3, num_devices=2, remainder="pad"
+        )
+    ],
+    "hosts": [_planned(shardctl.hosts, num_hosts=3), _planned(shardctl.hosts, num_hosts=[2, 3])],
+    "layout": [
+        Call(lambda w: shardctl.layout, lambda w: {"dataset": w.dataset, "splits": ["test"]})
+    ],
+    "lint": [
+        Call(
+            lambda world: shardctl.lint,
+            lambda world: {
+                "dataset": world.dataset,
+                "specs": ["train"],
+                "evaluated": ["test"],
+                "settings": world.settings,
+                "usage": Usage(num_hosts=2),
+                "select": ["SC"],
+                "ignore": ["SC001"],
+            },
+        )
+    ],
+    "locate": [
+        Call(
+            lambda world: shardctl.locate,
+            lambda world: {
+                "order": world.order,
+                "queries": [Query(kind="position", value=9), Query(kind="step", value=2)],
+            },
+        )
+    ],
+    "plan": [
+        Call(
+            lambda world: shardctl.plan,
+            lambda world: {
+                "dataset": world.dataset,
+                "specs": ["train[:9]"],
+                "hosts": 4,
+                "drop_remainder": True,
+            },
+        ),
+        Call(
+            lambda world: shardctl.plan,
+            lambda world: {
+                "dataset": world.dataset,
+                "specs": ["train"],
+                "host": Host(index=1, count=4),
+            },
+        ),
+    ],
+    "plan_order": [_planned(shardctl.plan_order)],
+    "prove": [
+        Call(
+            lambda world: shardctl.prove,
+            lambda world: {
+                "dataset": world.dataset,
+                "plan": shardctl.resume_unseen(world.dataset, "train", seen=_NUMBERS),
+                "seen": np.array(_NUMBERS),
+            },
+        )
+    ],
+    "quality": [_planned(shardctl.quality, num_classes=3, target=0.5, what_if=False)],
+    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir="nowhere")],
+    "resume": [
+        _planned(shardctl.resume, consumed=29, mode="exact-order"),
+        _planned(shardctl.resume, steps=7),
+    ],
+    "resume_on_hosts": [
+        _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=5),
+        _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=[5, 14]),
+        _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, steps=2),
+    ],
+    "resume_unseen": [
+        _planned(shardctl.resume_unseen, seen=np.array(_NUMBERS), to_hosts=2),
+    ],
+    "simulate": [_planned(shardctl.simulate, skip=3, take=30)],
+    "snapshot": [_planned(shardctl.snapshot, watch=_watch)],
+    "verify_files": [
+        Call(
+            lambda world: shardctl.verify_files,
+            lambda world: {"dataset": world.dataset, "splits": ["test"], "watch": _watch},
+        )
+    ],
+    "tfds.dataset_of": [_bridged("dataset_of")],
+    "tfds.keras_epochs": [
+        _bridged(
+            "keras_epochs",
+            spec=_always("train"),
+            settings=_always(ReadSettings(batch=4)),
+            epochs=_always(3),
+            initial_epoch=_always(1),
+            steps=_always(2),
+            transform=_always(_same),
+            decoders=_always(None),
+        )
+    ],
+    "tfds.pipeline": [_bridged("pipeline", **_TRAIN, **_TRANSFORMED)],
+    "tfds.exact_order": [_bridged("exact_order", **_TRAIN, consumed=_always(9), **_TRANSFORMED)],
+    "tfds.resume": [
+        _bridged("resume", plan=lambda world: world.plan_of_hosts, host=_always(2), **_TRANSFORMED)
+    ],
+    "tfds.resume_epochs": [
+        _bridged(
+            "resume_epochs", plan=lambda world: world.plan_of_hosts, host=_always(2), **_TRANSFORMED
+        )
+    ],
+    "tfds.read_config": [
+        _configured(plan=lambda world: world.plan_of_hosts, host=_always(2)),
+        _configured(plan=lambda world: world.plan, epoch=_always(1)),
+    ],
+    "tfds.verify": [_planned(shardctl.tfds.verify, take=30, watch=_watch)],
+    "tfds.verify_plan": [
+        Call(
+            lambda world: shardctl.tfds.verify_plan,
+            lambda world: {
+                "dataset": world.dataset,
+                "plan": world.plan,
+                "take": 9,
+                "watch": _watch,
+            },
+        )
+    ],
+    "tfds.Position": [_bridged("Position", **_TRAIN, consumed=_always(9))],
+    "tfds.Position.advance": [_moved("advance", num_examples=5)],
+    "tfds.Position.count": [
+        _moved("count", elements=lambda world: [np.zeros(2), np.zeros(3)], batch_size=3)
+    ],
+    "tfds.Position.dataset": [_moved("dataset", transform=_always(_same), add_tfds_id=True)],
+    "tfds.Position.save": [_moved("save", path=lambda world: f"{world.folder}/position.json")],
+    "tfds.Position.restore": [
+        _moved("restore", path=lambda world: f"{world.folder}/position.json")
+    ],
+}
+
+# Arguments that are handed on as they are: to TFDS, which knows what they may be.
+HANDED_ON = ("decoders", "options")
+
+
+def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
+    """Return the parameters of every public function, constructor and method, by name."""
+    found: dict[str, dict[str, inspect.Parameter]] = {}
+    for module, prefix in ((shardctl, ""), (shardctl.tfds, "tfds.")):
+        for name in module.__all__:
+            one = getattr(module, name)
+            if one is shardctl.ShardctlError or (
+                prefix and name in shardctl.__all__ and isinstance(one, type)
+            ):
+                continue
+            for method, function in _callables(one):
+                parameters = dict(inspect.signature(function).parameters)
+                parameters.pop("self", None)
+                if parameters:
+                    found[prefix + name + method] = parameters
+    return found
+
+
+def _callables(one: Any) -> Iterator[tuple[str, Any]]:
+    yield "", one
+    for name, method in vars(one).items() if isinstance(one, type) else ():
+        if not name.startswith("_") and (
+            inspect.isfunction(method) or isinstance(method, classmethod)
+        ):
+            yield f".{name}", getattr(one, name)

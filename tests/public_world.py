@@ -1,0 +1,96 @@
+"""What calls of public functions are given: a small dataset, its orders and plans, a builder."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import shardctl
+import shardctl.tfds
+from shardctl import Dataset, PinnedOrder, ReadSettings, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.order.order import Order
+
+Arguments = dict[str, Any]
+
+
+class World:
+    """What the calls are given: a small dataset, its orders and plans, and a builder of TFDS."""
+
+    def __init__(self, builder: Any = None, folder: str = "nowhere") -> None:
+        self.builder: Any = _NoBuilder() if builder is None else builder
+        self.folder = folder
+
+    settings = ReadSettings(shuffle_seed=3, buffer=4, buffer_seed=5, epochs=2, batch=4)
+    unbuffered = ReadSettings(shuffle_seed=3, epochs=2, batch=4)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        return Dataset(name="toy", splits=(_split("train", 24, 4), _split("test", 10, 2)))
+
+    @cached_property
+    def order(self) -> Order:
+        return shardctl.plan_order(self.dataset, "train", self.settings).order
+
+    @cached_property
+    def unbuffered_order(self) -> Order:
+        return shardctl.plan_order(self.dataset, "train", self.unbuffered).order
+
+    @cached_property
+    def plan(self) -> Any:
+        return shardctl.resume(self.dataset, "train", self.unbuffered, consumed=9)
+
+    @cached_property
+    def plan_of_hosts(self) -> Any:
+        return shardctl.resume_on_hosts(
+            self.dataset, "train", self.unbuffered, hosts=2, to_hosts=3, consumed=4
+        )
+
+    def pinned(self, **settings: Any) -> PinnedOrder:
+        taken = shardctl.snapshot(self.dataset, "train", ReadSettings(batch=4, **settings))
+        return PinnedOrder(snapshot=taken.snapshot, label="then", live=taken.live)
+
+    @property
+    def position(self) -> Any:
+        """A position, or the shell of one where TensorFlow is not asked."""
+        if isinstance(self.builder, _NoBuilder):
+            return object.__new__(shardctl.tfds.Position)
+        return shardctl.tfds.Position(self.builder, "train", self.unbuffered, consumed=4)
+
+
+class _NoBuilder:
+    """Looks like a builder from outside, and is none."""
+
+    info = data_dir = None
+
+    def as_dataset(self, **arguments: Any) -> None:
+        raise NotImplementedError
+
+
+def _split(name: str, num_examples: int, num_shards: int) -> Split:
+    files = ShardFiles(pattern=f"toy-{name}.tfrecord-\0-of-0000{num_shards}", num_shards=num_shards)
+    return Split.even(name=name, num_examples=num_examples, num_shards=num_shards, files=(files,))
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A function and arguments that it takes; both may depend on the world."""
+
+    function: Callable[[World], Callable[..., Any]]
+    arguments: Callable[[World], Arguments]
+
+    def __call__(self, world: World, **changed: Any) -> Any:
+        """Return what the function returns, with some arguments changed."""
+        function, arguments = self.function(world), self.arguments(world) | changed
+        parameters = inspect.signature(function).parameters.values()
+        first: list[Any] = []
+        if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+            for parameter in parameters:  # `*specs`, and what stands before it
+                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                    first.append(arguments.pop(parameter.name))
+                elif parameter.kind is parameter.VAR_POSITIONAL:
+                    first += arguments.pop(parameter.name)
+        return function(*first, **arguments)

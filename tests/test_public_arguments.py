@@ -1,0 +1,441 @@
+"""The edge of the Python API: every number there is gives the same answer, all else is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardctl
+from shardctl.core.order.order import Order
+from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.errors import ShardctlError
+from tests.cases import add_cases
+from tests.public_calls import CALLS, HANDED_ON, public_parameters
+from tests.public_world import Call, World
+from tests.tfds_datasets import build_dataset
+
+PARAMETERS = public_parameters()
+OF_PLANNING = [name for name in CALLS if not name.startswith("tfds.")]
+MOST = 2**63 - 1
+
+
+class Number(int):
+    """An int of another name."""
+
+
+class Index:
+    """Nothing but a number, as PyTorch's and JAX's are."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+NUMPY_TYPES = [getattr(np, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)]
+NUMBER_TYPES: list[Callable[[int], Any]] = [
+    *NUMPY_TYPES,
+    *(lambda value, dtype=dtype: np.array(value, dtype) for dtype in NUMPY_TYPES),
+    Number,
+    Index,
+]
+
+
+def tensorflow_types(tf: Any) -> list[Callable[[int], Any]]:
+    import keras
+
+    dtypes = (tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64)
+
+    def iterations(value: int) -> Any:
+        optimizer = keras.optimizers.SGD()
+        optimizer.iterations.assign(value)
+        return optimizer.iterations
+
+    return [
+        *(lambda value, dtype=dtype: tf.constant(value, dtype) for dtype in dtypes),
+        lambda value: tf.Variable(value, dtype=tf.int64),
+        lambda value: tf.constant(value).numpy(),
+        iterations,
+    ]
+
+
+def plain(value: Any) -> Any:
+    """Return an answer as values that compare, each number with its type."""
+    if isinstance(value, Order):
+        return ("order", plain(value.settings), plain(value.read(0, value.num_examples)))
+    if isinstance(value, ShuffleReplay):
+        return plain(list(value.chunks(0)))
+    if isinstance(value, np.ndarray):
+        return (str(value.dtype), value.tolist())
+    if isinstance(value, shardctl.Dataset):
+        return ("dataset", value.identity)
+    if dataclasses.is_dataclass(value):
+        fields = [field.name for field in dataclasses.fields(value)]
+        return (type(value).__name__, *((name, plain(getattr(value, name))) for name in fields))
+    if isinstance(value, list | tuple):
+        return (type(value).__name__, *map(plain, value))
+    if isinstance(value, Iterator):
+        return ("iterator", *map(plain, value))
+    if hasattr(value, "element_spec"):
+        return ("tf.data", *map(plain, value.as_numpy_iterator()))
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return (type(value).__name__, str(value) if callable(value) else repr(value))
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_numbers(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(map(is_number, value))
+
+
+def number_arguments(arguments: dict[str, Any]) -> list[str]:
+    return [
+        name
+        for name, value in arguments.items()
+        if is_number(value) or is_numbers(value) or isinstance(value, np.ndarray)
+    ]
+
+
+def as_type(value: Any, number: Callable[[int], Any]) -> Any:
+    """Return a number, or the numbers of a list or an array, in a type."""
+    return number(value) if is_number(value) else [number(int(one)) for one in value]
+
+
+def say(name: str, arguments: dict[str, Any]) -> str:
+    return f"{name}({', '.join(f'{key}={written(value)}' for key, value in arguments.items())})"
+
+
+def written(value: object) -> str:
+    try:
+        return f"{value!r:.300}"
+    except ValueError:  # a number of more digits than Python writes
+        return "10**5000"
+
+
+def checked_same(name: str, types: Iterable[Callable[[int], Any]], world: World) -> int:
+    """Compare the answers of a function to each of its numbers in each of the types."""
+    num_cases = 0
+    for call in CALLS[name]:
+        arguments = call.arguments(world)
+        numbers = number_arguments(arguments)
+        expected = plain(call(world)) if numbers else None
+        for number, argument in itertools.product(types, numbers):
+            changed = {argument: as_type(arguments[argument], number)}
+            assert plain(call(world, **changed)) == expected, say(name, arguments | changed)
+            num_cases += 1
+    return num_cases
+
+
+def test_every_public_argument_has_a_case() -> None:
+    assert set(CALLS) == set(PARAMETERS)
+    for name, parameters in PARAMETERS.items():
+        given = {argument for call in CALLS[name] for argument in call.arguments(World())}
+        assert given | set(HANDED_ON) >= set(parameters), name
+        assert given <= set(parameters) | set(HANDED_ON), name
+
+
+@pytest.mark.parametrize("name", OF_PLANNING)
+def test_every_type_of_number_gives_the_answer_of_the_int(name: str) -> None:
+    add_cases(checked_same(name, NUMBER_TYPES, World()))
+
+
+@pytest.mark.parametrize("name", OF_PLANNING)
+def test_arrays_of_every_type_give_the_answer_of_a_list(name: str) -> None:
+    world = World()
+    for call in CALLS[name]:
+        arguments = call.arguments(world)
+        for argument in number_arguments(arguments):
+            if is_number(arguments[argument]):
+                continue
+            expected = plain(call(world))
+            for dtype in NUMPY_TYPES:
+                changed = {argument: np.array(arguments[argument], dtype)}
+                assert plain(call(world, **changed)) == expected, say(name, arguments | changed)
+                add_cases()
+
+
+@pytest.mark.parametrize("name", OF_PLANNING)
+def test_truth_values_and_texts_of_numpy_are_kept_as_those_of_python(name: str) -> None:
+    world = World()
+    for call in CALLS[name]:
+        arguments, expected = call.arguments(world), None
+        for argument, value in arguments.items():
+            kinds = {bool: (np.bool_, np.array), str: (np.str_,)}.get(type(value), ())
+            for kind in kinds:
+                expected = expected or plain(call(world))
+                changed = {argument: kind(value)}
+                assert plain(call(world, **changed)) == expected, say(name, arguments | changed)
+                add_cases()
+
+
+WRONG_NUMBERS: list[Any] = [
+    True,
+    False,
+    np.bool_(True),
+    np.array(True),
+    1.0,
+    1.5,
+    float("nan"),
+    float("inf"),
+    np.float32(1),
+    np.array(1.0),
+    "1",
+    b"1",
+    "all of them",
+    (1.5,),
+    {1: 2},
+    1j,
+    Fraction(1),
+    Decimal(1),
+    object(),
+    10**5000,
+    np.array([[1, 2]]),
+    np.array([1.5]),
+    np.array(["1"]),
+    np.array([True, False]),
+    np.array("1970-01-02", "datetime64[D]"),
+    [1.0, 2],
+    [True, 2],
+    [None],
+    ["1"],
+]
+NO_LIST = [[1], (1, 2), np.array([1]), range(3)]
+WRONG: dict[str, list[Any]] = {
+    "number": [*WRONG_NUMBERS, *NO_LIST],
+    "numbers": [*WRONG_NUMBERS],
+    "array": [*WRONG_NUMBERS, np.array([2**63], np.uint64), [2**63]],
+    "flag": ["no", "", 0, 1, 1.0, [], [True], np.array([True]), np.int64(1), object()],
+    "word": ["nothing of this name", "", 3, True, ["train"], object()],
+    "text": [3, True, 1.5, b"train", ["train"], object()],
+    "real": [True, "0.5", b"1", float("nan"), float("inf"), 1j, [0.5], object(), np.bool_(True)],
+    "texts": [3, "train", b"train", [3], [None], {"train": 1}, object()],
+    "value": ["mnist", 3, True, 1.5, {}, object(), b"mnist"],
+}
+
+
+def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
+    """Return what an argument refuses, by what it takes."""
+    annotation = str(parameter.annotation)
+    if parameter.name in ("kind", "mode", "remainder", "host_by", "loop"):
+        kind = "word"
+    elif is_number(value) and ("Sequence" in annotation or "tuple" in annotation):
+        kind = "numbers"
+    elif parameter.kind is parameter.VAR_POSITIONAL:
+        kind = "text"
+    else:
+        kinds = {bool: "flag", int: "number", str: "text", float: "real", np.ndarray: "array"}
+        kind = kinds.get(type(value), "value")
+        if kind == "value" and is_numbers(value):
+            kind = "numbers"
+        elif kind == "value" and isinstance(value, list | tuple) and type(value[0]) is str:
+            kind = "texts"
+    optional = "None" in annotation or annotation == "Take"
+    wrong = [*WRONG[kind], *([] if optional else [None])]
+    text_too = annotation == "PlanOrPath" or (
+        "str" in annotation.replace("Sequence[str]", "") and kind in ("number", "value")
+    )
+    if annotation == "int | str":  # a text, or a number
+        return [one for one in wrong if not isinstance(one, str) and type(one) is not int]
+    if "| None, ..." in annotation:
+        wrong = [one for one in wrong if type(one) is not list or one[0] is not None]
+    return [one for one in wrong if not (text_too and isinstance(one, str))]
+
+
+def checked_wrong(name: str, world: World, more: Iterable[Any] = ()) -> int:
+    """Give a function every wrong value for each of its arguments; it names the argument."""
+    num_cases = 0
+    for call in CALLS[name]:
+        arguments = call.arguments(world)
+        for argument, value in arguments.items():
+            if argument in HANDED_ON:
+                continue
+            parameter = PARAMETERS[name][argument]
+            for wrong in [*wrong_values(parameter, value), *more]:
+                refused(name, call, world, parameter, wrong)
+                num_cases += 1
+    return num_cases
+
+
+def finished(answer: Any) -> Any:
+    """Return an answer; what comes one by one is taken to its end."""
+    return list(answer) if isinstance(answer, Iterator) else answer
+
+
+def refused(name: str, call: Call, world: World, parameter: inspect.Parameter, wrong: Any) -> None:
+    argument = parameter.name
+    given = [wrong] if parameter.kind is parameter.VAR_POSITIONAL else wrong
+    said = say(name, call.arguments(world) | {argument: given})
+    answer = error = None
+    try:
+        answer = finished(call(world, **{argument: given}))
+    except Exception as raised:
+        error = raised
+    assert isinstance(error, ShardctlError), f"{said}: {error!r:.300} {answer!r:.300}"
+    assert argument in str(error), f"{said}: {error}"
+    assert str(error).isprintable(), said
+    assert len(str(error)) < 1000, said
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_no_number_flag_text_or_value_of_ours_is_refused_by_name(name: str) -> None:
+    add_cases(checked_wrong(name, World()))
+
+
+BEYOND = (-(2**63) - 1, 2**62, 2**63, 2**64 + 5, 10**600)
+# Of any size, as TensorFlow's seeds are, or cut where the order or the work ends.
+OF_ANY_SIZE = {
+    "shuffle_seed",
+    "buffer_seed",
+    "global_seed",
+    "seeds",
+    "exact_limit",
+    "take",
+    "num_bytes",
+    "shard_bytes",
+    "size",
+    "block",
+    "value",
+}
+# Settings, counts and ids that an int64 holds; what comes of them is refused where it is too large.
+LARGE = {"ReadSettings", "Usage", "FileInstruction", "Split", "Split.even", "Order.positions_of"}
+LARGE_ARGUMENTS = {("prove", "seen"), ("resume_unseen", "seen")}
+# What these ask for beyond the end is cut there.
+CUT = {"Order.reading", "Order.replay", "Split.filenames_between"}
+
+
+@pytest.mark.parametrize("name", OF_PLANNING)
+def test_numbers_that_would_wrap_are_refused(name: str) -> None:
+    world = World()
+    for call in CALLS[name]:
+        arguments = call.arguments(world)
+        for argument, beyond in itertools.product(number_arguments(arguments), BEYOND):
+            large = name in LARGE or (name, argument) in LARGE_ARGUMENTS
+            cut = name in CUT and argument in ("start", "stop")
+            if argument in OF_ANY_SIZE or cut or (large and beyond == 2**62):
+                continue
+            wrong = as_type(arguments[argument], lambda _, number=beyond: number)  # type: ignore[misc]
+            with pytest.raises(ShardctlError) as raised:
+                finished(call(world, **{argument: wrong}))
+            said = str(raised.value)
+            named = argument in said or str(beyond)[:40] in said or "an int64 holds" in said
+            assert named, f"{say(name, {argument: wrong})}: {said}"
+            add_cases()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 2**62}, "epochs=4611686018427387904 of 24 examples: positions go up to"),
+        ({"epochs": MOST // 24 + 1}, "of 24 examples: positions go up to 9223372036854775807"),
+        ({"epochs": 2**63}, "epochs=9223372036854775808: a number from 1 to"),
+        ({"pass_index": MOST, "shuffle_seed": 1}, "a lower pass_index is needed"),
+        ({"pass_index": 2**62 - 1, "shuffle_seed": 1, "epochs": 2}, "a lower pass_index is needed"),
+        ({"pass_index": 2**63}, "pass_index=9223372036854775808: a number from 0 to"),
+    ],
+)
+def test_settings_whose_order_would_wrap_are_refused(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ShardctlError, match=message):
+        shardctl.plan_order(World().dataset, "train", shardctl.ReadSettings(**settings))
+
+
+@pytest.mark.parametrize("setting", ["cycle", "block", "batch", "buffer"])
+def test_the_largest_settings_read_as_any_that_are_more_than_there_is(setting: str) -> None:
+    dataset = World().dataset
+
+    def answers(value: int) -> Any:
+        common: dict[str, Any] = {
+            "shuffle_seed": 3,
+            "buffer": 5,
+            "buffer_seed": 7,
+            "epochs": 2,
+            "batch": 4,
+        }
+        settings = shardctl.ReadSettings(**(common | {setting: value}))
+        plan = shardctl.resume(dataset, "train", settings, consumed=29)
+        ids = shardctl.simulate(dataset, "train", settings, take=None).ids().tolist()
+        return ids, [(i.filename, i.skip, i.take) for i in plan.file_instructions]
+
+    expected = answers(1000)
+    for value in (2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**62, MOST):
+        assert answers(value) == expected, value
+        add_cases()
+
+
+def test_a_step_of_numpy_resumes_where_its_int_does() -> None:
+    """The first fault of this kind: seeds of another epoch, and a plan that lost 25,248."""
+    dataset = shardctl.read_dataset("imagenet2012")
+    settings = shardctl.ReadSettings(shuffle_seed=42, epochs=3, batch=256)
+    consumed = 2_000_000
+    plan = shardctl.resume(dataset, "train", settings, consumed=consumed)
+    types: list[Any] = [np.int32, np.int64, np.uint64]
+    for number in types:
+        same = shardctl.resume(dataset, "train", settings, consumed=number(consumed))
+        assert plain(same) == plain(plan)
+        assert type(same.consumed) is type(same.epoch) is int
+    assert shardctl.prove(dataset, same).holds
+
+
+@pytest.fixture(scope="module")
+def real_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    tfds = pytest.importorskip("tensorflow_datasets")
+    root = tmp_path_factory.mktemp("public")
+    folder = build_dataset(root, splits={"train": [6, 6, 6, 6], "test": [5, 5]})
+    world = World(tfds.builder_from_directory(folder), folder=str(root))
+    world.dataset = shardctl.read_dataset(str(folder))
+    world.position.save(root / "position.json")
+    return world
+
+
+@pytest.mark.parametrize("name", OF_PLANNING)
+def test_numbers_of_tensorflow_give_the_answer_of_the_int(tf: Any, name: str) -> None:
+    add_cases(checked_same(name, tensorflow_types(tf), World()))
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name.startswith("tfds.")])
+def test_the_bridge_answers_every_type_of_number_as_the_int(
+    tf: Any, real_world: World, name: str
+) -> None:
+    # All go through the edge that the other tests look at; TensorFlow takes its time.
+    *_, iterations = tensorflow_types(tf)
+    types = [iterations] if name == "tfds.verify" else [np.int64, iterations]
+    add_cases(checked_same(name, types, real_world))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_tensors_that_are_no_number_are_refused_by_name(tf: Any, name: str) -> None:
+    world = World()
+    wrong = [tf.constant(1.5), tf.constant(True), tf.constant([[1]]), tf.Variable(2.0)]
+    wrong += [tf.constant("1"), tf.ragged.constant([[1], [2, 3]])]
+    num_cases = 0
+    for call in CALLS[name]:
+        for argument in number_arguments(call.arguments(world)):
+            for one in wrong:
+                refused(name, call, world, PARAMETERS[name][argument], one)
+                num_cases += 1
+    add_cases(num_cases)
+
+
+def test_a_tensor_of_a_graph_is_refused_with_a_way_out(tf: Any) -> None:
+    world = World()
+
+    @tf.function
+    def step(number: Any) -> Any:
+        with pytest.raises(ShardctlError, match=r"consumed=.*: .*as step\.numpy\(\) gives one"):
+            shardctl.resume(world.dataset, "train", world.settings, consumed=number)
+        return number
+
+    step(tf.constant(3))
