@@ -15,7 +15,7 @@ STOPPING = 1  # second more that it may take to stop
 # What takes as long as there are examples or hosts, and may be at work when it is interrupted.
 LONG = ("plan", "simulate", "resume", "hosts", "eval", "snapshot", "diff")
 WALL_SECONDS = 60  # after which it hangs
-MEMORY = 3 << 29  # bytes of address space that a command may add
+MEMORY = 1 << 30  # bytes of address space that a command may add
 
 # What actions/runner and azure-pipelines-agent read as a command.
 _COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
