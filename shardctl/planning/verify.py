@@ -18,6 +18,7 @@ from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.errors import UsageError
+from shardctl.planning.resume.promises import BrokenPromise
 
 Source = Literal["files", "index ranges"]
 
@@ -68,6 +69,7 @@ class Verification:
         ranges, which reach positions that would take long to read to.
     num_files: files whose contents were checked; `files` are those that are damaged, or hold
         another number of examples.
+    broken: what a plan says besides its instructions that is not so.
     notes: what was done instead of something else, and why.
     """
 
@@ -84,6 +86,7 @@ class Verification:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     plan: str | None = None
+    broken: tuple[BrokenPromise, ...] = ()
 
     @property
     def num_checked(self) -> int:
@@ -92,8 +95,8 @@ class Verification:
 
     @property
     def equal(self) -> bool:
-        """Whether every id was as predicted, and every file sound and as the metadata says."""
-        return self.first_difference is None and not self.files
+        """Whether every id was as predicted, all files sound, and a plan what it says."""
+        return self.first_difference is None and not self.files and not self.broken
 
 
 def taken(take: Take, read: Source, num_examples: int) -> int:

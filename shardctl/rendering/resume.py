@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import calls_chained
@@ -13,7 +14,7 @@ from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
 
-__all__ = ["CSV_HEADER", "proof_line", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
+__all__ = ["CSV_HEADER", "proof_lines", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 
 _ROWS = 20  # file instructions shown; a plan file has them all
 
@@ -46,7 +47,8 @@ def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Itera
         for line in _how(plan):
             yield paragraph(line, screen)
     if proof is not None:
-        yield paragraph(proof_line(proof), screen)
+        for line in proof_lines(proof):
+            yield paragraph(line, screen)
 
 
 def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
@@ -62,6 +64,15 @@ def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
 def resume_rows(plan: ResumePlan, proof: Proof | None) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each file instruction; a proof has none."""
     return instruction_rows(plan)
+
+
+def proof_lines(proof: Proof) -> Iterator[str]:
+    """Yield a line for each broken promise, the first of many, and the proof in the last."""
+    for broken in proof.broken[:_ROWS]:
+        yield f"broken promise: {broken}"
+    if len(proof.broken) > _ROWS:
+        yield f"… {len(proof.broken) - _ROWS:,} more broken promises"
+    yield proof_line(proof)
 
 
 def proof_line(proof: Proof) -> str:
@@ -87,6 +98,7 @@ def _proof_field(proof: Proof | None) -> Document:
             "lost": proof.lost,
             "repeated": proof.repeated,
             "moved": proof.moved,
+            **({"broken": list(map(asdict, proof.broken))} if proof.broken else {}),
         }
     }
 

@@ -15,7 +15,7 @@ from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, ta
 
 CSV_HEADER = ("kind", "where", "expected", "found", "reason")
 
-_MAX_FILES = 20  # files that a table names
+_MAX_FILES = 20  # files that a table names, and promises
 _DIFFERENCE = (
     Column(heading="", align="left"),
     Column(heading="id"),
@@ -36,6 +36,11 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
         f"{verification.spec} of {verification.dataset.title}: {words}", screen, style="bold"
     )
     yield paragraph(_order_line(verification), screen)
+    for broken in verification.broken[:_MAX_FILES]:
+        yield paragraph(f"broken promise: {broken}", screen)
+    if len(verification.broken) > _MAX_FILES:
+        more = len(verification.broken) - _MAX_FILES
+        yield paragraph(f"… {more:,} more broken promises", screen)
     first = verification.first_difference
     if first is not None:
         yield table(_DIFFERENCE, _sides(first), screen)
@@ -115,6 +120,7 @@ def verify_document(verification: Verification) -> Document:
         "num_checked": verification.num_checked,
         "equal": verification.equal,
         "first_difference": None if first is None else asdict(first),
+        **({"broken": list(map(asdict, verification.broken))} if verification.broken else {}),
         "num_files": verification.num_files,
         "files": [asdict(file) for file in verification.files],
         **verification.versions,
@@ -123,9 +129,11 @@ def verify_document(verification: Verification) -> Document:
 
 
 def verify_rows(verification: Verification) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each thing that differs: the position of the order, then the files."""
+    """Yield a CSV row for each thing that differs: the position of the order, promises, files."""
     first = verification.first_difference
     if first is not None:
         yield ("order", first.position, first.expected, first.found, first.reason)
+    for broken in verification.broken:
+        yield ("promise", broken.name, broken.promised, broken.found, None)
     for file in verification.files:
         yield ("file", file.filename, file.expected, file.found, file.reason)

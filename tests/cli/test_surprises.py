@@ -58,6 +58,83 @@ def test_all_splits_of_several_folders_have_an_order_that_tfds_leaves_open(
     assert "orders the splits" not in shardctl("plan", "all", "-d", str(first)).stderr
 
 
+@pytest.fixture
+def several(tmp_path: Path) -> list[str]:
+    """Options that choose a dataset of two folders, whose splits TFDS reads in no fixed order."""
+    build_dataset(tmp_path / "a", splits={"train": [3, 2], "test": [2]})
+    build_dataset(tmp_path / "b", splits={"train": [4], "extra": [1, 1, 1]})
+    folders = [str(tmp_path / part / "toy" / "1.0.0") for part in "ab"]
+    return ["-d", folders[0], "-d", folders[1]]
+
+
+BY_FILES = ("--host-by", "files")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("simulate", "all"),
+        ("locate", "all", "--position", "3"),
+        ("resume", "all", "--consumed", "3"),
+        ("resume", "all", "--hosts", "2", "--to-hosts", "3", "--consumed", "1"),
+        ("snapshot", "all"),
+        ("quality", "all"),
+        ("verify", "all"),
+        ("hosts", "all", "--hosts", "2"),
+        ("eval", "all", "--hosts", "2", "--batch", "2", *BY_FILES),
+        ("lint", "all", "--hosts", "2", *BY_FILES),
+    ],
+    ids=" ".join,
+)
+def test_whatever_depends_on_an_order_that_tfds_leaves_open_is_refused(
+    shardctl: Any, several: list[str], command: tuple[str, ...]
+) -> None:
+    refused = shardctl(*command, *several)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("error: 'all' of several folders: ")
+    assert refused.stderr.count("\n") == 1
+    assert "as in 'train+test+extra'" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "all"),
+        ("plan", "all", "--hosts", "2"),
+        ("hosts", "all", "--hosts", "1"),
+        ("eval", "all", "--hosts", "2", "--batch", "2"),
+        ("eval", "all", "--hosts", "2", "--batch", "2", "--host-by", "examples"),
+        ("eval", "all", "--batch", "2", *BY_FILES),
+        ("lint", "all", "--hosts", "2"),
+        ("resume", "all", "--seen", "seen.txt", "--prove"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_the_same_in_any_order_of_the_splits_goes_on(
+    shardctl: Any, several: list[str], command: tuple[str, ...]
+) -> None:
+    reads = ("train+test+extra", "--take", "4", "-f", "tfds-ids")
+    names = shardctl("simulate", *reads, *several)
+    Path("seen.txt").write_text(names.stdout)
+    done = shardctl(*command, "-f", "json", *several)
+    assert done.exit_code == (command[0] == "lint")
+    assert "'all' of several folders" in (done.stdout if command[0] == "lint" else done.stderr)
+    if command[0] not in ("lint", "resume"):  # whose texts and digest name the spec
+        spelled = shardctl(command[0], "train+test+extra", *command[2:], "-f", "json", *several)
+        assert json.loads(done.stdout.replace('"all"', '"train+test+extra"')) == json.loads(
+            spelled.stdout
+        )
+
+
+@pytest.mark.parametrize("command", ["simulate", "snapshot"])
+def test_all_in_one_folder_is_the_order_of_its_metadata(
+    shardctl: Any, several: list[str], command: str
+) -> None:
+    options = ("-f", "json") if command != "snapshot" else ()
+    done = shardctl(command, "all", *several[:2], *options)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 def test_an_endless_reading_says_where_it_is_cut(shardctl: Any) -> None:
     cut = shardctl("simulate", "-d", "iris", "--repeat-files", "--take", "200", "-f", "ids")
     assert len(cut.stdout.split()) == 150

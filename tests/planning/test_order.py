@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UnpredictableOrderError
 from shardctl.planning import order as planning_order
 from shardctl.planning.order import order_of, plan_order, resolved_spec
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.seen import codes_of, resume_unseen_of
 from shardctl.planning.snapshot import snapshot
+from tests.tfds_datasets import build_dataset
 
 TOY = Dataset(name="d", splits=(Split.even(name="train", num_examples=10, num_shards=3),))
 TWO = Dataset(
@@ -52,6 +61,83 @@ def test_other_settings_are_those_of_an_order_planned_anew() -> None:
         other.order.num_examples == anew.order.num_examples == 4
     )  # of 9 the second has 1, 3, 5, 7
     np.testing.assert_array_equal(other.order.read(0, 4), anew.order.read(0, 4))
+
+
+def folders(**splits: tuple[int, ...]) -> Dataset:
+    """Return a dataset with each split in a folder of its own."""
+    return Dataset(
+        name="d",
+        splits=tuple(
+            Split(
+                name=name,
+                shard_lengths=lengths,
+                files=(
+                    ShardFiles(
+                        pattern=f"d-{name}-\\0", num_shards=len(lengths), data_dir=f"/{name}"
+                    ),
+                ),
+            )
+            for name, lengths in splits.items()
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "way_out"),
+    [
+        ("all", "test+train"),
+        ("train[:2]+all", "train[:2]+test+train"),
+        ("all+train[1shard]", "test+train+train[1shard]"),
+    ],
+)
+def test_an_open_order_of_splits_is_refused_with_the_splits_spelled_out(
+    spec: str, way_out: str
+) -> None:
+    dataset = folders(test=(3,), train=(4, 2))
+    with pytest.raises(UnpredictableOrderError, match=re.escape(f"as in '{way_out}'")):
+        plan_order(dataset, spec, ReadSettings())
+    spelled = plan_order(dataset, way_out, ReadSettings(cycle=1))
+    assert spelled.order.num_examples == resolved_spec(dataset, spec).num_examples
+    assert spelled.warnings == tuple(w for w in spelled.warnings if "several folders" not in w)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "spec"),
+    [
+        pytest.param(folders(train=(3, 4)), "all", id="one split"),
+        pytest.param(folders(train=(3, 4), test=(0,)), "all", id="one split with examples"),
+        pytest.param(folders(train=(3,), test=(4,)), "train+test", id="spelled out"),
+        pytest.param(TWO, "all", id="one folder"),
+    ],
+)
+def test_all_is_no_open_order_where_one_order_is_possible(dataset: Dataset, spec: str) -> None:
+    planned = plan_order(dataset, spec, ReadSettings())
+    assert planned.warnings == ()
+    assert planned.order.num_examples == planned.resolved.num_examples
+
+
+@pytest.mark.tensorflow
+def test_tfds_reads_all_of_several_folders_in_another_order_in_each_run(tmp_path: Path) -> None:
+    first = build_dataset(tmp_path / "a", splits={"train": [3], "test": [2]})
+    second = build_dataset(tmp_path / "b", splits={"extra": [4]})
+    code = (
+        "import sys, tensorflow_datasets as tfds\n"
+        "builder = tfds.builder_from_directories(sys.argv[1:])\n"
+        "print([int(e['id']) for e in tfds.as_numpy(builder.as_dataset(split='all'))])"
+    )
+    found = []
+    for seed in ("0", "1", "3"):  # of the hashes of text, which a run without one draws
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(first), str(second)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.append(done.stdout.strip())
+    ids = sorted(json.loads(found[0]))
+    assert all(sorted(json.loads(one)) == ids for one in found)
+    assert len(set(found)) == 3
 
 
 @pytest.fixture

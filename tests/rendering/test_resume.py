@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv
 from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -152,6 +154,21 @@ def test_prose_is_folded_to_the_screen() -> None:
 def test_a_proof_is_the_last_line(proof: Proof, line: str) -> None:
     assert proof_line(proof) == line
     assert lines(resume(TOY, "train", consumed=3), proof)[-1] == line
+
+
+def test_broken_promises_stand_before_the_proof() -> None:
+    broken = [BrokenPromise(name=f"pending[{i}]", promised="1", found="2") for i in range(22)]
+    proof = replace(PROOF, broken=tuple(broken))
+    *shown, more, last = lines(resume(TOY, "train", consumed=3), proof)[-22:]
+    assert shown[0] == ("broken promise: pending[0]: the plan says 1, the pipeline comes to 2")
+    assert more == "… 2 more broken promises"
+    assert last == proof_line(PROOF)
+    document = json.loads("".join(resume_json(resume(TOY, "train", consumed=3), proof)))
+    assert document["proof"]["broken"][21] == {
+        "name": "pending[21]",
+        "promised": "1",
+        "found": "2",
+    }
 
 
 def test_a_proof_is_the_last_field_of_a_plan_file() -> None:

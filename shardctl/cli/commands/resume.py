@@ -79,9 +79,10 @@ def resume(
     FORMATS.write(out, made, proof)
     if proof is not None:
         if out.format != "table" or out.output is not None:
-            from shardctl.rendering.resume import proof_line
+            from shardctl.rendering.resume import proof_lines
 
-            say(proof_line(proof))
+            for line in proof_lines(proof):
+                say(line)
         if not proof.holds:
             raise typer.Exit(1)
 

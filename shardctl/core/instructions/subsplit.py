@@ -7,6 +7,7 @@ checks are TFDS's, so that both accept the same texts.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -59,13 +60,23 @@ def _number(bound: int | float) -> str:
     return format(Decimal(repr(bound)), "f").removesuffix(".0")
 
 
+OPEN_SPLITS = (
+    "'all' of several folders: tfds.builder_from_directories orders the splits anew in each run"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Resolved:
-    """The ranges a spec selects, in the order it names them, and what surprises about them."""
+    """The ranges a spec selects, in the order it names them, and what surprises about them.
+
+    spelled_out: the spec with the splits in the place of `all`, where TFDS leaves their order open;
+        else None.
+    """
 
     dataset: Dataset = field(compare=False, repr=False)
     spec: str
     ranges: tuple[SplitRange, ...]
+    spelled_out: str | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -96,18 +107,30 @@ def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
     """
     warnings: list[str] = []
     ranges: list[SplitRange] = []
-    for part in parse_subsplit(spec):
+    parts = parse_subsplit(spec)
+    spelled_out = _spelled_out(parts, dataset)
+    if spelled_out is not None:
+        warnings.append(
+            f"{OPEN_SPLITS}; they are listed here as {quoted(spelled_out)}, which is how to fix "
+            "their order"
+        )
+    for part in parts:
         if part.warning is not None:
             warnings.append(part.warning)
         if part.split == "all":
             ranges += [_whole(split) for split in dataset.splits]
-            warnings += _open_split_order(dataset)
         else:
             ranges.append(_resolve_part(part, dataset.split(part.split), warnings))
     warnings += _overlaps(spec, ranges)
     if not any(piece.num_examples for piece in ranges):
         warnings.append(f"{quoted(spec)} selects no examples; TFDS refuses to read it")
-    return Resolved(dataset=dataset, spec=spec, ranges=tuple(ranges), warnings=tuple(warnings))
+    return Resolved(
+        dataset=dataset,
+        spec=spec,
+        ranges=tuple(ranges),
+        spelled_out=spelled_out,
+        warnings=tuple(warnings),
+    )
 
 
 def _parse_part(text: str, spec: str) -> Slice:
@@ -229,15 +252,21 @@ def _clamp(bound: int, count: int) -> int:
     return len(range(count)[:bound])
 
 
-def _open_split_order(dataset: Dataset) -> list[str]:
-    """Say that TFDS takes the splits of several folders from a set, in no fixed order."""
-    if len(dataset.splits) < 2 or not dataset.in_several_folders:
-        return []
-    names = "+".join(split.name for split in dataset.splits)
-    return [
-        "'all' of several folders: tfds.builder_from_directories orders the splits anew in each "
-        f"run; they are read here as {quoted(names)}, which is how to fix their order"
-    ]
+def _spelled_out(parts: Sequence[Slice], dataset: Dataset) -> str | None:
+    """Return the spec with every split in the place of `all`, None where it has one order as it is.
+
+    TFDS takes the splits of several folders from a set (core/splits.py, merge_multiple), so that
+    each run has an order of its own. Splits without examples change nothing.
+    """
+    several = sum(split.num_examples > 0 for split in dataset.splits) > 1
+    if not several or not dataset.in_several_folders:
+        return None
+    if all(part.split != "all" for part in parts):
+        return None
+    names = [split.name for split in dataset.splits]
+    return "+".join(
+        name for part in parts for name in (names if part.split == "all" else [str(part)])
+    )
 
 
 def _overlaps(spec: str, ranges: list[SplitRange]) -> list[str]:

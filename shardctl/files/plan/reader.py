@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,10 @@ _REQUIRED = (
     "remaining_total",
     "file_instructions",
     "num_pending_instructions",
+    "read_config",
     "after_read",
     "mode",
+    "exact",
     "num_further_epochs",
     "further_epochs",
     DIGEST,
@@ -119,7 +122,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
     mode = document["mode"]
     if mode not in MODES:
         raise DatasetError(f"mode {fields.shown(mode)}: there are {choices(MODES)}")
-    return ResumePlan(
+    plan = ResumePlan(
         dataset=read_identity(document),
         spec=fields.text(document["spec"], "spec"),
         mode=mode,
@@ -150,6 +153,18 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         ),
         after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
     )
+    _check_derived(document, plan)
+    return plan
+
+
+def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
+    """Check what a plan file says twice, for those who read it without shardctl."""
+    for key, other, value in (
+        ("exact", "mode", plan.exact),
+        ("read_config", "pipeline", plan.read_config),
+    ):
+        if document[key] != value:
+            raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
 
 
 def _check_digest(

@@ -22,6 +22,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
+from shardctl.planning.order import refuse_open_hosts
 
 Remainder = Literal["ragged", "drop", "pad"]
 
@@ -183,6 +184,7 @@ def evaluate(
 
     Raises:
         UsageError: a bad spec, a number outside its range, or TFDS refuses to split it so.
+        UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> mnist = Dataset(name="mnist", splits=(Split(name="test", shard_lengths=(10_000,)),))
@@ -202,6 +204,7 @@ def evaluate(
             raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
     settings = ReadSettings() if settings is None else settings
     resolved = resolve_subsplit(_default(dataset) if spec is None else spec, dataset)
+    refuse_open_hosts(resolved, settings.host_mode, num_hosts)
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,

@@ -8,16 +8,16 @@ from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.modes import HOST_MODES
+from shardctl.core.hosts.modes import HOST_MODES, HostMode
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
-from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.order import refuse_open_hosts, resolved_spec
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -97,6 +97,7 @@ def hosts(
 
     Raises:
         UsageError: a bad spec, a number of hosts outside 1 to 1,000,000, a bad file order.
+        UnpredictableOrderError: TFDS leaves the order of the splits open, which decides by files.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> train = Split.even(name="train", num_examples=120, num_shards=6)
@@ -107,6 +108,17 @@ def hosts(
     'even'
     """
     settings = ReadSettings() if settings is None else settings
+    return hosts_of(resolved_spec(dataset, spec), num_hosts, settings)
+
+
+def hosts_of(
+    resolved: Resolved,
+    num_hosts: int | Sequence[int],
+    settings: ReadSettings,
+    modes: Sequence[HostMode] = tuple(HOST_MODES.values()),
+) -> HostsPlan:
+    """Return what hosts read of a spec that is resolved, in some of the modes; see `hosts`."""
+    dataset = resolved.dataset
     counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
@@ -115,7 +127,6 @@ def hosts(
                     "{num_hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, num_hosts=count
                 )
             )
-    resolved = resolved_spec(dataset, spec)
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,
@@ -135,7 +146,7 @@ def hosts(
         spec=resolved.spec,
         settings=settings,
         comparisons=tuple(
-            _compared(reads, resolved.ranges, count, settings, keep_columns=keep)
+            _compared(reads, resolved, count, settings, modes, keep_columns=keep)
             for count in counts
         ),
         warnings=(*resolved.warnings, *_data_source(dataset)),
@@ -153,15 +164,17 @@ def _data_source(dataset: Dataset) -> tuple[str, ...]:
 
 def _compared(
     reads: Reads,
-    ranges: Sequence[SplitRange],
+    resolved: Resolved,
     num_hosts: int,
     settings: ReadSettings,
+    modes: Sequence[HostMode],
     *,
     keep_columns: bool,
 ) -> Comparison:
     strategies = []
-    for mode in HOST_MODES.values():
-        columns = mode.host_reads(reads, ranges, num_hosts)
+    for mode in modes:
+        refuse_open_hosts(resolved, mode, num_hosts)
+        columns = mode.host_reads(reads, resolved.ranges, num_hosts)
         strategy = strategy_of(mode, columns, reads, settings)
         if not keep_columns:
             strategy = replace(strategy, columns=None, batches=None)

@@ -196,10 +196,10 @@ class LintContext:
 
     @cached_property
     def _strategies(self) -> dict[str, Strategy]:
-        from shardctl.planning.hosts.hosts import hosts
+        from shardctl.planning.hosts.hosts import hosts_of
 
         plans = {
-            read.spec: hosts(self.dataset, read.spec, self.num_hosts, self.settings)
+            read.spec: hosts_of(read.resolved, self.num_hosts, self.settings, (self.host_mode,))
             for read in self.reads
         }
         return {

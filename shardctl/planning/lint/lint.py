@@ -15,6 +15,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
 from shardctl.planning.lint.rule import Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
+from shardctl.planning.order import refuse_open_hosts
 
 # Splits that nobody trains on, by how their names begin.
 _EVALUATION = ("test", "val", "dev", "eval")
@@ -64,6 +65,7 @@ def lint(
 
     Raises:
         UsageError: a bad spec, a code that no rule has, `usage.num_hosts` against `settings.host`.
+        UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> train = Split.even(name="train", num_examples=120, num_shards=6)
@@ -91,6 +93,8 @@ def lint(
     ]
     reads += [Read(resolved=resolved, evaluates=True) for resolved in _resolved(evaluated, dataset)]
     context = LintContext(dataset=dataset, reads=tuple(reads), settings=settings, usage=usage)
+    for read in reads:
+        refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
     return Lint(context=context, rules=rules, findings=tuple(_findings(rules, context)))
 

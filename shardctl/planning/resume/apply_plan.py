@@ -15,6 +15,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
+from shardctl.planning.order import refuse_open_splits, resolved_spec
 
 
 def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
@@ -24,22 +25,65 @@ def applied(plan: ResumePlan, dataset: Dataset) -> ResumePlan:
 
     Raises:
         DatasetError: the dataset is another one or has changed, and the text says how; or an
-            instruction names a file that is not there.
+            instruction names a file that is not there or not read, or examples beyond it.
+        UnpredictableOrderError: the plan is of an order that TFDS leaves open.
     """
     if all(reads.files is dataset for reads in _all_reads(plan)):
+        _check_spec(plan, dataset)
         return plan
     if plan.dataset.fingerprint != dataset.fingerprint:
         changes = what_changed(plan.dataset, dataset.identity)
         raise DatasetError(
             f"the plan was made for another state of {plan.dataset.title}: {'; '.join(changes)}"
         )
-    return replace(
+    found = replace(
         plan,
         instructions=_found(plan.instructions, dataset),
         hosts=tuple(
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts
         ),
     )
+    _check_spec(found, dataset)
+    return found
+
+
+def _check_spec(plan: ResumePlan, dataset: Dataset) -> None:
+    """Check that the spec of a plan has an order, and that instructions read splits of it."""
+    resolved = resolved_spec(dataset, plan.spec)
+    if not plan.from_seen:  # which counts from the start of no order
+        refuse_open_splits(resolved)
+    names = [split.name for split in dataset.splits]
+    read = {names.index(piece.split.name) for piece in resolved.ranges}
+    for reads in _all_reads(plan):
+        for index in distinct(reads.split).tolist():
+            if index not in read:
+                which = quoted(names[index]) if 0 <= index < len(names) else f"split {index}"
+                raise DatasetError(
+                    f"the plan reads files of {which}, which its spec {quoted(plan.spec)} does not"
+                )
+            _check_shards(reads.shard[reads.split == index], dataset.splits[index])
+        _check_fit(reads)
+
+
+def _check_fit(reads: Reads) -> None:
+    """Check that the examples that rows read are in their files."""
+    skip, take, lengths = reads.skip, reads.take, reads.examples_in_shard
+    wrong = np.flatnonzero((skip < 0) | (take < 0) | (take > lengths - skip))
+    if wrong.size:
+        row = int(wrong[0])
+        raise DatasetError(
+            f"the plan skips {skip[row]} and takes {take[row]} of {quoted(reads.filename(row))}, "
+            f"which has {lengths[row]} examples"
+        )
+
+
+def _check_shards(shard: Int64s, split: Split) -> None:
+    outside = shard[(shard < 0) | (shard >= split.num_shards)]
+    if outside.size:
+        raise DatasetError(
+            f"the plan reads shard {outside[0]} of {quoted(split.name)}, which has "
+            f"{split.num_shards}"
+        )
 
 
 def _all_reads(plan: ResumePlan) -> Iterator[Reads]:
@@ -116,12 +160,7 @@ def _shards_by_name(names: list[str], split: Split) -> list[int]:
 
 
 def _check_lengths(reads: Reads, here: Int64s, shard: Int64s, split: Split) -> None:
-    outside = shard[(shard < 0) | (shard >= split.num_shards)]
-    if outside.size:
-        raise DatasetError(
-            f"the plan reads shard {outside[0]} of {quoted(split.name)}, which has "
-            f"{split.num_shards}"
-        )
+    _check_shards(shard, split)
     lengths = np.array(split.shard_lengths, np.int64)[shard]
     wrong = np.flatnonzero(lengths != reads.examples_in_shard[here])
     if wrong.size:

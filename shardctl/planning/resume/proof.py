@@ -2,6 +2,7 @@
 
 The plan is taken as the list of instructions it is: an interleave of its own is built over it,
 read to the end, and compared with what the uninterrupted pipeline hands out, as `simulate` has it.
+All else that the plan says is compared with what it should say (`broken_promises`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
@@ -29,6 +29,14 @@ from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing
 from shardctl.planning.resume.hosts import old_orders
+from shardctl.planning.resume.promises import (
+    BrokenPromise,
+    broken_promises,
+    planned_anew,
+    share_of,
+    with_reads_of,
+    without_dropping,
+)
 
 _PIECE = 1 << 20
 
@@ -37,7 +45,10 @@ _PIECE = 1 << 20
 class Proof:
     """What came out: how many of `compared` examples are lost, repeated, at another position.
 
-    `moved` is None where there is no order to compare with: other hosts, or a log.
+    `moved` is None where there is no order to compare with: other hosts, or a log. `broken` are the
+    fields besides the instructions that say something else than the pipeline comes to; the
+    instructions are then read as if those fields were right. Of the further epochs a plan lists the
+    first `MAX_FURTHER_EPOCHS`, and no more are looked at.
     """
 
     compared: int
@@ -45,11 +56,12 @@ class Proof:
     repeated: int
     moved: int | None
     exact: bool
+    broken: tuple[BrokenPromise, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether the plan keeps its promise; one that is exactly-once may move examples."""
-        return not (self.lost or self.repeated or (self.exact and self.moved))
+        """Whether the plan keeps its promises; one that is exactly-once may move examples."""
+        return not (self.broken or self.lost or self.repeated or (self.exact and self.moved))
 
 
 @checked
@@ -59,14 +71,26 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None)
     `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from.
 
     Raises:
-        DatasetError: the dataset is not the one the plan was made for.
-        UsageError: a plan of the unseen without `seen`, or too many examples to count.
+        DatasetError: the dataset is not the one the plan was made for, or no reading of its files
+            is what the plan says.
+        UsageError: a plan of the unseen without `seen`, too many examples to count, or no pipeline
+            of these settings stops there.
+        UnpredictableOrderError: TensorFlow leaves the order open.
     """
     plan = applied(plan, dataset)
+    if plan.from_seen and seen is None:
+        raise UsageError(
+            phrase("this plan was made from a log: give it again with {seen=CODES} to prove")
+        )
+    anew = planned_anew(dataset, plan, seen=seen)
+    proof = _read_to_its_end(dataset, with_reads_of(plan, anew), seen)
+    return replace(proof, broken=broken_promises(plan, anew))
+
+
+def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
     if plan.from_seen:
         return _prove_unseen(dataset, plan, seen)
-    # A last batch that is dropped is dropped by the batches of either pipeline.
-    settings = replace(plan.settings, batch=None, drop_remainder=False)
+    settings = without_dropping(plan.settings)
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan, settings)
     order = plan_order(dataset, plan.spec, settings).order
@@ -75,6 +99,8 @@ def prove(dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None)
     stop = plan.consumed + plan.remaining
     codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
     moved = num_differing(order.chunks(plan.consumed, stop), codes_read(order, plan))
+    if plan.mode == "exact-order" and plan.remaining and not moved:
+        moved = num_differing(_inputs_left(order, plan), _inputs_read(order, plan))
     lost = repeated = 0
     if moved:
         counts = Counts(order.codes)
@@ -143,19 +169,8 @@ def _is_over(plan: ResumePlan, order: Order, consumed: int) -> bool:
 
 
 def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
-    if seen is None:
-        raise UsageError(
-            phrase("this plan was made from a log: give it again with {seen=CODES} to prove")
-        )
     # The share of a host, read in whatever order, each example of it once.
-    settings = ReadSettings(
-        host=plan.settings.host,
-        host_by=plan.settings.host_by,
-        reverse=plan.settings.reverse,
-        file_order=plan.settings.file_order,
-    )
-    ranges = resolve_subsplit(plan.spec, dataset).ranges
-    order = Order(dataset, ranges, settings)
+    order = share_of(dataset, plan)
     counts = Counts(order.codes)
     counts.add(order.chunks(0, order.num_examples))
     counts.take_once()
@@ -187,10 +202,10 @@ def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReadin
     )
 
 
-def _chunks(reading: EpochReading, stop: int) -> Iterator[Int64s]:
+def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
     size = max(1, _PIECE // reading.stride)
-    for start in range(0, stop, size):
-        yield reading.codes(start, min(start + size, stop))
+    for begin in range(start, stop, size):
+        yield reading.codes(begin, min(begin + size, stop))
 
 
 def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
@@ -212,10 +227,23 @@ def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     yield from _chunks(reading, reading.num_examples)
 
 
+def _inputs_left(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield what the buffer is still to read, also what it reads beyond the end of the order."""
+    if plan.shuffle is not None:
+        reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
+        yield from _chunks(reading, plan.shuffle.num_elements, start=plan.shuffle.num_read)
+
+
+def _inputs_read(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+    reading = _as_read(plan.instructions, order, plan)
+    yield from _chunks(reading, reading.num_examples)
+
+
 def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield the codes that come out of the buffer when the plan feeds it on."""
     state = plan.shuffle
     if state is None or not plan.remaining:
+        yield from _in_order(order, plan)
         return
     replay = ShuffleReplay(
         num_elements=state.num_elements, buffer_size=state.buffer_size, seeds=state.seeds
@@ -228,9 +256,13 @@ def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     places = np.sort(np.concatenate(held))
     pending = np.array([order.codes.parse(str(name)) for name in plan.pending or ()], np.int64)
     rest = _as_read(plan.instructions, order, plan)
+    num_fed = state.num_elements - state.num_read
     for chunk in replay.chunks(state.emitted, state.emitted + plan.remaining):
         codes = np.empty_like(chunk)
         old = chunk < state.num_read
         codes[old] = pending[np.searchsorted(places, chunk[old])]
-        codes[~old] = rest.codes_at(chunk[~old] - state.num_read)
-        yield codes
+        inputs = chunk - state.num_read
+        come = ~old & (inputs < rest.num_examples)
+        codes[come] = rest.codes_at(inputs[come])
+        yield codes[old | come]
+    yield from _chunks(rest, rest.num_examples, start=num_fed)

@@ -18,7 +18,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.order import refuse_open_hosts, resolved_spec
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
 
@@ -40,6 +40,7 @@ def resume_unseen(
 
     Raises:
         UsageError: a host of `ds.shard`, whose share only the order tells; a bad spec.
+        UnpredictableOrderError: a host of files, where TFDS leaves the order of the splits open.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> train = Split.even(name="train", num_examples=9, num_shards=3)
@@ -56,6 +57,8 @@ def resume_unseen_of(
 ) -> ResumePlan:
     """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
     dataset, codes = resolved.dataset, codes_of(resolved)
+    if settings.host is not None:
+        refuse_open_hosts(resolved, settings.host_mode, settings.host.count)
     reads = _each_once(_share(dataset, resolved.ranges, settings), codes)
     firsts = codes.first_codes(reads)
     # No two rows read the same example, so only the last that begins at or before a seen one can

@@ -12,13 +12,16 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.order import Order
 from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.planning.order import order_of
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.training.host_calls import instructions_of_host
+from shardctl.tfds.training.host_calls import examples_of_host, instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
+from shardctl.tfds.training.records import kernel_shuffle
 from shardctl.tfds.verifying.reading import Reading
 
 
@@ -67,6 +70,18 @@ class IndexRanges:
         ordered = self.dataset.ordered
         return Reading(elements=_interleaved(rows, plan.settings, ordered=ordered), codes_of=_codes)
 
+    def epoch(self, order: Order, epoch: int) -> Reading:
+        """Return what a reader reads in an epoch, by itself, with the seeds of that epoch."""
+        settings = order.settings
+        rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(order.reads))
+        if settings.shuffles_files and len(order.reads) > 1:
+            rows = kernel_shuffle(rows, len(order.reads), _pair(order.seeds.of_files(epoch)))
+        read = _interleaved(rows, settings, ordered=self.dataset.ordered)
+        read = examples_of_host(read, settings)
+        if order.num_buffered is not None:
+            read = kernel_shuffle(read, order.num_buffered, _pair(order.seeds.of_buffer(epoch)))
+        return Reading(elements=read, codes_of=_codes)
+
     def _columns(self, reads: Reads) -> tuple[Int64s, Int64s]:
         first = self.codes.first_codes(reads)
         return first, first + reads.take
@@ -75,6 +90,10 @@ class IndexRanges:
 def _codes(batch: Any) -> Int64s:
     codes: Int64s = np.atleast_1d(batch).astype(np.int64)
     return codes
+
+
+def _pair(seeds: KernelSeeds) -> Any:
+    return tensorflow().constant((seeds.seed, seeds.seed2), tensorflow().int64)
 
 
 def _interleaved(rows: Any, settings: ReadSettings, *, ordered: bool) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,14 +11,17 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import joined
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.apply_plan import applied
+from shardctl.planning.resume.promises import BrokenPromise, without_dropping
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     StreamMismatch,
@@ -29,12 +32,13 @@ from shardctl.planning.verify import (
     first_mismatch_in_any_order,
     taken,
 )
-from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
-from shardctl.tfds.verifying.reading import Pass, Reading
+from shardctl.tfds.verifying.plan_passes import BatchedPass
+from shardctl.tfds.verifying.plan_promises import looked_at
+from shardctl.tfds.verifying.plan_ranges import pass_over_ranges
+from shardctl.tfds.verifying.reading import Pass
 from shardctl.tfds.verifying.real_files import RealFiles
-from shardctl.tfds.verifying.window_pass import WindowPass
 
 
 @checked
@@ -50,29 +54,43 @@ def verify_plan(
     A plan that is exact is compared id by id, to the end of all epochs. One that promises every
     example once is compared by which examples come, until the further epochs begin. A plan for
     other hosts, or made from a log, has no order to be compared with: every host has to read the
-    examples that its instructions name, each once. Over index ranges the epoch that the plan
-    begins in is read.
+    examples that its instructions name, each once, and then the further epochs as such a host. The
+    calls after the read are run, batches with their sizes; over index ranges, where
+    `shardctl.tfds.resume` has no files, the examples alone. `take` bounds what is read of each
+    reader, and a note says how much that is of what is left. All else that the plan says is
+    compared with what it should say.
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
+        UsageError: no pipeline of these settings stops there.
+        UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
     plan = applied(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
-    pipeline = plan.pipeline
-    # Examples are compared: where the batches end, or that a last one is dropped, is left out.
-    plan = replace(plan, settings=replace(plan.settings, batch=None, drop_remainder=False))
-    reads = joined([plan.instructions, *(host.instructions for host in plan.hosts)])
-    check = _PlanCheck(dataset=dataset, plan=plan, reads=reads, take=take, watch=watch)
+    said = looked_at(dataset, plan)
+    check = _PlanCheck(
+        dataset=dataset,
+        plan=said.reads,
+        reads=joined([plan.instructions, *(host.instructions for host in plan.hosts)]),
+        take=take,
+        watch=watch,
+    )
     for host in range(len(plan.hosts)) if plan.hosts else [None]:
-        if check.difference is None:
+        if check.difference is None and check.wrong_batch is None:
             check.run(host)
-    return check.answer(
+    found = check.answer(
         dataset=dataset,
         spec=plan.spec,
-        pipeline=pipeline,
+        pipeline=plan.pipeline,
         num_examples=num_examples,
         warnings=plan.warnings,
+    )
+    wrong_batch = () if check.wrong_batch is None else (check.wrong_batch,)
+    return replace(
+        found,
+        broken=(*said.broken, *wrong_batch),
+        notes=(*said.notes, *check.bounds(), *found.notes),
     )
 
 
@@ -82,6 +100,8 @@ class _PlanCheck(ReadCheck):
 
     dataset: Dataset
     plan: ResumePlan
+    wrong_batch: BrokenPromise | None = field(init=False, default=None)
+    num_left: list[int] = field(init=False, default_factory=list)
 
     def run(self, host: int | None) -> None:
         """Compare what one reader of the plan reads."""
@@ -94,28 +114,39 @@ class _PlanCheck(ReadCheck):
         name = None if host is None else f"{host}/{len(plan.hosts)}"
         window = Window(start=start, stop=start + size, read=self.read, host=name)
         progress = Progress(self.watch, "examples", size)
+        opened_last: list[Pass] = []
 
         def opened(batch: int) -> Pass:
-            return self._opened(batch, window, host, progress)
+            opened_last[:] = [self._opened(batch, window, host, progress)]
+            return opened_last[0]
 
         def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
-            if not self._has_order:
-                # What the buffer has read beyond the cut of an endless reading may not come out.
-                whole = size == left and not self._reads_beyond
-                return first_mismatch_in_any_order(expected, found, all_of_them=whole)
             if plan.mode != "exactly-once":
                 return first_mismatch(expected, found)
-            return self._once_then_in_order(np.concatenate([*expected]), found, size)
+            return self._once_then_in_order(expected, found, host, size)
 
         def expected() -> Iterable[Int64s]:
-            if not self._has_order:
-                return self._instructed(host)
-            # Every example of the plan's epoch may come first.
-            stop = start + max(size, plan.remaining if plan.mode == "exactly-once" else 0)
-            return self._order.chunks(start, stop)
+            return self._expected(host, size)
 
         self.difference = difference(mismatch_of(opened, expected, compare), self._codes, window)
+        if isinstance(opened_last[0], BatchedPass):
+            self.wrong_batch = opened_last[0].wrong
         self.windows.append(window)
+        self.num_left.append(left)
+
+    def bounds(self) -> Iterator[str]:
+        """Yield a note where not all that is left was read."""
+        num_read = sum(window.stop - window.start for window in self.windows)
+        if num_read < sum(self.num_left):
+            yield phrase(
+                "read: the first {:,} of {:,} examples that are left, all epochs counted; "
+                "{take=all} reads them all",
+                num_read,
+                sum(self.num_left),
+            )
+        batch = self.plan.settings.batch
+        if batch is not None and self.read == "index ranges" and self.windows:
+            yield f"batches of {batch:,} are formed of files alone: their sizes are not looked at"
 
     @property
     def _has_order(self) -> bool:
@@ -127,52 +158,81 @@ class _PlanCheck(ReadCheck):
         """Whether the buffer of files that repeat has read beyond the end of the order."""
         return self.plan.mode == "exactly-once" and self.plan.settings.repeat_files
 
+    def _num_first(self, host: int | None) -> int:
+        """Return how many examples one reader reads in the epoch that the plan begins in."""
+        return self.plan.remaining if host is None else self.plan.hosts[host].num_examples
+
     def _num_left(self, host: int | None) -> int:
-        plan = self.plan
-        if host is not None:
-            return plan.hosts[host].num_examples
-        if not self._has_order or self.read == "index ranges":
-            return plan.remaining
-        return self._order.num_examples - plan.consumed
+        """Return how many examples one reader is to hand out, to the end of all epochs."""
+        plan, settings = self.plan, self.plan.settings
+        left = self._num_first(host)
+        if plan.num_further_epochs:
+            left += plan.num_further_epochs * self._order(host).epoch_size
+        if settings.drop_remainder and settings.batch is not None:
+            left -= left % settings.batch
+        return left
+
+    def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
+        """Yield what is to come, all of the first epoch at least where it comes in any order."""
+        plan, first = self.plan, self._num_first(host)
+        if plan.mode != "exactly-once":
+            yield from self._order(host).chunks(plan.consumed, plan.consumed + size)
+            return
+        if self._has_order:
+            yield from self._order(host).chunks(plan.consumed, plan.consumed + first)
+        else:
+            yield from self._instructed(host)
+        if size > first:
+            order = self._order(host)
+            start = (plan.epoch + 1) * order.epoch_size
+            yield from order.chunks(start, start + size - first)
 
     def _once_then_in_order(
-        self, expected: Int64s, found: Iterable[Int64s], size: int
+        self, expected: Iterable[Int64s], found: Iterable[Int64s], host: int | None, size: int
     ) -> StreamMismatch | None:
         """Compare the rest of the plan's epoch by its examples, those of the next in order."""
-        num_once = self.plan.remaining
+        first = self._num_first(host)
+        wanted = np.concatenate([np.empty(0, np.int64), *expected])
         pieces = np.concatenate([np.empty(0, np.int64), *found])
+        # What a buffer has read beyond the cut of an endless reading may not come out.
+        num_once = len(wanted) - max(size - first, 0)
+        whole = first <= size and not self._reads_beyond
         mismatch = first_mismatch_in_any_order(
-            [expected[:num_once]], [pieces[:num_once]], all_of_them=num_once <= size
+            [wanted[:num_once]], [pieces[:first]], all_of_them=whole
         )
         if mismatch is not None:
             return mismatch
-        mismatch = first_mismatch([expected[num_once:]], [pieces[num_once:]])
-        return None if mismatch is None else replace(mismatch, offset=num_once + mismatch.offset)
+        mismatch = first_mismatch([wanted[num_once:]], [pieces[first:]])
+        return None if mismatch is None else replace(mismatch, offset=first + mismatch.offset)
 
     def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:
-        plan = self.plan
-        size = window.stop - window.start
-        if self.read == "files":
-            files = RealFiles.of(self._resolved, self._codes)
-            return Pass(files.resumed(plan, host), size=batch, stop=size, progress=progress)
-        ranges = IndexRanges(resolved=self._resolved, codes=self._codes)
-        if plan.hosts or plan.from_seen or plan.mode == "exactly-once":
-            return Pass(self._each_once(ranges, host), size=batch, stop=size, progress=progress)
-        return WindowPass(
-            ranges.planned(plan), self._order, plan, size=batch, window=window, progress=progress
+        plan, size = self.plan, window.stop - window.start
+        if self.read == "index ranges":
+            ranges = IndexRanges(resolved=self._resolved, codes=self._codes)
+            reads = plan.instructions if host is None else plan.hosts[host].instructions
+            return pass_over_ranges(
+                replace(plan, instructions=reads),
+                ranges,
+                lambda: self._order(host),
+                num_first=self._num_first(host),
+                window=window,
+                batch=batch,
+                progress=progress,
+            )
+        files = RealFiles.of(self._resolved, self._codes)
+        in_batches = plan.settings.batch
+        if in_batches is None or batch == 1:
+            # Where TensorFlow gives up, a batch holds nothing.
+            alone = replace(plan, settings=without_dropping(plan.settings))
+            alone = replace(alone, settings=replace(alone.settings, batch=None))
+            return Pass(files.resumed(alone, host), size=batch, stop=size, progress=progress)
+        return BatchedPass(
+            files.resumed(plan, host),
+            batch=in_batches,
+            total=self._num_left(host),
+            stop=size,
+            progress=progress,
         )
-
-    def _each_once(self, ranges: IndexRanges, host: int | None) -> Reading:
-        plan = self.plan
-        reads = plan.instructions if host is None else plan.hosts[host].instructions
-        num_held, reads_all = plan.num_pending_instructions, plan.settings.host_mode.reads_all
-        if plan.hosts or plan.from_seen or plan.settings.host is None or not reads_all:
-            return ranges.planned(plan, reads)
-        # What the buffer held is the host's own; the rest its hosts share by `ds.shard`.
-        held = ranges.planned(plan, reads.select(slice(0, num_held)))
-        rest = ranges.planned(plan, reads.select(slice(num_held, None)))
-        shared = examples_of_host(rest.elements, plan.settings)
-        return Reading(elements=held.elements.concatenate(shared), codes_of=rest.codes_of)
 
     def _instructed(self, host: int | None) -> Iterator[Int64s]:
         """Yield the examples that the instructions name."""
@@ -185,9 +245,18 @@ class _PlanCheck(ReadCheck):
     def _resolved(self) -> Resolved:
         return resolved_spec(self.dataset, self.plan.spec)
 
+    def _order(self, host: int | None) -> Order:
+        """Return the order of one reader, its last batch whole."""
+        if host not in self._orders:
+            settings = without_dropping(self.plan.settings)
+            if host is not None:
+                settings = replace(settings, host=Host(index=host, count=len(self.plan.hosts)))
+            self._orders[host] = order_of(self._resolved, settings).order
+        return self._orders[host]
+
     @cached_property
-    def _order(self) -> Order:
-        return order_of(self._resolved, self.plan.settings).order
+    def _orders(self) -> dict[int | None, Order]:
+        return {}
 
     @cached_property
     def _codes(self) -> ExampleCodes:

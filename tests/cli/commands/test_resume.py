@@ -162,13 +162,14 @@ def test_a_broken_promise_exits_with_one(shardctl: Shardctl, toy: Path) -> None:
     Path("plan.yaml").write_text("".join(plan_yaml(replace(plan, consumed=2))))
     ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove", "-f", "json")
     assert ran.exit_code == 1
-    assert json.loads(ran.stdout)["proof"] == {
-        "compared": 8,
-        "lost": 1,
-        "repeated": 1,
-        "moved": 8,
-    }
-    assert ran.stderr == "proof: lost 1, repeated 1, moved 8 of 8 examples\n"
+    proof = json.loads(ran.stdout)["proof"]
+    broken = {promise["name"]: promise for promise in proof.pop("broken")}
+    assert proof == {"compared": 9, "lost": 1, "repeated": 0, "moved": 9}
+    assert broken["remaining"] == {"name": "remaining", "promised": "8", "found": "9"}
+    *promises, last = ran.stderr.splitlines()
+    assert len(promises) == len(broken)
+    assert promises[0] == ("broken promise: remaining: the plan says 8, the pipeline comes to 9")
+    assert last == "proof: lost 1, repeated 0, moved 9 of 9 examples"
 
 
 def test_other_hosts_share_what_is_left(shardctl: Shardctl, toy: Path) -> None:

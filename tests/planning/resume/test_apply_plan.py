@@ -9,7 +9,7 @@ from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UnpredictableOrderError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json
 from shardctl.planning.resume import apply_plan
@@ -17,6 +17,7 @@ from shardctl.planning.resume.apply_plan import applied, what_changed
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
+from shardctl.planning.resume.seen import resume_unseen
 from tests.core.instructions.reads_cases import named_reads
 from tests.planning.resume.resume_cases import TOY, dataset
 
@@ -118,6 +119,26 @@ def two_folders() -> Dataset:
     ]
     split = Split(name="train", shard_lengths=(3, 5, 2, 4), files=tuple(files))
     return Dataset(name="toy", splits=(split,))
+
+
+def test_a_plan_of_an_order_that_tfds_leaves_open_is_refused() -> None:
+    """As one that an older version made; what a log leaves has no order to keep."""
+    parts = [
+        Split(
+            name=name,
+            shard_lengths=(4,),
+            files=(ShardFiles(data_dir=f"/{name}", pattern=f"d-{name}-\0", num_shards=1),),
+        )
+        for name in ("test", "train")
+    ]
+    folders = Dataset(name="d", splits=tuple(parts))
+    made = resume(folders, "test+train", ReadSettings(cycle=1), consumed=2)
+    assert applied(made, folders) is made
+    with pytest.raises(UnpredictableOrderError, match=r"as in 'test\+train'"):
+        applied(replace(made, spec="all"), folders)
+    unseen = resume_unseen(folders, "all", seen=[2])
+    assert applied(unseen, folders) is unseen
+    assert prove(folders, unseen, seen=[2]).holds
 
 
 def test_files_of_one_name_are_told_apart_by_their_place() -> None:

@@ -11,6 +11,7 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof, prove
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -101,11 +102,21 @@ def test_wrong_pending_ids_break_the_exact_order() -> None:
     assert (proof.lost, proof.repeated, proof.holds) == (0, 0, False)
 
 
+def test_a_later_pass_of_fit_is_proved_with_its_batches() -> None:
+    """They decide which seeds the pass takes."""
+    settings = ReadSettings(loop="keras-fit", pass_index=1, epochs=2, shuffle_seed=3, batch=4)
+    plan = resume(TOY, "train", settings, consumed=8)
+    assert prove(TOY, plan).holds
+
+
 def test_hosts_that_lose_an_example_are_found_out() -> None:
     plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=2, consumed=[2, 1])
     assert prove(TOY, plan) == Proof(compared=8, lost=0, repeated=0, moved=None, exact=False)
     twice = replace(plan, hosts=(plan.hosts[0], plan.hosts[0]))
-    assert prove(TOY, twice) == Proof(compared=8, lost=4, repeated=4, moved=None, exact=False)
+    first = BrokenPromise(name="hosts[1].index", promised="0", found="1")
+    assert prove(TOY, twice) == Proof(
+        compared=8, lost=4, repeated=4, moved=None, exact=False, broken=(first,)
+    )
 
 
 def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:

@@ -54,6 +54,18 @@ def test_it_is_the_pipeline_written_by_hand_fuzzed(
     check_cases(cases(), checker(toys), FUZZ // 4, fuzz=True)
 
 
+def test_all_of_several_folders_has_no_order_to_keep_a_place_in(toys: Toys) -> None:
+    builder, settings = toys["several"].builder, ReadSettings(batch=2)
+    for call in (
+        lambda: shardctl.tfds.pipeline(builder, "all", settings),
+        lambda: shardctl.tfds.Position(builder, "all", settings),
+        lambda: shardctl.tfds.exact_order(builder, "all", settings, consumed=3),
+    ):
+        with pytest.raises(UnpredictableOrderError, match="name them in the order"):
+            call()
+    assert shardctl.tfds.Position(builder, "test+train", settings).num_examples == 60
+
+
 def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> None:
     import tensorflow as tf
 

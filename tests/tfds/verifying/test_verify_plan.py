@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.resume.resume import resume
+from shardctl.planning.resume.resume import BufferMode, resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.tfds.verifying.real_files import RealFiles
 from shardctl.tfds.verifying.verify_plan import verify_plan
 from tests.cases import check_cases
+from tests.core.order.order_cases import changed
 from tests.core.order.toy_pipelines import (
     Case,
     Toys,
@@ -70,6 +74,109 @@ def test_plans_for_other_hosts_and_of_logs_are_read_example_by_example(toys: Toy
     unseen = resume_unseen(dataset, "train", settings, seen=[3, 9, 74])
     found = verify_plan(dataset, unseen)
     assert (found.equal, found.num_checked) == (True, 72)
+
+
+def everywhere(toys: Toys) -> tuple[Dataset, Dataset]:
+    """Return a dataset with its files, and without: read from these, and over index ranges."""
+    dataset = toys["plain"].dataset
+    return dataset, replace(dataset, splits=tuple(map(without_folder, dataset.splits)))
+
+
+def test_the_epochs_that_follow_are_read_too(toys: Toys) -> None:
+    settings = ReadSettings(shuffle_seed=7, cycle=2, epochs=3, buffer=9, buffer_seed=1)
+    modes: tuple[BufferMode, ...] = ("exactly-once", "exact-order")
+    for dataset in everywhere(toys):
+        for mode in modes:
+            plan = resume(dataset, "train", settings, consumed=40, mode=mode)
+            found = verify_plan(dataset, plan)
+            assert (found.equal, found.num_checked) == (True, 3 * 75 - 40)
+        hosts = resume_on_hosts(dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20])
+        found = verify_plan(dataset, hosts)
+        assert (found.equal, found.num_checked) == (True, 3 * 75 - 29)
+        assert [w.stop - w.start for w in found.windows] == [16 + 50, 15 + 50, 15 + 50]
+
+
+def test_what_is_read_of_a_plan_has_a_bound_that_is_said(toys: Toys) -> None:
+    for dataset in everywhere(toys):
+        plan = resume(dataset, "train", ReadSettings(cycle=2, epochs=2), consumed=40)
+        found = verify_plan(dataset, plan, take=50)
+        assert (found.equal, found.num_checked) == (True, 50)
+        assert any("the first 50 of 110 examples that are left" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_the_batches_of_a_plan_are_formed(
+    toys: Toys, monkeypatch: pytest.MonkeyPatch, drop: bool
+) -> None:
+    dataset = toys["plain"].dataset
+    settings = ReadSettings(cycle=2, epochs=2, batch=4, drop_remainder=drop)
+    plan = resume(dataset, "train", settings, consumed=8)
+    found = verify_plan(dataset, plan)
+    # 142 are left, in 35 batches and 2 examples more.
+    assert (found.equal, found.num_checked) == (True, 140 if drop else 142)
+
+    real = RealFiles.resumed
+
+    def in_other_batches(self: Any, plan: ResumePlan, host: int | None) -> Any:
+        return real(self, replace(plan, settings=changed(plan.settings, batch=5)), host)
+
+    monkeypatch.setattr(RealFiles, "resumed", in_other_batches)
+    found = verify_plan(dataset, plan)
+    assert not found.equal
+    assert [str(broken) for broken in found.broken] == [
+        "after_read.batch: the plan says 4 examples in batch 0, the pipeline comes to 5"
+    ]
+
+
+def test_an_epoch_that_follows_in_another_order_is_caught(
+    toys: Toys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = toys["plain"].dataset
+    plan = resume(dataset, "train", ReadSettings(shuffle_seed=7, cycle=2, epochs=2), consumed=40)
+    real = RealFiles.resumed
+
+    def shuffled_otherwise(self: Any, plan: ResumePlan, host: int | None) -> Any:
+        return real(self, replace(plan, settings=changed(plan.settings, shuffle_seed=8)), host)
+
+    monkeypatch.setattr(RealFiles, "resumed", shuffled_otherwise)
+    first = verify_plan(dataset, plan).first_difference
+    assert first is not None
+    assert first.position >= 75  # the rest of the first epoch is in the instructions
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("remaining", 34, "remaining: the plan says 34, the pipeline comes to 35"),
+        ("num_further_epochs", 3, "num_further_epochs: the plan says 3, the pipeline comes to 2"),
+        ("pending", (), "pending: the plan says 0 entries, the pipeline comes to 8"),
+        ("after_read", (), "after_read: the plan says 0 entries, the pipeline comes to 3"),
+        ("further_epochs", (), "further_epochs: the plan says 0 entries, the pipeline comes to 2"),
+        ("shuffle", None, "shuffle: the plan says nothing, the pipeline comes to 5 fields"),
+    ],
+)
+def test_what_a_plan_says_besides_its_instructions_is_looked_at(
+    toys: Toys, field: str, value: Any, said: str
+) -> None:
+    settings = ReadSettings(cycle=2, epochs=3, buffer=9, buffer_seed=1, batch=5)
+    for dataset in everywhere(toys):
+        plan = resume(dataset, "train", settings, consumed=40)
+        found = verify_plan(dataset, replace(plan, **{field: value}))
+        assert not found.equal
+        assert found.first_difference is None
+        assert any(str(broken).startswith(said) for broken in found.broken)
+
+
+def test_hosts_that_read_what_another_reads_are_found_out(toys: Toys) -> None:
+    dataset = toys["plain"].dataset
+    plan = resume_on_hosts(dataset, "train", hosts=1, to_hosts=3, consumed=[0])
+    same = replace(plan.hosts[1], instructions=plan.hosts[0].instructions)
+    found = verify_plan(dataset, replace(plan, hosts=(plan.hosts[0], same, plan.hosts[2])))
+    assert not found.equal
+    assert [str(broken) for broken in found.broken] == [
+        "file_instructions: the plan says each of 75 examples once, the pipeline comes to "
+        "25 lost and 25 repeated"
+    ]
 
 
 def test_a_plan_whose_files_changed_is_caught(toys: Toys, tmp_path: Path) -> None:

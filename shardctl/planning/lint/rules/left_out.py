@@ -69,7 +69,7 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
     """Return how many of the first `take` the slice has too, None where nobody can say."""
     import numpy as np
 
-    from shardctl.core.order.order import Order
+    from shardctl.planning.order import order_of
 
     host = context.host if context.num_hosts > 1 else None
     settings = replace(
@@ -84,8 +84,7 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
     in_storage_order = ReadSettings(cycle=1, host=host)
     try:
         order, stored = (
-            Order(context.dataset, read.resolved.ranges, each)
-            for each in (settings, in_storage_order)
+            order_of(read.resolved, each).order for each in (settings, in_storage_order)
         )
     except ShardctlError:  # an order that is left open, or that other rules are about
         return None

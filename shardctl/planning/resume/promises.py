@@ -1,0 +1,185 @@
+"""Does a plan say what the pipeline comes to? What it promises, field by field.
+
+All of a plan but its file instructions follows from where the pipeline stopped; it is planned anew
+from that, and compared. The instructions are read to their end instead (`prove`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s, Int64sLike
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import HostShare, ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import printable
+from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.resume import BufferMode, resume_order
+from shardctl.planning.resume.seen import resume_unseen_of
+
+# Settings are what is planned anew with, instructions are read, and warnings promise nothing.
+_NOT_COMPARED = frozenset({"settings", "instructions", "warnings"})
+# Which names, versions and folders a dataset may have besides is known to `applied`.
+_OF_DATASETS: dict[type, tuple[str, ...]] = {
+    DatasetIdentity: ("file_format", "fingerprint", "ordered", "splits"),
+    SplitSize: ("name", "num_examples", "num_shards"),
+}
+_NAMES = {"reader_state": "reader"}  # of fields that plan files call otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenPromise:
+    """A field of a plan, by its name in a plan file, with what it says and what it should say."""
+
+    name: str
+    promised: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: the plan says {self.promised}, the pipeline comes to {self.found}"
+
+
+def planned_anew(
+    dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None
+) -> ResumePlan:
+    """Return the plan that is made today of the pipeline and the place that a plan names.
+
+    Of a plan of the unseen `seen` is the log; without it, all that the instructions leave out.
+
+    Raises:
+        UsageError: no pipeline stops there: the place is past its end, or settings contradict.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+    """
+    resolved = resolved_spec(dataset, plan.spec)
+    if plan.from_seen:
+        to_hosts = len(plan.hosts) or None
+        log = np.asarray(left_out(dataset, plan) if seen is None else seen, np.int64)
+        return resume_unseen_of(resolved, plan.settings, seen=log, to_hosts=to_hosts)
+    if plan.from_consumed:
+        return resume_on_hosts(
+            dataset,
+            plan.spec,
+            plan.settings,
+            hosts=len(plan.from_consumed),
+            to_hosts=max(len(plan.hosts), 1),
+            consumed=plan.from_consumed,
+        )
+    planned: PlannedOrder = order_of(resolved, plan.settings)
+    mode: BufferMode = "exact-order" if plan.mode == "exact-order" else "exactly-once"
+    return resume_order(planned, consumed=plan.consumed, mode=mode)
+
+
+def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, ...]:
+    """Return where a plan says something else than the same plan made anew.
+
+    >>> from dataclasses import replace
+    >>> from shardctl.core.dataset.dataset import Split
+    >>> from shardctl.planning.resume.resume import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> plan = resume(Dataset(name="d", splits=(train,)), "train", consumed=4)
+    >>> print(*broken_promises(replace(plan, remaining=6), plan))
+    remaining: the plan says 6, the pipeline comes to 5
+    """
+    broken = tuple(_differing(plan, anew, ""))
+    if anew.hosts and len(plan.instructions):
+        broken += (_broken("file_instructions", len(plan.instructions), 0),)  # nobody's own
+    return broken
+
+
+def with_reads_of(plan: ResumePlan, anew: ResumePlan) -> ResumePlan:
+    """Return what a plan reads and what its buffer held, among the fields of the plan made anew."""
+    pending = plan.pending if _are_of(plan.pending, anew.pending) else anew.pending
+    return replace(anew, instructions=plan.instructions, hosts=plan.hosts, pending=pending)
+
+
+def _are_of(ids: Sequence[int | str] | None, known: Sequence[int | str] | None) -> bool:
+    """Return whether ids are as many as the known ones and among them, as a buffer needs them."""
+    if ids is None or known is None:
+        return False
+    return len(ids) == len(known) and set(ids) <= set(known)
+
+
+def without_dropping(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose order has all examples, those of a last batch that is dropped too.
+
+    The batches of either pipeline drop it. Other batches stay: for Keras they decide the seeds.
+    """
+    if not settings.drop_remainder:
+        return settings
+    return replace(settings, batch=None, drop_remainder=False)
+
+
+def share_of(dataset: Dataset, plan: ResumePlan) -> Order:
+    """Return an order of all that a plan of the unseen may read: the share of its host."""
+    settings = ReadSettings(
+        host=plan.settings.host,
+        host_by=plan.settings.host_by,
+        reverse=plan.settings.reverse,
+        file_order=plan.settings.file_order,
+    )
+    # No order_of: a log has no order, so that one which TFDS leaves open is none here either.
+    return Order(dataset, resolved_spec(dataset, plan.spec).ranges, settings)
+
+
+def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:
+    """Return the codes of the share that no instruction of a plan of the unseen reads."""
+    order = share_of(dataset, plan)
+    read = [
+        np.arange(first, first + take)
+        for reads in (plan.instructions, *(host.instructions for host in plan.hosts))
+        for first, take in zip(
+            order.codes.first_codes(reads).tolist(), reads.take.tolist(), strict=True
+        )
+    ]
+    share = order.read(0, order.num_examples)
+    return np.setdiff1d(share, np.concatenate([np.empty(0, np.int64), *read]))
+
+
+def _differing(said: object, found: object, name: str) -> Iterator[BrokenPromise]:
+    """Yield the innermost parts of two values that differ; `name` is what they are parts of."""
+    if said is found:
+        return
+    if isinstance(said, Reads) and isinstance(found, Reads):
+        # Of a share only the size; all shares together are read.
+        if said.num_examples != found.num_examples:
+            yield _broken(f"{name}.num_examples", said.num_examples, found.num_examples)
+        return
+    if type(said) is type(found) and is_dataclass(said) and is_dataclass(found):
+        for field in fields(said):
+            if isinstance(said, ResumePlan) and field.name in _NOT_COMPARED:
+                continue
+            if field.name not in _OF_DATASETS.get(type(said), (field.name,)):
+                continue
+            inner = _NAMES.get(field.name, field.name)
+            inner = f"{name}.{inner}" if name else inner
+            if isinstance(said, HostShare) and field.name == "instructions":
+                inner = name
+            yield from _differing(getattr(said, field.name), getattr(found, field.name), inner)
+        return
+    if isinstance(said, tuple) and isinstance(found, tuple) and len(said) == len(found):
+        for index, (one, other) in enumerate(zip(said, found, strict=True)):
+            yield from _differing(one, other, f"{name}[{index}]")
+        return
+    if said != found or isinstance(said, bool) is not isinstance(found, bool):
+        yield _broken(name, said, found)
+
+
+def _broken(name: str, said: object, found: object) -> BrokenPromise:
+    if isinstance(said, tuple) and isinstance(found, tuple):
+        said, found = f"{len(said):,} entries", f"{len(found):,}"
+    return BrokenPromise(name=name, promised=_shown(said), found=_shown(found))
+
+
+def _shown(value: object) -> str:
+    if value is None or value == ():
+        return "nothing"
+    if is_dataclass(value):
+        return f"{len(fields(value))} fields"
+    return printable(str(value), 80)

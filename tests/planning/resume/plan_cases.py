@@ -1,0 +1,220 @@
+"""Plans of all kinds, of pipelines that stopped in the middle, and each with one thing changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.resume.after_read import TakeCall
+from shardctl.core.resume.resume_plan import MODES, ReaderState, ResumePlan, ShuffleState
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.resume import resume
+from shardctl.planning.resume.seen import resume_unseen
+from tests.planning.resume.resume_cases import dataset
+
+TOY = replace(dataset(train=(7, 5, 2, 9, 4), test=(6, 3)), version="1.0.0")
+SEEN = [3, 11, 4, 20, 3]
+FILES = ReadSettings(cycle=3, block=2, shuffle_seed=4)
+BUFFER = ReadSettings(cycle=2, block=3, buffer=5, buffer_seed=1)
+
+
+def on_host(settings: ReadSettings, mode: Any, index: int = 1, count: int = 2) -> ReadSettings:
+    return replace(settings, host=Host(index=index, count=count), host_by=mode)
+
+
+@cache
+def plans() -> dict[str, ResumePlan]:
+    """Return the plans by what they are."""
+    both = replace(BUFFER, shuffle_seed=4, epochs=3, batch=4, drop_remainder=True)
+    drawn = ReadSettings(
+        cycle=2, block=2, shuffle_files=True, deterministic=True, global_seed=3, buffer=4, epochs=2
+    )
+    endless = replace(BUFFER, repeat_files=True, epochs=3)
+    made = {
+        "exact": resume(TOY, "train", replace(FILES, epochs=3, batch=4), consumed=33),
+        "back to front": resume(
+            TOY, "train[10%:90%]", ReadSettings(cycle=2, block=2, reverse=True), consumed=9
+        ),
+        "a sum": resume(TOY, "train+test", replace(FILES, epochs=2), consumed=11),
+        "exactly once": resume(TOY, "train", both, consumed=8),
+        "in exact order": resume(TOY, "train", both, consumed=8, mode="exact-order"),
+        "a sum in exact order": resume(TOY, "test+train", BUFFER, consumed=8, mode="exact-order"),
+        "at the start of an epoch": resume(TOY, "train", both, consumed=27, mode="exact-order"),
+        "global seed": resume(TOY, "train", drawn, consumed=8, mode="exact-order"),
+        "endless": resume(TOY, "train", replace(FILES, repeat_files=True, epochs=3), consumed=40),
+        "endless once": resume(TOY, "train", endless, consumed=40),
+        "endless in exact order": resume(TOY, "train", endless, consumed=40, mode="exact-order"),
+        "of fit": resume(
+            TOY, "train", replace(FILES, loop="keras-fit", pass_index=1, batch=3), consumed=9
+        ),
+        "nothing left": resume(TOY, "train", both, consumed=80, mode="exact-order"),
+        "unseen": resume_unseen(TOY, "train", replace(BUFFER, batch=2), seen=SEEN),
+        "unseen by files": resume_unseen(TOY, "train", on_host(BUFFER, "files"), seen=SEEN),
+        "unseen to hosts": resume_unseen(TOY, "train", seen=SEEN, to_hosts=3),
+        "to hosts": resume_on_hosts(
+            TOY, "train", replace(both, epochs=2), hosts=2, to_hosts=3, consumed=[3, 5]
+        ),
+        "to hosts by examples": resume_on_hosts(
+            TOY,
+            "train",
+            ReadSettings(host_by="examples", epochs=2),
+            hosts=3,
+            to_hosts=2,
+            consumed=[4],
+        ),
+    }
+    for mode in ("even", "files", "examples"):
+        settings = on_host(replace(both, batch=None, drop_remainder=False), mode)
+        made[f"host by {mode}"] = resume(
+            TOY, "train", on_host(replace(FILES, epochs=2), mode), consumed=5
+        )
+        made[f"host by {mode} once"] = resume(TOY, "train", settings, consumed=5)
+        made[f"host by {mode} in exact order"] = resume(
+            TOY, "train", settings, consumed=5, mode="exact-order"
+        )
+    return made
+
+
+# The field that was changed, as (class, name), where it is, and the value with it changed. Making
+# the value may be refused.
+Mutant = tuple[tuple[str, str], str, Callable[[], Any]]
+
+SEEDS = KernelSeeds(seed=5, seed2=6)
+# What may stand where there is nothing, and which other words there are.
+INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
+    ("DatasetIdentity", "config"): ("other",),
+    ("DatasetIdentity", "version"): ("2.0.0",),
+    ("DatasetIdentity", "data_dir"): ("/elsewhere",),
+    ("SplitSize", "template"): ("x",),
+    ("ResumePlan", "pending"): ((), (1,)),
+    ("ResumePlan", "reader_state"): (
+        ReaderState(open_files=1, block_offset=0, next_file=1, num_files=1),
+    ),
+    ("ResumePlan", "shuffle"): (
+        ShuffleState(buffer_size=2, seeds=SEEDS, num_elements=9, num_read=2, emitted=0),
+    ),
+    ("FurtherEpoch", "file_seeds"): (SEEDS,),
+    ("FurtherEpoch", "buffer_seeds"): (SEEDS,),
+    ("ShuffleCall", "seed"): (3,),
+    ("ReadSettings", "cycle"): (3,),
+    ("ReadSettings", "cpus"): (6,),
+    ("ReadSettings", "shuffle_files"): (True, False),
+    ("ReadSettings", "shuffle_seed"): (5,),
+    ("ReadSettings", "reshuffle"): (True, False),
+    ("ReadSettings", "deterministic"): (True, False),
+    ("ReadSettings", "buffer"): (4, -2),
+    ("ReadSettings", "buffer_seed"): (8,),
+    ("ReadSettings", "buffer_reshuffle"): (True, False),
+    ("ReadSettings", "global_seed"): (9,),
+    ("ReadSettings", "file_order"): (tuple(f"toy-train-{i:05d}" for i in (2, 0, 3, 1, 4)),),
+    ("ReadSettings", "host"): (Host(index=0, count=2),),
+    ("ReadSettings", "batch"): (3,),
+}
+WORDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("ResumePlan", "mode"): MODES,
+    ("ResumePlan", "spec"): ("train", "test", "train[:60%]", "test+train", "train+train", "no"),
+    ("ReadSettings", "host_by"): ("even", "files", "examples"),
+    ("ReadSettings", "loop"): ("python", "keras-fit"),
+}
+
+
+def mutants(value: Any, field: tuple[str, str] = ("", ""), path: str = "") -> Iterator[Mutant]:
+    """Yield a value with one thing changed, for each thing in it.
+
+    Raises:
+        AssertionError: a kind of value, or a field that may be nothing, without a case here.
+    """
+    for change in _changed(value, field):
+        yield field, path, _given(change)
+    if isinstance(value, Reads):
+        for name in ("split", "shard", "skip", "take"):
+            for number, column in enumerate(_columns(getattr(value, name))):
+                made = _replacing(value, name, column)
+                yield ("Reads", name), f"{path}.{name}#{number}", made
+        for number, rows in enumerate(_other_rows(len(value))):
+            yield ("Reads", "rows"), f"{path}.rows#{number}", _given(value.select(rows))
+    elif dataclasses.is_dataclass(value):
+        kind = type(value).__name__
+        for one in dataclasses.fields(value):
+            inner = getattr(value, one.name)
+            for where, name, make in mutants(inner, (kind, one.name), f"{path}.{one.name}"):
+                yield where, name, _rebuilding(value, one.name, make)
+    elif isinstance(value, tuple):
+        for index, inner in enumerate(value):
+            for where, name, make in mutants(inner, field, f"{path}[{index}]"):
+                yield where, name, _with_entry(value, index, make)
+
+
+def _columns(column: Any) -> Iterator[Any]:
+    for row in sorted({0, len(column) // 2, len(column) - 1}) if len(column) else ():
+        for step in (1, -1):
+            other = column.copy()
+            other[row] += step
+            yield other
+
+
+def _other_rows(count: int) -> Iterator[Any]:
+    """Yield other lists of rows: one left out, one twice, two swapped, none."""
+    rows = np.arange(count)
+    if count:
+        yield rows[1:]
+        yield rows[:-1]
+        yield np.append(rows, 0)
+        yield rows[:0]
+    if count > 1:
+        yield np.array([1, 0, *range(2, count)])
+        yield rows[::-1]
+
+
+def _given(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _replacing(value: Any, name: str, new: Any) -> Callable[[], Any]:
+    return lambda: dataclasses.replace(value, **{name: new})
+
+
+def _rebuilding(value: Any, name: str, make: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: dataclasses.replace(value, **{name: make()})
+
+
+def _with_entry(value: tuple[Any, ...], index: int, make: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: (*value[:index], make(), *value[index + 1 :])
+
+
+def _changed(value: Any, field: tuple[str, str]) -> list[Any]:
+    """Return other values of a field, of the kinds that may stand there."""
+    nothing: list[Any] = [None] if field in INSTEAD_OF_NOTHING and value is not None else []
+    if field in WORDS and isinstance(value, str):
+        return [word for word in WORDS[field] if word != value]
+    match value:
+        case None:
+            assert field in INSTEAD_OF_NOTHING, f"{field} has no case"
+            return list(INSTEAD_OF_NOTHING[field])
+        case bool():
+            return [not value, *nothing]
+        case int():
+            return [value + 1, value - 1, 0 if value else 7, *nothing]
+        case str():
+            return [f"{value}x", *nothing]
+        case tuple():
+            if field == ("ResumePlan", "after_read"):
+                nothing = [(*value, TakeCall(count=1))]
+            others = [value[1:], (*value, value[0])] if value else []
+            if len(value) > 1 and value[0] != value[1]:
+                others.append((value[1], value[0], *value[2:]))
+            return [*others, *nothing]
+        case Reads():
+            return []
+        case _:
+            assert dataclasses.is_dataclass(value), f"{field}: {value!r} has no case"
+            return nothing

@@ -1,0 +1,237 @@
+"""Whatever in a plan is not as it should be is reported, or changes nothing of what is read.
+
+Every field of real plans is changed, found by introspection, so that a new field without a case
+fails. What is read is worked out here by hand from the instructions.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shardctl.core.dataset.identity import DatasetIdentity
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.resume.after_read import CALLS
+from shardctl.core.resume.resume_plan import (
+    FurtherEpoch,
+    HostShare,
+    ReaderState,
+    ResumePlan,
+    ShuffleState,
+)
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.errors import ShardctlError
+from shardctl.files.head import read_split_sizes
+from shardctl.files.plan.document import DIGEST, digest_of
+from shardctl.files.plan.instructions import read_instructions
+from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan.writer import plan_json
+from shardctl.planning.order import plan_order
+from shardctl.planning.resume.apply_plan import applied
+from shardctl.planning.resume.proof import prove
+from shardctl.planning.resume.resume import resume
+from tests.cases import add_cases
+from tests.oracles import interleave_by_hand
+from tests.planning.resume.plan_cases import SEEN, TOY, mutants, plans
+
+Place = tuple[int, int, int]  # split, shard, index in the shard
+
+# What is read is judged by what it reads, and a change that makes no difference there is none.
+READ = {"spec", "settings", "instructions", "hosts"}
+# What a plan is planned anew with; what is wrong there shows in the fields that follow from it.
+GIVEN = {*READ, "consumed", "from_consumed", "from_seen", "mode"}
+# A copy elsewhere is as good; which other version and folders may be read `applied` has to say.
+OF_APPLIED = {"data_dir", "name", "config", "version", "folders", "template"}
+LEFT_TO_APPLIED = re.compile(r"dataset\.(data_dir|name|config|version|folders)\b|.*\btemplate$")
+
+
+def read_by_hand(plan: ResumePlan) -> Any:
+    """Return all that a plan makes its readers read; where it keeps no order, in any."""
+    settings, num_held = plan.settings, plan.num_pending_instructions
+    shares = [host.instructions for host in plan.hosts] or [plan.instructions]
+    shards = settings.host is not None and settings.host_mode.reads_all and not plan.from_seen
+    stride, phase = settings.host_mode.stride_and_phase(settings.host) if shards else (1, 0)
+    firsts = []
+    for reads in shares:
+        held, rest = reads.select(slice(0, num_held)), reads.select(slice(num_held, None))
+        if not shards:
+            held, rest = reads.select(slice(0, 0)), reads
+        read = [*places(held, plan), *places(rest, plan)[phase::stride]]
+        firsts.append(sorted(read) if plan.mode == "exactly-once" else read)
+    buffer = settings.buffer, settings.buffer_seed
+    return (
+        [read[: plan.remaining] if plan.mode == "exact" else read for read in firsts],
+        [*further(plan)],
+        (settings.batch, settings.drop_remainder, plan.remaining),
+        buffer if plan.mode == "exactly-once" else plan.shuffle,
+    )
+
+
+def places(reads: Reads, plan: ResumePlan) -> list[Place]:
+    columns = (reads.split, reads.shard, reads.skip)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    turns = interleave_by_hand(reads.take.tolist(), plan.cycle_length, plan.settings.block)
+    return [(rows[row][0], rows[row][1], rows[row][2] + index) for row, index in turns]
+
+
+def further(plan: ResumePlan) -> Iterator[list[Place]]:
+    """Yield what each of the readers reads in each of the further epochs."""
+    if not plan.num_further_epochs:
+        return
+    count = len(plan.hosts)
+    new: list[Host | None] = [Host(index=i, count=count) for i in range(count)]
+    hosts = new or [plan.settings.host]
+    for host in hosts:
+        order = plan_order(TOY, plan.spec, replace(plan.settings, host=host)).order
+        codes = order.read((plan.epoch + 1) * order.epoch_size, order.num_examples)
+        columns = (column.tolist() for column in order.codes.places(codes))
+        yield list(zip(*columns, strict=True))
+
+
+def is_of_another_pipeline(plan: ResumePlan) -> bool:
+    """Return whether a plan is in all its fields that of its pipeline, so that nothing is wrong.
+
+    So it may be with another cycle or block, where no block is cut. A plan file has the two again
+    in `read_config`, where they are compared.
+    """
+    mode: Any = "exact-order" if plan.mode == "exact-order" else "exactly-once"
+    made = resume(TOY, plan.spec, plan.settings, consumed=plan.consumed, mode=mode)
+    return replace(made, settings=plan.settings) == plan
+
+
+def report_of(make: Any) -> tuple[ResumePlan | None, str]:
+    """Return a changed plan and what is said against it, "" for nothing."""
+    try:
+        plan: ResumePlan = make()
+        proof = prove(TOY, plan, seen=SEEN)
+    except ShardctlError as error:
+        return None, f"error: {error}"
+    if proof.holds:
+        return plan, ""
+    counts = f"lost {proof.lost}, repeated {proof.repeated}, moved {proof.moved}"
+    return plan, "\n".join([*map(str, proof.broken), counts])
+
+
+@pytest.mark.parametrize("name", plans())
+def test_whatever_is_changed_in_a_plan_is_reported_or_changes_nothing(name: str) -> None:
+    plan = plans()[name]
+    assert report_of(lambda: plan) == (plan, "")
+    as_it_is = read_by_hand(plan)
+    wrong = []
+    for _, path, make in mutants(plan):
+        add_cases()
+        changed, report = report_of(make)
+        root = re.split(r"[\[.#]", path[1:])[0]
+        if root == "warnings" or LEFT_TO_APPLIED.match(path[1:]):
+            continue  # warnings are said, and not promised
+        if not report:
+            assert changed is not None
+            same = root in READ and read_by_hand(changed) == as_it_is
+            if path in (".settings.cycle", ".settings.block"):
+                same = same or is_of_another_pipeline(changed)
+            if not same:
+                wrong.append(f"{path}: nothing is said")
+        elif root not in GIVEN and changed is not None:
+            said = {"reader_state": "reader"}.get(root, root)
+            if not any(line.startswith(said) for line in report.splitlines()):
+                wrong.append(f"{path}: {report}")
+    assert wrong == []
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield where in a document to put which other value; `None` stands for leaving it out."""
+    match value:
+        case dict() | list():
+            if isinstance(value, list):
+                yield path, [*value, *(value[:1] or [1])]
+                yield path, value[1:]
+            for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+                yield from leaves(inner, (*path, key))
+        case bool():
+            yield path, not value
+        case int():
+            yield from ((path, other) for other in (value + 1, value - 1, None))
+        case str():
+            yield from ((path, other) for other in (f"{value}x", None))
+        case None:
+            yield from ((path, other) for other in (1, True, "x", "1/2"))
+
+
+def changed_document(document: Any, path: tuple[Any, ...], value: Any) -> bytes:
+    """Return a plan file with one value changed, and sealed anew."""
+    changed = copy.deepcopy(document)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    names = {split.name: index for index, split in enumerate(read_split_sizes(changed["splits"]))}
+
+    def sealed(part: dict[str, Any]) -> dict[str, Any]:
+        reads = read_instructions(part["file_instructions"], names, "file_instructions")
+        return {**part, "file_instructions": reads}
+
+    content = sealed(changed)
+    if "hosts" in changed:
+        content["hosts"] = [sealed(host) for host in changed["hosts"]]
+    return json.dumps({**changed, DIGEST: digest_of(content)}).encode()
+
+
+@pytest.mark.parametrize("name", plans())
+def test_a_plan_file_that_was_edited_and_sealed_anew_is_found_out(name: str) -> None:
+    plan = plans()[name]
+    as_it_is = read_by_hand(plan)
+    document = json.loads("".join(plan_json(plan)))
+    unmatched = changed_document(document, ("spec",), plan.spec)
+    assert report_of(lambda: parse_plan(unmatched, source="plan"))[1] == ""
+    wrong = []
+    for path, value in leaves(document):
+        if path[0] == DIGEST or not path:
+            continue
+        add_cases()
+
+        def make(path: tuple[Any, ...] = path, value: Any = value) -> ResumePlan:
+            return applied(parse_plan(changed_document(document, path, value), source="plan"), TOY)
+
+        changed, report = report_of(make)
+        if report or LEFT_TO_APPLIED.match(".".join(map(str, path))):
+            continue
+        assert changed is not None
+        same_promises = replace(changed, spec=plan.spec, settings=plan.settings) == replace(
+            plan, instructions=changed.instructions, hosts=changed.hosts
+        )
+        if not same_promises or read_by_hand(changed) != as_it_is:
+            wrong.append(f"{path} = {value!r}: nothing is said")
+    assert wrong == []
+
+
+def test_every_field_of_a_plan_is_changed_and_reported() -> None:
+    """Over all plans together; what never is reported is listed here with its reason."""
+    no_matter = {
+        ("ResumePlan", "warnings"),  # said, and not promised
+        *(("DatasetIdentity", name) for name in OF_APPLIED),
+    }
+    in_parts = ("instructions", "dataset", "settings", "seeds")
+    tried, reported = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for plan in plans().values():
+        for field, _, make in mutants(plan):
+            tried[field] += 1
+            if field not in reported and report_of(make)[1]:
+                reported[field] += 1
+    kinds = (ResumePlan, ReaderState, ShuffleState, KernelSeeds, FurtherEpoch, HostShare)
+    for kind in (*kinds, *CALLS, ReadSettings, DatasetIdentity):
+        for one in dataclasses.fields(kind):
+            field = (kind.__name__, one.name)
+            if field in no_matter or one.name in in_parts:
+                continue
+            assert tried[field], field
+            assert reported[field], field

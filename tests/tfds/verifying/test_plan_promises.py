@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.errors import ShardctlError
+from shardctl.planning.resume.apply_plan import applied
+from shardctl.planning.resume.promises import BrokenPromise
+from shardctl.planning.resume.seen import resume_unseen
+from shardctl.tfds.verifying import plan_promises
+from shardctl.tfds.verifying.plan_promises import looked_at
+from tests.cases import add_cases
+from tests.planning.resume.plan_cases import SEEN, TOY, mutants, plans
+
+# What is read is compared with TensorFlow where there is an order.
+READ = (".spec", ".settings", ".instructions", ".dataset", ".warnings")
+
+
+@pytest.mark.parametrize("name", plans())
+def test_whatever_a_plan_says_is_looked_at_without_its_log(name: str) -> None:
+    plan = plans()[name]
+    assert looked_at(TOY, plan).broken == ()
+    silent = []
+    for _, path, make in mutants(plan):
+        if path.startswith(READ) or (path.startswith(".hosts") and "instructions" in path):
+            continue
+        add_cases()
+        try:
+            changed: ResumePlan = make()
+            broken = looked_at(TOY, applied(changed, TOY)).broken
+        except ShardctlError:
+            continue
+        if not broken:
+            silent.append(path)
+    assert silent == []
+
+
+def test_an_example_that_two_instructions_read_is_counted() -> None:
+    plan = resume_unseen(TOY, "train", seen=SEEN)
+    for _, path, make in mutants(plan.instructions):
+        if path == ".rows#2":  # the first row once more
+            twice = looked_at(TOY, _with(plan, make()))
+    each = f"each of {plan.remaining} examples once"
+    assert twice.broken[-1] == BrokenPromise(
+        name="file_instructions", promised=each, found="0 lost and 3 repeated"
+    )
+
+
+def test_what_is_too_many_to_count_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_promises, "MAX_COUNTED", 20)
+    plan = resume_unseen(TOY, "train", seen=SEEN)
+    found = looked_at(TOY, plan)
+    assert (found.broken, found.reads) == ((), plan)
+    assert found.notes == (
+        "whether the plan reads every example that is left once is not looked at: 27 examples are "
+        "more than 20",
+    )
+
+
+def _with(plan: ResumePlan, instructions: object) -> ResumePlan:
+    from dataclasses import replace
+
+    return replace(plan, instructions=instructions)  # type: ignore[arg-type]
