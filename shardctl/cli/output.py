@@ -143,11 +143,14 @@ class ProgressBars:
     ) -> None:
         if self._progress is not None:
             self._progress.stop()
+            self._progress = None
 
     def show(self, what: str, done: int, total: int) -> None:
         """Show that `done` of `total` of something are done; one bar for each thing counted."""
         if not self._on_terminal or time.monotonic() - self._start < _PATIENCE:
             return
+        if done >= total and what not in self._tasks:
+            return  # what ends before it has a bar needs none
         if self._progress is None:
             from rich.console import Console
             from rich.progress import Progress
@@ -157,3 +160,7 @@ class ProgressBars:
         if what not in self._tasks:
             self._tasks[what] = self._progress.add_task(what, total=total)
         self._progress.update(self._tasks[what], completed=done, total=total)
+        if self._progress.finished:  # the bars make room for what is written next
+            self._progress.stop()
+            self._progress = None
+            self._tasks.clear()

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
+from shardctl.files.stream import open_fifo_to_write
+from shardctl.files.temporary import temporary_file
+
+# /dev/stdout may be a file that holds more already (`>> log`): it is written on, not replaced.
+_OPEN_FILE = re.compile(r"/dev/std(out|err)|/(dev|proc/self)/fd/[0-9]+")
+_IN_PLACE = stat.S_IFCHR
 
 
 @contextlib.contextmanager
@@ -17,22 +24,24 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
-    written in place. An interrupt, a hang-up and SIGTERM remove the file as an error does. With
-    `num_bytes` the room for it is taken first, which is why numpy.save is fast, and the file is
-    not synced: an array is quickly made again. In errors `what` names what is written, where
-    that is more than the file.
+    written in place; a pipe that nobody reads within seconds is refused. An interrupt, a hang-up
+    and SIGTERM remove the file as an error does. A process that is killed with SIGKILL leaves the
+    temporary file `.NAME.shardctl-0` beside the target until that is written again (see
+    `temporary_file`). With `num_bytes` the room for it is taken first, which is why numpy.save is
+    fast, and the file is not synced: an array is quickly made again. In errors `what` names what is
+    written, where that is more than the file.
 
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
     """
     try:
-        mode = os.stat(path).st_mode
+        mode = _IN_PLACE if _OPEN_FILE.fullmatch(path) else os.stat(path).st_mode
     except FileNotFoundError:
         mode = None
     except (OSError, ValueError) as error:
         raise _unwritable(path, what, _reason(path, error)) from None
     if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        with _in_place(path, what) as file:
+        with _in_place(path, what, mode) as file:
             yield file
         return
     target = _real_path(path, what)
@@ -42,27 +51,29 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
         raise _unwritable(path, what, "it may not be changed")
     with _ends_by_exception():
         try:
-            handle, temporary = _temporary_beside(target)
+            temporary = temporary_file(target)
         except (OSError, ValueError) as error:
             raise _unwritable(path, what, _reason(path, error)) from None
         try:
-            with os.fdopen(handle, "wb") as file:
+            with os.fdopen(temporary.handle, "wb") as file:
                 if num_bytes:
-                    _reserve(handle, num_bytes)
+                    _reserve(temporary.handle, num_bytes)
                 yield file
                 file.flush()
                 if num_bytes is None:
-                    os.fsync(handle)
+                    os.fsync(temporary.handle)
                 else:
                     file.truncate()
-            os.chmod(temporary, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
-            os.replace(temporary, target)
+            permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask()
+            os.chmod(temporary.path, permissions)
+            os.replace(temporary.path, target)
         except BaseException as error:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            temporary.discard()
             if isinstance(error, OSError):
                 raise _unwritable(path, what, _reason(path, error)) from None
             raise
+        finally:
+            temporary.release()
         if num_bytes is None:
             _sync_folder(os.path.dirname(target))
 
@@ -87,13 +98,6 @@ def _reserve(handle: int, num_bytes: int) -> None:
             raise
 
 
-def _temporary_beside(target: str) -> tuple[int, str]:
-    import tempfile  # 3 ms
-
-    name = os.path.basename(target)[:50]
-    return tempfile.mkstemp(prefix=f".{name}.", dir=os.path.dirname(target))
-
-
 def _sync_folder(folder: str) -> None:
     """Bring a new name to the disk, where folders can be synced."""
     with contextlib.suppress(OSError):
@@ -105,12 +109,23 @@ def _sync_folder(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def _in_place(path: str, what: str) -> Iterator[BinaryIO]:
+def _in_place(path: str, what: str, mode: int) -> Iterator[BinaryIO]:
+    if stat.S_ISBLK(mode):
+        raise _unwritable(path, what, "it is a disk")
     try:
-        with open(path, "wb") as file:
+        with open_fifo_to_write(path) if stat.S_ISFIFO(mode) else _opened(path) as file:
             yield file
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise _unwritable(path, what, _reason(path, error)) from None
+
+
+def _opened(path: str) -> BinaryIO:
+    if not _OPEN_FILE.fullmatch(path):
+        return open(path, "wb")
+    number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(path, path.rpartition("/")[2])
+    return os.fdopen(os.dup(int(number)), "wb")
 
 
 @contextlib.contextmanager

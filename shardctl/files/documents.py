@@ -18,6 +18,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
 Document = dict[str, Any]
@@ -83,6 +84,7 @@ def json_line(value: object) -> str:
     >>> print(json_line(["a##[error]", "\x9b1m"]))
     ["a#\u0023[error]", "\u009b1m"]
     """
+    value = list(value) if isinstance(value, OnDemand) else value
     text = _encode(value).replace("##", "#\\u0023")
     if (text.isascii() and "\x7f" not in text) or text.isprintable():
         return text
@@ -147,7 +149,7 @@ def _yaml_line(value: object) -> str:
         return _yaml_quoted(value)
     if isinstance(value, dict):
         return f"{{{', '.join([f'{_yaml_line(k)}: {_yaml_line(v)}' for k, v in value.items()])}}}"
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, OnDemand)):
         return f"[{', '.join(map(_yaml_line, value))}]"
     if isinstance(value, float):
         return _yaml_float(value)
@@ -185,16 +187,18 @@ def _is_nested(value: object) -> bool:
         return bool(value)
     if isinstance(value, dict):
         value = value.values()
+    elif isinstance(value, OnDemand):
+        value = value[:1]  # all its items are alike
     elif not isinstance(value, (list, tuple)):
         return False
-    return any(isinstance(item, (dict, list, tuple)) for item in value)
+    return any(isinstance(item, (dict, list, tuple, OnDemand)) for item in value)
 
 
 def _items(value: object) -> Iterator[tuple[str | None, object]]:
     """Yield the items of a mapping with their keys, those of a list with None."""
     if isinstance(value, dict):
         yield from value.items()
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (list, tuple, OnDemand)):
         for item in value:
             yield None, item
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
 from typing import Literal
 
@@ -12,10 +13,15 @@ import numpy as np
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import filenames_of
-from shardctl.core.order.order import Order
+from shardctl.core.on_demand import OnDemand
+from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.errors import UsageError
+from shardctl.planning.progress import Progress
+
+_NONE = np.empty(0, np.int64)
+_PIECE = 4096  # matches that are made together
 
 QueryKind = Literal["position", "step", "id", "tfds-id"]
 
@@ -57,7 +63,7 @@ class Located:
     """
 
     order: Order
-    matches: tuple[Match, ...]
+    matches: Sequence[Match]
     warnings: tuple[str, ...] = ()
     num_replayed: int = 0
 
@@ -119,27 +125,44 @@ def locate(order: Order, queries: Sequence[Query]) -> Located:
             continue
         parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
         codes = np.array([parse(value) for value in values], np.int64)
-        query, positions = order.positions_of(codes)
+        query, positions = order.positions_of(codes, over=_over_epochs)
         pieces.append((positions, codes[query]))
         unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
         warnings += [f"{kind} {values[i]}: this order never hands it out" for i in unread]
-    matches = [
-        match for positions, codes in pieces for match in matches_at(order, positions, codes)
-    ]
+    found = [np.concatenate(column) for column in zip((_NONE, _NONE), *pieces, strict=True)]
     return Located(
         order=order,
-        matches=tuple(matches),
+        matches=_matches(order, *found),
         warnings=tuple(warnings),
-        num_replayed=_num_replayed(order, matches),
+        num_replayed=_num_replayed(order, found[0]),
     )
 
 
-def _num_replayed(order: Order, matches: Sequence[Match]) -> int:
+def _over_epochs(epochs: range) -> Iterable[int]:
+    # An epoch's interleave and shuffles are built anew.
+    progress = Progress(
+        None, "epochs", len(epochs), per_second=1000, instead=phrase("ask for fewer {epochs}")
+    )
+    return progress.over(epochs, lambda _: 1)
+
+
+def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
+    """Return the examples at these positions, made piece by piece when they are asked for."""
+
+    @lru_cache(maxsize=1)
+    def piece(start: int) -> list[Match]:
+        here = slice(start, start + _PIECE)
+        return matches_at(order, positions[here], codes[here])
+
+    return OnDemand(len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE])
+
+
+def _num_replayed(order: Order, found: Int64s) -> int:
     """Return the steps between the positions, where they are near, or before each, where far."""
-    if order.num_buffered is None or not matches:
+    if order.num_buffered is None or not len(found):
         return 0
     reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
-    positions = np.unique([match.position for match in matches])
+    positions = np.unique(found)
     in_epoch = positions % order.stream_size
     gaps = np.diff(positions, prepend=positions[0] - in_epoch[0] - 1)
     return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
@@ -173,6 +196,16 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
             raise UsageError(
                 f"step {number}: the order has {num_steps} batches of {batch}, counted from 0"
             )
+    if len(numbers) * min(batch, total) > MAX_POSITIONS:
+        raise UsageError(
+            phrase(
+                "{} steps of {} examples have more than {} positions; "
+                "ask for some of them with {position=P}",
+                len(numbers),
+                min(batch, total),
+                MAX_POSITIONS,
+            )
+        )
     ranges = [np.arange(n * batch, min(n * batch + batch, total)) for n in numbers]
     return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
 

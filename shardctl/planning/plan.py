@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from shardctl.core.instructions.file_instruction import (
 )
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -43,10 +45,13 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Plans:
-    """One plan for each spec and host, specs first, and what surprises about them."""
+    """One plan for each spec and host, specs first, and what surprises about them.
+
+    A plan is made when it is asked for, since a million hosts have a million of them.
+    """
 
     dataset: Dataset
-    plans: tuple[Plan, ...]
+    plans: Sequence[Plan]
     warnings: tuple[str, ...] = ()
 
 
@@ -76,20 +81,22 @@ def plan(
     [('d-train-00000', 2, 1), ('d-train-00001', 0, 4), ('d-train-00002', 0, 1)]
     """
     readers = _readers(hosts, host)
-    plans: list[Plan] = []
+    resolved = [resolve_subsplit(spec, dataset) for spec in specs]
     warnings: list[str] = []
-    for spec in specs:
-        resolved = resolve_subsplit(spec, dataset)
-        warnings += resolved.warnings
-        for reader in readers:
-            ranges = resolved.ranges
-            if reader is not None:
-                ranges = even_split(
-                    ranges, reader.index, reader.count, drop_remainder=drop_remainder
-                )
-            plans.append(Plan(spec=spec, host=reader, ranges=ranges))
-        warnings += _idle(spec, plans[-len(readers) :], resolved.num_examples)
-    return Plans(dataset=dataset, plans=tuple(plans), warnings=tuple(warnings))
+
+    def plan_of(index: int) -> Plan:
+        part, reader = divmod(index, len(readers))
+        ranges, host = resolved[part].ranges, readers[reader]
+        if host is not None:
+            ranges = even_split(ranges, host.index, host.count, drop_remainder=drop_remainder)
+        return Plan(spec=specs[part], host=host, ranges=ranges)
+
+    plans = OnDemand(len(specs) * len(readers), plan_of)
+    for part, found in enumerate(resolved):
+        warnings += found.warnings
+        here = range(part * len(readers), (part + 1) * len(readers))
+        warnings += _idle(specs[part], plans, here, found.num_examples)
+    return Plans(dataset=dataset, plans=plans, warnings=tuple(warnings))
 
 
 def _readers(hosts: int | None, host: Host | None) -> Sequence[Host | None]:
@@ -101,12 +108,18 @@ def _readers(hosts: int | None, host: Host | None) -> Sequence[Host | None]:
         raise UsageError(
             f"{hosts} hosts: at most {_MAX_HOSTS} are planned at once; choose one, as in 0/{hosts}"
         )
-    return [Host(index=index, count=hosts) for index in range(max(hosts, 1))]
+    return OnDemand(max(hosts, 1), lambda index: Host(index=index, count=hosts))
 
 
-def _idle(spec: str, plans: Sequence[Plan], num_examples: int) -> list[str]:
-    idle = [plan.host for plan in plans if plan.host is not None and not plan.num_examples]
-    if not idle or not num_examples:
+def _idle(spec: str, plans: Sequence[Plan], here: range, num_examples: int) -> list[str]:
+    """Return a warning where hosts of a spec, whose plans are `here`, read nothing."""
+    if plans[here[0]].host is None or not num_examples:
         return []
-    which = f"host {idle[0]} reads" if len(idle) == 1 else f"{len(idle)} hosts read"
+    # Even splits give the first hosts what remains: idle hosts are the last ones.
+    num_busy = bisect_left(here, True, key=lambda index: not plans[index].num_examples)
+    num_idle = len(here) - num_busy
+    if not num_idle:
+        return []
+    first = plans[here[num_busy]].host
+    which = f"host {first} reads" if num_idle == 1 else f"{num_idle} hosts read"
     return [f"{quoted(spec)}: {which} no examples"]

@@ -11,6 +11,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.window import check_buffer
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 
@@ -64,6 +65,9 @@ def simulate(
             phrase("{take=}: a number of examples is needed, or None for all", take=take)
         )
     rest = total - skip
+    if take != 0 and rest and planned.order.num_buffered is not None:
+        # Before a part of the answer is written.
+        check_buffer(min(planned.order.num_buffered, planned.order.stream_size))
     return Simulation(
         spec=planned.spec,
         order=planned.order,

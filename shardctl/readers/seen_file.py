@@ -17,6 +17,7 @@ from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.file_text import os_reason
+from shardctl.files.stream import open_stream
 
 _PIECE = 1 << 23  # bytes of text looked at together
 _MAX_LINE = 1 << 16
@@ -44,8 +45,8 @@ def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
     """
     shown = quoted(path, 200)
     try:
-        with open(path, "rb") as raw:
-            start = raw.peek(2)[:2]
+        with open_stream(path) as raw:
+            start = raw.peek(2)[:2]  # type: ignore[attr-defined]  # it is buffered
             if start == _GZIP:
                 with gzip.GzipFile(fileobj=raw) as unzipped:
                     return _read(unzipped, codes, shown)  # type: ignore[arg-type]

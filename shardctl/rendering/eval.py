@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
+from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice
@@ -32,9 +31,8 @@ def eval_table(evaluation: Evaluation, screen: Screen, *, every_row: bool = Fals
     )
     yield paragraph(title, screen, style="bold")
     columns = [Column(heading=heading) for heading in _HEADINGS]
-    rows = [
-        (str(record[0]), *(f"{number:,}" for number in record[1:])) for record in _hosts(evaluation)
-    ]
+    records = _hosts(evaluation)
+    rows = OnDemand(len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:])))
     yield table(columns, elided(rows, None if every_row else _ROWS), screen)
     yield "\n"
     columns = [Column(heading="remainders are", align="left")]
@@ -72,24 +70,24 @@ def _spread(least: int, most: int) -> str:
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
-def _hosts(evaluation: Evaluation) -> Iterator[tuple[int, ...]]:
-    """Yield the record of each host, with the fields of the CSV header."""
-    columns = np.stack(
-        [
-            np.arange(evaluation.num_hosts),
-            evaluation.num_examples,
-            evaluation.num_batches,
-            evaluation.remainders,
-            evaluation.padding,
-            evaluation.padding_batches,
-        ]
+def _hosts(evaluation: Evaluation) -> OnDemand[tuple[int, ...]]:
+    """Return the record of each host, with the fields of the CSV header."""
+    columns = (
+        evaluation.num_examples,
+        evaluation.num_batches,
+        evaluation.remainders,
+        evaluation.padding,
+        evaluation.padding_batches,
     )
-    yield from zip(*columns.tolist(), strict=True)
+    return OnDemand(
+        evaluation.num_hosts, lambda index: (index, *(int(column[index]) for column in columns))
+    )
 
 
 def eval_document(evaluation: Evaluation) -> Document:
     """Return the document of `eval`."""
     hang = evaluation.hang(evaluation.remainder)
+    records = _hosts(evaluation)
     return {
         **head("eval", evaluation.dataset.identity),
         "spec": evaluation.spec,
@@ -99,7 +97,9 @@ def eval_document(evaluation: Evaluation) -> Document:
         "batch": {"per_device": evaluation.device_batch, "per_host": evaluation.host_batch},
         "host_by": evaluation.settings.host_by,
         "remainder": evaluation.remainder,
-        "hosts": [dict(zip(CSV_HEADER, record, strict=True)) for record in _hosts(evaluation)],
+        "hosts": OnDemand(
+            len(records), lambda index: dict(zip(CSV_HEADER, records[index], strict=True))
+        ),
         "distinct_shapes": {way: evaluation.distinct_shapes(way) for way in REMAINDERS},
         "dropped_examples": {
             "by_device_batch": evaluation.dropped_by_device_batch,

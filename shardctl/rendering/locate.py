@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, Located
@@ -43,7 +44,7 @@ def locate_document(located: Located) -> Document:
     """Return the document of `locate`."""
     return {
         **head("locate", located.order.dataset.identity),
-        "matches": [match_record(match) for match in located.matches],
+        "matches": OnDemand(len(located.matches), lambda i: match_record(located.matches[i])),
     }
 
 

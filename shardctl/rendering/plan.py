@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.instructions.file_instruction import FileInstruction
+from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
@@ -79,7 +80,8 @@ def _total(plan: Plan) -> str:
 
 def plan_document(plans: Plans) -> Document:
     """Return the document of `plan`: one plan for each spec and host."""
-    return {**head("plan", plans.dataset.identity), "plans": [_plan(plan) for plan in plans.plans]}
+    written = OnDemand(len(plans.plans), lambda index: _plan(plans.plans[index]))
+    return {**head("plan", plans.dataset.identity), "plans": written}
 
 
 def _plan(plan: Plan) -> Document:

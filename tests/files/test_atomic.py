@@ -16,6 +16,7 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.files.atomic import new_file
+from shardctl.files.stream import open_fifo_to_write
 from tests.children import start
 
 
@@ -228,3 +229,24 @@ def test_an_error_names_what_is_written_where_that_is_said(tmp_path: Path) -> No
         new_file(str(tmp_path), "the position"),
     ):
         pass
+
+
+def test_what_stdout_holds_is_written_on(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    program = (
+        "from shardctl.files.atomic import new_file\n"
+        "with new_file('/dev/stdout') as file: file.write(b'x')"
+    )
+    with log.open("a") as end:
+        subprocess.run([sys.executable, "-c", program], stdout=end, check=True)
+    assert log.read_text() == "before\nx"
+
+
+def test_a_pipe_that_nobody_reads_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_fifo_to_write, "__kwdefaults__", {"max_wait": 0.1})
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="nobody reads this pipe"):
+        write(["x"], str(tmp_path / "pipe"))

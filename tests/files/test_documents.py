@@ -7,13 +7,16 @@ import io
 import json
 import math
 import re
+import tracemalloc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import strategies as st
 
-from shardctl.files.documents import Block, Words, to_csv, to_json, to_yaml
+from shardctl.core.on_demand import OnDemand
+from shardctl.files.documents import Block, Document, Words, to_csv, to_json, to_yaml
 from tests.cases import check_cases
 
 TRICKY = [
@@ -345,3 +348,26 @@ def test_long_csv_comes_in_pieces_that_join() -> None:
 
 def test_nothing_is_an_empty_cell_in_csv() -> None:
     assert "".join(to_csv(["a", "b"], [[None, 0], ["", False]])) == "a,b\n,0\n,False\n"
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [{"x": 1}], [{"x": 1, "y": "no"}, {"x": 2, "y": None}], [1, 2]]
+)
+def test_what_is_made_on_demand_is_written_like_a_list(rows: list[Any]) -> None:
+    document = {"a": 1, "rows": rows, "nested": [{"rows": rows}], "b": 2}
+    lazy = OnDemand(len(rows), lambda index: rows[index])
+    on_demand = {"a": 1, "rows": lazy, "nested": OnDemand(1, lambda _: {"rows": lazy}), "b": 2}
+    for write in (to_json, to_yaml):
+        assert "".join(write(on_demand)) == "".join(write(document))
+
+
+@pytest.mark.parametrize("write", [to_json, to_yaml])
+def test_a_million_records_take_no_memory(write: Callable[[Document], Iterator[str]]) -> None:
+    chunks = write({"rows": OnDemand(10**12, lambda index: {"index": index})})
+    tracemalloc.start()
+    try:
+        for _ in range(20_000):
+            next(chunks)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

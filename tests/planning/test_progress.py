@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.planning.progress import Progress
+from shardctl.errors import UsageError
+from shardctl.planning.progress import MAX_SECONDS, Progress, watched_by
 from shardctl.planning.snapshot import snapshot
 
 
@@ -22,6 +25,25 @@ def test_a_piece_is_done_when_the_next_is_asked_for() -> None:
     assert (next(pieces), reports) == ("ab", [])
     assert (next(pieces), reports) == ("c", [2])
     assert (list(pieces), reports) == ([], [2, 3])
+
+
+def test_work_of_more_than_a_day_is_refused_with_its_length() -> None:
+    Progress(None, "files", MAX_SECONDS * 10, per_second=10)
+    with pytest.raises(UsageError) as error_info:
+        Progress(None, "files", MAX_SECONDS * 30, per_second=10, instead="wait")
+    assert str(error_info.value) == (
+        "2,592,000 files would take about 3 days, and more than a day is refused; wait"
+    )
+
+
+def test_whoever_watches_sees_work_that_has_no_watch_of_its_own() -> None:
+    around: list[int] = []
+    own: list[int] = []
+    with watched_by(lambda _, done, __: around.append(done)):
+        Progress(None, "files", 5).advance(2)
+        Progress(lambda _, done, __: own.append(done), "files", 5).advance(3)
+    Progress(None, "files", 5).advance(4)
+    assert (around, own) == ([2], [3])
 
 
 def test_nobody_has_to_watch() -> None:

@@ -12,7 +12,7 @@ from shardctl.cli.formats import Formats, OutputOptions, as_json, as_table, as_t
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.output import ProgressBars, say, warn, write
+from shardctl.cli.output import say, warn, write
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -144,8 +144,7 @@ def _with_current(
     dataset = chosen_dataset(source, project, fallback=pinned.title)
     settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
     spec = pinned.spec if spec is None else spec
-    with ProgressBars() as bars:
-        current = snapshot(dataset, spec, settings, watch=bars.show)
+    current = snapshot(dataset, spec, settings)
     warn(current.warnings)
     found = compare(
         PinnedOrder(snapshot=pinned, label=path),

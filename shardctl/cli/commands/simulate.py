@@ -8,7 +8,8 @@ from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_te
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
-from shardctl.cli.output import Chunk, ProgressBars, exact_lines, warn, write
+from shardctl.cli.output import Chunk, exact_lines, warn, write
+from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
 _LINES = ("ids", "tfds-ids")
@@ -67,11 +68,13 @@ def simulate(
         from shardctl.rendering.simulate import array_num_bytes
 
         num_bytes = array_num_bytes(simulation)
-    with ProgressBars() as bars:
-        if to_file and out.format in _IN_PIECES:
-            progress = Progress(bars.show, "examples", simulation.take)
+    if to_file:  # a pipe ends when its reader has enough
+        progress = Progress(
+            None, "examples", simulation.take, instead=phrase("ask for fewer with {take=N}")
+        )
+        if out.format in _IN_PIECES:
             chunks = progress.over(chunks, _num_examples)
-        write(chunks, out.output, num_bytes=num_bytes)
+    write(chunks, out.output, num_bytes=num_bytes)
 
 
 def _num_examples(chunk: Chunk) -> int:

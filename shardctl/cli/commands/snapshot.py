@@ -5,7 +5,7 @@ from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import ProgressBars, warn
+from shardctl.cli.output import warn
 
 FORMATS = Formats(
     renderers={
@@ -29,7 +29,6 @@ def snapshot(
 
     project = project_here()
     settings = reading.settings(project)
-    with ProgressBars() as bars:
-        taken = take_snapshot(chosen_dataset(source, project), spec, settings, watch=bars.show)
+    taken = take_snapshot(chosen_dataset(source, project), spec, settings)
     warn(taken.warnings)
     FORMATS.write(out, taken.snapshot)

@@ -42,7 +42,9 @@ class ResumeOptions:
     seen: Annotated[
         str | None,
         typer.Option(
-            "--seen", metavar="FILE", help="A log of the tfds_ids seen, a line each, or gzip."
+            "--seen",
+            metavar="FILE",
+            help="A log of the tfds_ids seen, a line each, or gzip; - is stdin.",
         ),
     ] = None
     mode: Annotated[

@@ -16,8 +16,10 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.cli.output import ProgressBars
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
+from shardctl.planning.progress import watched_by
 
 SpecArgument = Annotated[
     str | None,
@@ -138,7 +140,8 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
             if group is OutputOptions:
                 values[name] = replace(values[name], format=formats.chosen(values[name]))
         try:
-            command(**values)
+            with ProgressBars() as bars, watched_by(bars.show):
+                command(**values)
         except ShardctlError as error:
             for name in groups:  # a group knows what was taken from shardctl.yaml in its place
                 if hasattr(values[name], "located"):

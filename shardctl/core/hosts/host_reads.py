@@ -89,12 +89,14 @@ def reads_of_all(reads: Reads, num_hosts: int) -> HostReads:
     """Return what hosts read that read all rows and keep every n-th example of them."""
     one = reads_of_rows(reads, np.zeros(len(reads), np.int64), 1)
     kept = (reads.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
+    num_bytes = one.num_bytes
+    # All hosts are alike: one value stands for all, in no memory.
     return HostReads(
         num_examples=np.maximum(kept, 0),
-        num_read=np.repeat(one.num_read, num_hosts),
-        num_bytes=None if one.num_bytes is None else np.repeat(one.num_bytes, num_hosts),
-        num_files=np.repeat(one.num_files, num_hosts),
-        num_instructions=np.repeat(one.num_instructions, num_hosts),
+        num_read=np.broadcast_to(one.num_read, num_hosts),
+        num_bytes=None if num_bytes is None else np.broadcast_to(num_bytes, num_hosts),
+        num_files=np.broadcast_to(one.num_files, num_hosts),
+        num_instructions=np.broadcast_to(one.num_instructions, num_hosts),
         num_shared_files=int(one.num_files[0]) if num_hosts > 1 else 0,
     )
 

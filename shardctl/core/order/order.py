@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -25,7 +25,7 @@ from shardctl.errors import UsageError
 
 CHUNK_SIZE = 1 << 20
 _NONE = np.empty(0, np.int64)
-_MAX_MATCHES = 1 << 27  # positions that one answer holds, a gigabyte of them
+MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 
 
 class Order:
@@ -154,19 +154,22 @@ class Order:
         return found
 
     @checked
-    def positions_of(self, codes: Int64sLike) -> tuple[Int64s, Int64s]:
+    def positions_of(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> tuple[Int64s, Int64s]:
         """Return (which query, position), int64[r] each, for every time an example is handed out.
 
-        Ordered by query, then by position; an example that is never handed out has none.
+        Ordered by query, then by position; an example that is never handed out has none. `over`
+        goes through the epochs, where each has an order of its own, and may report how far it is.
         """
         query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
-        if self._num_streams * len(rows) > _MAX_MATCHES:
+        if self._num_streams * len(rows) > MAX_POSITIONS:
             raise UsageError(
                 phrase(
                     "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
                     len(rows),
                     self._num_streams,
-                    _MAX_MATCHES,
+                    MAX_POSITIONS,
                 )
             )
         found_query, found_position = [_NONE], [_NONE]
@@ -177,7 +180,7 @@ class Order:
             found_query.append(np.repeat(query[which], self._num_streams))
             found_position.append((position[:, None] + starts).ravel())
         else:
-            for epoch in range(self._num_streams):
+            for epoch in over(range(self._num_streams)):
                 which, position = self._positions_in_stream(epoch, rows, offsets)
                 found_query.append(query[which])
                 found_position.append(position + epoch * self.stream_size)

@@ -9,10 +9,12 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.shuffle.buffer import DEFAULT_CHUNK_SIZE, ShuffleReplay
+from shardctl.core.shuffle.window import check_buffer
 
 # An element stays longer than k buffers in a buffer with probability exp(-k): with 4, one in 55 is
 # looked up by itself.
 _REACH = 4
+_PIECE = 1 << 20  # inputs that are read together
 
 
 def shuffled_codes(
@@ -22,6 +24,7 @@ def shuffled_codes(
     if start >= stop:
         return
     buffer = min(replay.buffer_size, replay.num_elements)
+    check_buffer(buffer)
     window = _Window(reading, reach=_REACH * buffer, start=start, room=buffer + DEFAULT_CHUNK_SIZE)
     for inputs in replay.chunks(start, stop):
         start += len(inputs)
@@ -55,8 +58,8 @@ class _Window:
             kept = min(self._reach, held)
             self._codes[:kept] = self._codes[held - kept : held].copy()
             self._first = self._stop - kept
-        if stop > self._stop:
-            new = self._reading.codes(self._stop, stop)
+        while self._stop < stop:  # in pieces, between which an interrupt is heard
+            end = min(stop, self._stop + _PIECE)
             place = self._stop - self._first
-            self._codes[place : place + len(new)] = new
-            self._stop = stop
+            self._codes[place : place + end - self._stop] = self._reading.codes(self._stop, end)
+            self._stop = end

@@ -5,11 +5,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shardctl.core.phrase import phrase
+from shardctl.errors import UsageError
+
 # Marks inputs that were moved before a window was opened.
 UNKNOWN = -1
 
+MAX_BUFFER = 1 << 27  # examples of a buffer that is replayed
+_BYTES = 90  # of memory an example: the window, and the codes of what was read of late
+
 Contents = NDArray[np.signedinteger]
 Offsets = NDArray[np.unsignedinteger]
+
+
+def check_buffer(size: int) -> None:
+    """Refuse a buffer that takes more memory than a program should take unasked.
+
+    Raises:
+        UsageError: it has more than `MAX_BUFFER` examples.
+    """
+    if size > MAX_BUFFER:
+        raise UsageError(
+            phrase(
+                "a shuffle buffer of {:,} examples takes about {:,} GB to replay, and more than "
+                "{:,} examples are refused; give a smaller {buffer}",
+                size,
+                size * _BYTES // 10**9,
+                MAX_BUFFER,
+            )
+        )
 
 
 class ShuffleWindow:
@@ -19,6 +43,7 @@ class ShuffleWindow:
         self._num_elements, self._buffer_size, self._position = num_elements, buffer_size, begin
         self._contents: Contents = np.empty(0, np.int32 if num_elements < 1 << 31 else np.int64)
         self._latest = np.empty(0, np.intp)
+        check_buffer(buffer_size)
         self._reserve(0)
         if begin:
             # Of a buffer entered midway only the last place, read at the next step, is known.

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from shardctl.core.arrays import Int64s
 from shardctl.core.snapshot.cells import cell_digests
 from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.progress import Progress
 
 Id = int | str
+MAX_SCANNED = 1 << 32  # positions of a block that are compared one by one, in some minutes
 _PIECE = 1 << 20  # positions that are compared at once; a multiple of a cell
 
 
@@ -29,7 +31,8 @@ class Scan(NamedTuple):
 class TwoOrders:
     """Two orders, compared in blocks of `size` of their `positions`, the longer one's number.
 
-    `not_reproduced` are the sides that cannot be rebuilt as they were pinned, after a scan.
+    After a scan `not_reproduced` are the sides that cannot be rebuilt as they were pinned, and
+    `too_long` says that a block has more positions than are compared.
     """
 
     expected: PinnedOrder
@@ -37,21 +40,24 @@ class TwoOrders:
     size: int
     positions: int
     not_reproduced: list[PinnedOrder] = field(default_factory=list)
+    too_long: bool = False
 
     def span(self, block: int) -> tuple[int, int]:
         """Return the positions [start, stop) of a block."""
         return block * self.size, min((block + 1) * self.size, self.positions)
 
     def scan(self, block: int) -> Scan | None:
-        """Return where a block that differs does so, None where a side cannot be rebuilt.
+        """Return where a block that differs does so, None where it is too long or not rebuilt.
 
         Each side is built once; what is built of a pinned one must have the digest that is pinned.
         """
         sides = (self.expected, self.actual)
         self.not_reproduced = [side for side in sides if side.rebuilt is None]
-        if self.not_reproduced:
-            return None
         start, stop = self.span(block)
+        self.too_long = stop - start > MAX_SCANNED
+        if self.not_reproduced or self.too_long:
+            return None
+        progress = Progress(None, "positions", stop - start)
         cells: tuple[list[bytes], list[bytes]] = ([], [])
         first, count = stop, 0
         for begin in range(start, stop, _PIECE):
@@ -64,6 +70,7 @@ class TwoOrders:
             if differs.size:
                 first = min(first, begin + int(differs[0]))
                 count += differs.size
+            progress.advance(end - begin)
         self.not_reproduced = [
             side
             for side, digests in zip(sides, cells, strict=True)

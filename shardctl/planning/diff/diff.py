@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.snapshot.hash_tree import differing_blocks
 from shardctl.errors import UsageError
-from shardctl.planning.diff.blocks import Id, Scan, TwoOrders
+from shardctl.planning.diff.blocks import MAX_SCANNED, Id, Scan, TwoOrders
 from shardctl.planning.diff.causes import Cause, causes
 from shardctl.planning.diff.pinned_order import PinnedOrder
 
@@ -108,7 +108,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         actual=actual,
         first=first,
         neighbours=None if scan is None else _neighbours(orders, first.position),
-        notes=tuple(map(_note, orders.not_reproduced)),
+        notes=(*map(_note, orders.not_reproduced), *_long_blocks(orders)),
         moved=_moved(orders, blocks, scan, exact_limit),
         changes=changes,
     )
@@ -157,6 +157,15 @@ def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_l
     shorter = min(side.snapshot.num_examples for side in (orders.expected, orders.actual))
     at_least = sum(max(stop - max(start, shorter), 1) for start, stop in spans)
     return Moved(at_least=at_least, at_most=at_most, positions=orders.positions)
+
+
+def _long_blocks(orders: TwoOrders) -> Iterator[str]:
+    """Yield why positions were not compared one by one."""
+    if orders.too_long:
+        yield (
+            f"the orders are compared in blocks of {orders.size:,} examples: more than "
+            f"{MAX_SCANNED:,}, and only blocks are compared; fewer epochs are compared exactly"
+        )
 
 
 def _note(side: PinnedOrder) -> str:

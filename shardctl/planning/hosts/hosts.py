@@ -18,6 +18,7 @@ from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.order import refuse_open_hosts, resolved_spec
+from shardctl.planning.progress import Progress
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -141,13 +142,21 @@ def hosts_of(
             )
         )
     keep = isinstance(num_hosts, int)  # as which every whole number is kept
+    # A host, or a row that is cut for one, takes about a microsecond.
+    progress = Progress(
+        None,
+        "hosts and files",
+        sum(count + len(reads) for count in counts),
+        per_second=1_000_000,
+        instead=phrase("give fewer {num_hosts}"),
+    )
     return HostsPlan(
         dataset=dataset,
         spec=resolved.spec,
         settings=settings,
         comparisons=tuple(
             _compared(reads, resolved, count, settings, modes, keep_columns=keep)
-            for count in counts
+            for count in progress.over(counts, lambda count: count + len(reads))
         ),
         warnings=(*resolved.warnings, *_data_source(dataset)),
     )

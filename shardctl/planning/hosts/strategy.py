@@ -79,7 +79,7 @@ def strategy_of(
     if settings.batch is not None:
         whole, rest = np.divmod(columns.num_examples * settings.epochs, settings.batch)
         num_batches = whole if settings.drop_remainder else whole + (rest > 0)
-    num_read, total = sum(columns.num_read.tolist()), reads.num_examples
+    num_read, total = _sum(columns.num_read), reads.num_examples
     return Strategy(
         name=mode.word,
         num_examples=_load(columns.num_examples),
@@ -97,7 +97,7 @@ def strategy_of(
 
 
 def _load(values: Int64s) -> Load:
-    total = sum(values.tolist())  # of Python's ints: N hosts that read all are past an int64 soon
+    total = _sum(values)
     most = int(values.max())
     return Load(
         min=int(values.min()),
@@ -106,6 +106,15 @@ def _load(values: Int64s) -> Load:
         straggler=int(values.argmax()),
         imbalance=most * len(values) / total if total else None,
     )
+
+
+def _sum(values: Int64s) -> int:
+    """Return a sum as Python's int: N hosts that read all are past an int64 soon.
+
+    >>> _sum(np.array([2**62, 2**62, 2**62, -1])) == 3 * 2**62 - 1
+    True
+    """
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 def refusal(mode: HostMode, num_examples: Int64s, num_file_instructions: int) -> str | None:

@@ -26,6 +26,7 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
+from shardctl.planning.progress import Progress
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing
 from shardctl.planning.resume.hosts import old_orders
@@ -98,7 +99,9 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
         return _prove_once(order, plan)
     stop = plan.consumed + plan.remaining
     codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
-    moved = num_differing(order.chunks(plan.consumed, stop), codes_read(order, plan))
+    progress = Progress(None, "examples", plan.remaining, instead=phrase("prove fewer {epochs}"))
+    expected = progress.over(order.chunks(plan.consumed, stop), len)
+    moved = num_differing(expected, codes_read(order, plan))
     if plan.mode == "exact-order" and plan.remaining and not moved:
         moved = num_differing(_inputs_left(order, plan), _inputs_read(order, plan))
     lost = repeated = 0
@@ -112,6 +115,7 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
 
 def _prove_once(order: Order, plan: ResumePlan) -> Proof:
     counts = Counts(order.codes)
+    progress = Progress(None, "examples", 2 * plan.remaining)
     stop = plan.consumed + plan.remaining
     if plan.settings.repeat_files and plan.remaining:
         # The files never end, and the buffer has read beyond the order: all it was given counts.
@@ -119,10 +123,10 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
         counts.add(_chunks(reading, reading.num_examples))
         counts.remove(order.chunks(0, plan.consumed))
     else:
-        counts.add(order.chunks(plan.consumed, stop))
+        counts.add(progress.over(order.chunks(plan.consumed, stop), len))
     counts.remove(_in_order(order, plan))
     first = _cut(_in_order(order, plan), plan.remaining)
-    moved = num_differing(order.chunks(plan.consumed, stop), first)
+    moved = num_differing(progress.over(order.chunks(plan.consumed, stop), len), first)
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),

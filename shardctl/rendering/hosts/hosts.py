@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
@@ -111,14 +112,17 @@ def _yes_or_no(value: bool | None) -> str:
 
 def _host_table(strategy: Strategy, screen: Screen, keep: int | None) -> Iterator[str]:
     yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
-    rows = [
-        (str(index), f"{examples:,}", _bytes(num_bytes), f"{files:,}", _count(batches))
-        for index, examples, num_bytes, files, batches in _records(strategy)
-    ]
     columns = [Column(heading=heading) for heading in _PER_HOST]
+    records = _records(strategy)
     if strategy.batches is None:
-        columns, rows = columns[:-1], [row[:-1] for row in rows]  # type: ignore[misc]  # shorter
-    yield table(columns, elided(rows, keep), screen)
+        columns = columns[:-1]
+
+    def row(index: int) -> Sequence[str]:
+        host, examples, num_bytes, files, batches = records[index]
+        cells = (str(host), f"{examples:,}", _bytes(num_bytes), f"{files:,}", _count(batches))
+        return cells[: len(columns)]
+
+    yield table(columns, elided(OnDemand(len(records), row), keep), screen)
 
 
 def _bytes(num_bytes: int | None) -> str:
@@ -129,21 +133,24 @@ def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
-def _records(strategy: Strategy) -> Iterator[tuple[int, int, int | None, int, int | None]]:
-    """Yield (index, examples, bytes, files, batches) of each host."""
+def _records(
+    strategy: Strategy,
+) -> OnDemand[tuple[int, int, int | None, int, int | None]]:
+    """Return (index, examples, bytes, files, batches) of each host."""
     columns = strategy.columns
     if columns is None:
-        return
-    size = len(columns.num_examples)
-    num_bytes = [None] * size if columns.num_bytes is None else columns.num_bytes.tolist()
-    batches = [None] * size if strategy.batches is None else strategy.batches.tolist()
-    yield from zip(
-        range(size),
-        columns.num_examples.tolist(),
-        num_bytes,
-        columns.num_files.tolist(),
-        batches,
-        strict=True,
+        return OnDemand(0, lambda index: (index, 0, None, 0, None))
+    examples, files = columns.num_examples, columns.num_files
+    num_bytes, batches = columns.num_bytes, strategy.batches
+    return OnDemand(
+        len(examples),
+        lambda index: (
+            index,
+            int(examples[index]),
+            None if num_bytes is None else int(num_bytes[index]),
+            int(files[index]),
+            None if batches is None else int(batches[index]),
+        ),
     )
 
 
@@ -165,10 +172,12 @@ def hosts_document(plan: HostsPlan) -> Document:
 
 
 def _strategy(strategy: Strategy) -> Document:
-    names = CSV_HEADER[1:]
+    names, records = CSV_HEADER[1:], _records(strategy)
     return {
         "name": strategy.name,
-        "hosts": [dict(zip(names, record, strict=True)) for record in _records(strategy)],
+        "hosts": OnDemand(
+            len(records), lambda index: dict(zip(names, records[index], strict=True))
+        ),
         **summary_record(strategy),
     }
 

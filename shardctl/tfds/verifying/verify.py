@@ -113,7 +113,9 @@ class _Check(ReadCheck):
             window = Window(start=0, stop=min(total, num_ranges), read="index ranges")
             if self._can_read_from_start(window, num_ranges):
                 checks.insert(0, (window, self._from_start))
-        self._progress = Progress(self.watch, "examples", sum(w.stop - w.start for w, _ in checks))
+        self._progress = Progress(
+            self.watch, "examples", sum(w.stop - w.start for w, _ in checks), per_second=1_000_000
+        )
         for window, compare in checks:
             if self.difference is None and compare(window):
                 self.windows.append(window)

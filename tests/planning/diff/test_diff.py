@@ -8,12 +8,15 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot import pinned_layout
+from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.diff.diff import diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.order import plan_order
 from shardctl.planning.snapshot import snapshot
 from tests.cases import FUZZ, check_cases
 from tests.planning.diff.diff_cases import (
@@ -210,3 +213,25 @@ def test_orders_that_part_in_one_place_are_rebuilt_there_alone(rebuilt: list[int
     assert found.first.exact
     leaf = a.snapshot.tree.leaf_size
     assert sum(rebuilt) <= 4 * leaf + 100 < 500_000
+
+
+def test_blocks_too_long_to_compare_are_not_compared() -> None:
+    # Leaves of orders of 6e16 examples: nobody could make them, an edited file has them.
+    split = Split.even(name="train", num_examples=60_000, num_shards=10)
+    dataset = Dataset(name="d", splits=(split,))
+    taken = snapshot(dataset, "train", ReadSettings())
+    live = plan_order(dataset, "train", ReadSettings(epochs=10**12))
+    total = live.order.num_examples
+    size = leaf_size(total)
+    num_leaves = -(-total // size)
+    sides = []
+    for byte in (b"a", b"b"):
+        tree = HashTree(num_examples=total, leaves=(byte * 16,) * num_leaves)
+        pinned = replace(taken.snapshot, tree=tree)
+        sides.append(PinnedOrder(snapshot=pinned, label="x", live=live))
+    found = diff(*sides)
+    assert found.first is not None
+    assert (found.first.position, found.first.stop) == (0, size)
+    assert found.neighbours is None
+    assert found.moved.at_most == total
+    assert "only blocks are compared" in found.notes[0]

@@ -1,0 +1,242 @@
+"""Huge questions: answered at once, refused with what they would take, or ended by Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from shardctl.files.stream import open_stream
+from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.children import run_on_a_terminal, start
+from tests.cli.conftest import Shardctl
+
+_REPOSITORY = Path(__file__).parents[2]
+_LONGEST = 1.0  # seconds from Ctrl-C to the end, on a machine with nothing else to do
+
+
+@pytest.fixture
+def huge(tmp_path: Path) -> str:
+    """A layout of 10^15 examples."""
+    path = tmp_path / "huge.yaml"
+    path.write_text(
+        "name: huge\nversion: 1.0.0\n"
+        "splits:\n  train: {num_examples: 1000000000000000, num_shards: 1000}\n"
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "snapshot -d mnist --epochs 1000000000000",
+            "60,000,000,000,000,000 ids would take about 19 years, and more than a day is refused; "
+            "take fewer --epochs, or a part as train[:1%]",
+        ),
+        (
+            "snapshot -d HUGE",
+            "1,000,000,000,000,000 ids would take about 115 days, and more than a day is refused; "
+            "take fewer --epochs, or a part as train[:1%]",
+        ),
+        (
+            "simulate -d HUGE --take -1 -f npy -o out.npy",
+            "1,000,000,000,000,000 examples would take about 115 days, and more than a day is "
+            "refused; ask for fewer with --take N",
+        ),
+        (
+            "resume -d HUGE --consumed 0 --prove",
+            "1,000,000,000,000,000 examples would take about 115 days, and more than a day is "
+            "refused; prove fewer --epochs",
+        ),
+        (
+            "simulate -d HUGE --take 1 --buffer 10_000_000_000 --buffer-seed 1",
+            "a shuffle buffer of 10,000,000,000 examples takes about 900 GB to replay, and more "
+            "than 134,217,728 examples are refused; give a smaller --buffer",
+        ),
+        (
+            "locate -d HUGE --step 0 --batch 1_000_000_000",
+            "1 steps of 1000000000 examples have more than 8388608 positions; ask for some of them "
+            "with --position P",
+        ),
+        (
+            "locate -d mnist --id 3 --epochs 100_000_000",
+            "1 examples in 100000000 epochs have more than 8388608 positions; ask for fewer "
+            "--epochs",
+        ),
+    ],
+)
+def test_work_without_an_end_is_refused_before_it_begins(
+    words: str, message: str, huge: str, shardctl: Shardctl
+) -> None:
+    said = shardctl(*words.replace("HUGE", huge).split())
+    assert (said.exit_code, said.stdout, said.stderr) == (2, "", f"error: {message}\n")
+    assert os.listdir() == []
+
+
+def test_a_small_snapshot_of_many_epochs_does_not_make_diff_run_on(
+    shardctl: Shardctl, tmp_path: Path
+) -> None:
+    path = tmp_path / "order.yaml"
+    shardctl("snapshot", "-d", "mnist", "-o", path)
+    said = shardctl("diff", path, "-d", "mnist", "--epochs", 10**12)
+    assert said.exit_code == 2
+    assert "60,000,000,000,000,000 ids would take about 19 years" in said.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "quality -d HUGE --shuffle-seed 1",
+        "simulate -d HUGE --skip 999_999_999_999_990 --take 3 --buffer 1000 --buffer-seed 1",
+        "locate -d HUGE --position 999_999_999_999_999",
+        "resume -d HUGE --consumed 999_999_999_999_999",
+        "resume -d mnist --consumed 100 --epochs 1_000_000_000_000",
+        "lint train -d HUGE --epochs 1000",
+        "layout -d HUGE",
+        "eval train -d HUGE --hosts 1000 --devices 1_000_000 --batch 8",
+    ],
+)
+def test_what_needs_no_walk_through_the_order_is_answered(
+    words: str, huge: str, shardctl: Shardctl
+) -> None:
+    said = shardctl(*words.replace("HUGE", huge).split())
+    assert said.exit_code in (0, 1), said.stderr
+    assert "error" not in said.stderr
+
+
+def test_all_of_a_huge_order_goes_to_whoever_reads_as_much_as_is_wanted(huge: str) -> None:
+    with start(
+        [sys.executable, "-m", "shardctl", *f"simulate -d {huge} --take -1 -f ids".split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=_REPOSITORY,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert [running.stdout.readline() for _ in range(3)] == [b"0\n", b"1\n", b"2\n"]
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait(timeout=30)) == (b"", 0)
+
+
+_LONG = [
+    "simulate -d HUGE --take -1 -f ids",
+    "simulate -d HUGE --take -1 --shuffle-seed 3 --buffer 100_000 --buffer-seed 1 -f npy",
+    "snapshot -d mnist --epochs 10_000_000",
+    "resume -d imagenet2012 --consumed 5 --epochs 1000 --repeat-files --prove -f json",
+    "hosts -d imagenet2012 --hosts 990001-1000000",
+    "hosts -d imagenet2012 --hosts 1_000_000 -f json",
+    "plan train -d imagenet2012 --hosts 1_000_000 -f yaml",
+    "locate -d imagenet2012 --id 3 --epochs 1_000_000 --shuffle-seed 1",
+    "simulate -d HUGE --take 9 --skip 999_999_999_999 --buffer 20_000_000 --buffer-seed 1",
+]
+
+
+def seconds_to_end(words: str, folder: Path, delay: float) -> float:
+    """Return how long a program that has started lives on after Ctrl-C, with exit code 130.
+
+    One that is at its end has no handler any more: the signal ends it, which shells call 130 too.
+    """
+    program = (
+        "import sys\nfrom shardctl.cli import main as cli\n"
+        "run = cli._run\n"
+        "cli._run = lambda words: sys.stderr.write('up\\n') and run(words)\n"
+        "cli.main(sys.argv[1:])"
+    )
+    with start(
+        [sys.executable, "-c", program, *words.split()],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+    ) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == b"up\n"
+        time.sleep(delay)
+        if running.poll() is not None:
+            return 0.0
+        begin = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        said = running.stderr.read()
+        code = running.wait(timeout=60)
+        needed = time.monotonic() - begin
+    assert (said == b"" and code in (130, -signal.SIGINT)) or code == 0, words
+    return needed
+
+
+@pytest.mark.parametrize("words", _LONG)
+def test_long_work_ends_soon_after_an_interrupt(words: str, huge: str, tmp_path: Path) -> None:
+    delay = random.Random(words).uniform(0.5, 1.0)
+    assert seconds_to_end(words.replace("HUGE", huge), tmp_path, delay) < 10 * _LONGEST
+
+
+@pytest.mark.fuzz
+def test_an_interrupt_at_any_moment_ends_long_work_soon(huge: str, tmp_path: Path) -> None:
+    chance = random_of_a_fuzz_run()
+    needed = []
+    for _ in counted(range(FUZZ // 20)):
+        words = chance.choice(_LONG).replace("HUGE", huge)
+        needed.append(seconds_to_end(words, tmp_path, chance.uniform(0, 4)))
+    needed.sort()
+    print(f"{len(needed)} interrupts: median {needed[len(needed) // 2]:.2f} s, {needed[-1]:.2f} s")
+    assert needed[-1] < 10 * _LONGEST
+    assert needed[len(needed) // 2] < _LONGEST
+
+
+def test_long_work_of_any_command_shows_how_far_it_is() -> None:
+    words = "hosts -d imagenet2012 --hosts 1-2500 -f csv"
+    _, error = run_on_a_terminal(*words.split(), columns=80)
+    assert "hosts and files" in error
+    assert "%" in error
+
+
+def test_a_fifo_or_a_device_is_not_waited_for(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_stream, "__kwdefaults__", {"max_wait": 0.2})
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for words, message in (
+        (f"resume -d mnist --seen {fifo}", "nobody wrote to this pipe within 0.2 s"),
+        ("resume -d mnist --seen /dev/zero", "'/dev/zero' is a device or a socket"),
+        (f"simulate -d {fifo}", "is not a layout file"),
+        (f"simulate -d mnist --file-order {fifo}", "is a pipe, a socket or a device"),
+        (f"resume -d mnist --plan {fifo}", "is a pipe, a socket or a device"),
+        (f"diff {fifo}", "is a pipe, a socket or a device"),
+    ):
+        said = shardctl(*words.split())
+        assert said.exit_code == 2, words
+        assert message in said.stderr
+
+
+def test_a_log_may_come_through_a_pipe(shardctl: Shardctl, tmp_path: Path) -> None:
+    log = shardctl("simulate", "-d", "mnist", "-f", "tfds-ids").stdout.encode()
+    (tmp_path / "log").write_bytes(log)
+    expected = shardctl("resume", "-d", "mnist", "--seen", tmp_path / "log", "-f", "json").stdout
+    read_end, write_end = os.pipe()
+    os.write(write_end, log)
+    os.close(write_end)
+    words = ("resume", "-d", "mnist", "-f", "json", "--seen")
+    assert shardctl(*words, f"/dev/fd/{read_end}").stdout == expected
+    os.close(read_end)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_bytes, args=(log,))
+    writer.start()
+    assert shardctl(*words, fifo).stdout == expected
+    writer.join()
+    done = subprocess.run(
+        [sys.executable, "-m", "shardctl", *words, "-"],
+        input=log,
+        capture_output=True,
+        check=True,
+        cwd=_REPOSITORY,
+    )
+    assert done.stdout.decode() == expected

@@ -1,0 +1,65 @@
+"""Pipes are read where somebody writes, and not waited for where nobody does."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.files.stream import open_fifo_to_write, open_stream
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_pipe_that_nobody_writes_to_is_given_up(fifo: Path) -> None:
+    begin = time.monotonic()
+    with pytest.raises(DatasetError, match="nobody wrote to this pipe"):
+        open_stream(fifo, max_wait=0.1)
+    assert time.monotonic() - begin < 5
+
+
+def test_a_pipe_whose_writer_comes_late_is_read_to_its_end(fifo: Path) -> None:
+    def write() -> None:
+        time.sleep(0.2)
+        with fifo.open("wb") as file:
+            for _ in range(3):
+                file.write(b"x" * 100_000)
+                file.flush()
+                time.sleep(0.05)  # a reader that does not block would take this for the end
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with open_stream(fifo, max_wait=20) as stream:
+        assert stream.read() == b"x" * 300_000
+    writer.join()
+
+
+@pytest.mark.parametrize("data", [b"log", b""])
+def test_a_pipe_of_this_process_is_read_although_its_writer_has_left(data: bytes) -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, data)
+    os.close(write_end)
+    with open_stream(f"/dev/fd/{read_end}", max_wait=20) as stream:
+        assert stream.read() == data
+    os.close(read_end)
+
+
+def test_a_device_is_refused_and_the_empty_one_is_empty() -> None:
+    with pytest.raises(DatasetError, match="'/dev/zero' is a device or a socket"):
+        open_stream("/dev/zero")
+    with open_stream(os.devnull) as stream:
+        assert stream.read() == b""
+
+
+def test_a_pipe_that_nobody_reads_is_given_up(fifo: Path) -> None:
+    with pytest.raises(OSError, match="nobody reads this pipe"):
+        open_fifo_to_write(str(fifo), max_wait=0.1)
