@@ -6,7 +6,7 @@ A renderer is named and not imported, since a help page or a completion has no a
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.output import Chunk, screen, write
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, inert, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,8 +122,21 @@ def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
 
 
 def as_table(name: str) -> Renderer:
-    """Return what renders for people: the function takes a screen after the answer's values."""
-    return lambda answer, screen, for_people: _function(name)(*answer, screen, **for_people)
+    """Return what renders for people: the function takes a screen after the answer's values.
+
+    Names in a table may be anyone's, so no line of it is left a command to a runner of CI.
+    """
+    return lambda answer, screen, for_people: _inert_lines(
+        _function(name)(*answer, screen, **for_people)
+    )
+
+
+def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
+    rest = ""
+    for chunk in chunks:
+        lines, end, rest = (rest + chunk).rpartition("\n")
+        yield inert(lines + end)
+    yield inert(rest)
 
 
 def as_text(name: str) -> Renderer:

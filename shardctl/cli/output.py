@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from shardctl.core.text import printable
+from shardctl.core.text import inert, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.atomic import new_file
 from shardctl.rendering.text.tables import Screen
@@ -77,6 +77,22 @@ def _on_stdout() -> Iterator[None]:
         raise UsageError(f"cannot write to stdout: {error.strerror or error}") from None
 
 
+def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Yield lines for stdout as they are; one that a CI runner would read as a command is refused.
+
+    Raises:
+        UsageError: there is such a line; a file may hold it.
+    """
+    for chunk in chunks:
+        if isinstance(chunk, str) and inert(chunk) != chunk:
+            line = next(line for line in chunk.splitlines() if inert(line) != line)
+            raise UsageError(
+                f"line {quoted(line)} is a command to runners of CI, which read what programs "
+                "print; write it to a file with --output, or choose --format jsonl"
+            )
+        yield chunk
+
+
 def warn(messages: Iterable[str]) -> None:
     """Say each thing that surprises, once, on stderr."""
     for message in dict.fromkeys(messages):
@@ -85,7 +101,7 @@ def warn(messages: Iterable[str]) -> None:
 
 def say(line: str) -> None:
     """Write one line to stderr, silently dropped where nobody can read it."""
-    line = printable(line, 2000)
+    line = inert(printable(line, 2000))
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             encoding = sys.stderr.encoding or "ascii"

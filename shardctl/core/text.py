@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+# What a CI runner would act on: `::name ..::` at the start of a line, blanks before it left out
+# (actions/runner, ActionCommand.TryParseV2), `##[name]` and `##vso[..]` anywhere in a line
+# (ActionCommand.TryParse; Command.TryParse of azure-pipelines-agent).
+_COMMAND = re.compile(r"^(?P<blanks>\s*):(?=:)|#(?=#[\w-]*\[)", re.MULTILINE)
 
 
 def printable(text: str, limit: int = 200) -> str:
@@ -24,6 +30,21 @@ def printable(text: str, limit: int = 200) -> str:
             for char in shown
         )
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def inert(text: str) -> str:
+    r"""Return lines of text without what a CI runner reads as a command in its log.
+
+    As where `printable` writes an escape, the first character is written as one.
+
+    >>> inert("::error title=x::no"), inert("a ##[error]b"), inert("a::b # c")
+    ('\\x3a:error title=x::no', 'a \\x23#[error]b', 'a::b # c')
+    """
+    if "::" not in text and "##" not in text:
+        return text
+    return _COMMAND.sub(
+        lambda found: "\\x23" if found["blanks"] is None else rf"{found['blanks']}\x3a", text
+    )
 
 
 def quoted(value: object, limit: int = 80) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -18,10 +19,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from shardctl.core.on_demand import OnDemand
+from shardctl.core.text import inert, printable
 
 Document = dict[str, Any]
 
 FORMAT_VERSION = 1
+_MAX_CELL = 1 << 30  # no text is cut
 _LINE = 92  # characters of a line of words, its indent included
 
 
@@ -36,7 +39,7 @@ class Words(list[str]):
 def to_json(document: Document) -> Iterator[str]:
     """Yield a document as JSON: indented, with every record and every list of scalars on a line.
 
-    Characters that a terminal would act on are escaped.
+    Characters that a terminal or a runner of CI would act on are escaped.
 
     >>> print("".join(to_json({"a": 1, "rows": [{"x": 1}, {"x": 2}], "ids": [1, 2]})), end="")
     {
@@ -59,27 +62,33 @@ _encode_ascii = json.JSONEncoder(ensure_ascii=True).encode
 def _json(value: object, indent: str) -> Iterator[str]:
     # The encoder written in C works on values without line breaks, so lines are made of those.
     if not _is_nested(value):
-        yield _json_line(value)
+        yield json_line(value)
         return
     deeper = indent + "  "
     brackets = "{}" if isinstance(value, dict) else "[]"
     separator = f"{brackets[0]}\n{deeper}"
     for key, item in _items(value):
-        name = "" if key is None else f"{_json_line(key)}: "
+        name = "" if key is None else f"{json_line(key)}: "
         if _is_nested(item):
             yield separator + name
             yield from _json(item, deeper)
         else:
-            yield separator + name + _json_line(item)
+            yield separator + name + json_line(item)
         separator = f",\n{deeper}"
     yield f"\n{indent}{brackets[1]}"
 
 
-def _json_line(value: object) -> str:
-    text = _encode(list(value) if isinstance(value, OnDemand) else value)
+def json_line(value: object) -> str:
+    r"""Return a value as JSON on a line, with escapes for what a terminal or a CI runner acts on.
+
+    >>> print(json_line(["a##[error]", "\x9b1m"]))
+    ["a#\u0023[error]", "\u009b1m"]
+    """
+    value = list(value) if isinstance(value, OnDemand) else value
+    text = _encode(value).replace("##", "#\\u0023")
     if (text.isascii() and "\x7f" not in text) or text.isprintable():
         return text
-    return _encode_ascii(value)
+    return _encode_ascii(value).replace("##", "#\\u0023")
 
 
 def to_yaml(document: Document) -> Iterator[str]:
@@ -148,9 +157,10 @@ def _yaml_line(value: object) -> str:
 
 
 def _yaml_quoted(text: str) -> str:
-    if text.isprintable():
+    if text.isprintable() and "##" not in text:
         return f"""'{text.replace("'", "''")}'"""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = escaped.replace("##", r"#\x23")
     return (
         '"' + "".join(char if char.isprintable() else _yaml_escape(char) for char in escaped) + '"'
     )
@@ -193,19 +203,54 @@ def _items(value: object) -> Iterator[tuple[str | None, object]]:
             yield None, item
 
 
-def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    r"""Yield rows as CSV (RFC 4180, with line feeds).
+_ROWS = 1000  # rows made into text at once
 
-    >>> "".join(to_csv(["a", "b"], [[1, "x,y"]]))
-    'a,b\n1,"x,y"\n'
+# Source: OWASP, CSV Injection. Spreadsheets skip blanks, read wide forms in East Asian languages,
+# and divide cells at `;` where the comma is in numbers.
+_FORMULA = re.compile(r"(^|;)(?='* *[=+@＝＋＠－-])")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+# What lines hold in which a cell may need a look; to look at each takes twice as long as to write.
+_MAY_ACT = ("##", "::", *"=+@＝＋＠－", "\n-", ",-", ";-", '"-', "'-", " -")
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    r"""Yield rows as CSV (RFC 4180, with line feeds) whose texts do nothing where they are read.
+
+    A text that a spreadsheet would compute gets a `'` before it, and so does one that is such a
+    text after a `'`: without its first `'` it is what it was. What a terminal or a runner of CI
+    would act on is written as in tables. Numbers stay as they are.
+
+    >>> print("".join(to_csv(["a", "b"], [[1, "x,y"], [-1, "=1+1"]])), end="")
+    a,b
+    1,"x,y"
+    -1,'=1+1
     """
+    waiting = itertools.chain((header,), rows)
+    while batch := list(itertools.islice(waiting, _ROWS)):
+        text = _csv_lines(batch)
+        printed = text.count("\n") == len(batch) and text.replace("\n", "").isprintable()
+        lines = f"\n{text}"
+        if not printed or any(piece in lines for piece in _MAY_ACT):
+            text = "".join(map(_inert_csv_line, batch))
+        yield text
+
+
+def _csv_lines(rows: Iterable[Sequence[object]]) -> str:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    for row in rows:
-        writer.writerow(["" if cell is None else cell for cell in row])
-        if buffer.tell() > 1 << 16:
-            yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
+
+
+def _inert_csv_line(row: Sequence[object]) -> str:
+    cells = [_csv_text(cell) if isinstance(cell, str) else cell for cell in row]
+    line = _csv_lines([cells])
+    first = cells[0] if cells else None
+    if not isinstance(first, str) or inert(line) == line:
+        return line
+    # A quote begins the line instead.
+    return f'"{first}"{line.removeprefix(first)}'
+
+
+def _csv_text(text: str) -> str:
+    shown = inert(f",{printable(text, _MAX_CELL)}")[1:]  # as behind another cell of a line
+    return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'", shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.files.documents import Document, to_json, to_yaml
+from shardctl.files.documents import Document, json_line, to_json, to_yaml
 from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
@@ -51,7 +50,7 @@ def simulate_json(simulation: Simulation) -> Iterator[str]:
     yield ',\n  "ids": ['
     separator = ""
     for ids in _ids(simulation):
-        yield separator + json.dumps(ids)[1:-1]
+        yield separator + json_line(ids)[1:-1]
         separator = ", "
     yield "]\n}\n"
 
@@ -63,7 +62,7 @@ def simulate_yaml(simulation: Simulation) -> Iterator[str]:
     separator = ""
     for ids in _ids(simulation):
         # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
-        words = [json.dumps(name) if isinstance(name, str) else str(name) for name in ids]
+        words = [json_line(name) if isinstance(name, str) else str(name) for name in ids]
         lines = (words[i : i + _IDS_IN_LINE] for i in range(0, len(words), _IDS_IN_LINE))
         yield separator + ",\n  ".join(", ".join(line) for line in lines)
         separator = ",\n  "
@@ -101,9 +100,8 @@ def tfds_id_lines(simulation: Simulation) -> Iterator[str]:
 
 def json_lines(simulation: Simulation) -> Iterator[str]:
     """Yield a JSON record for each example, a line each."""
-    encode = json.JSONEncoder(ensure_ascii=False).encode
     for rows in _rows(simulation):
-        records = (encode(dict(zip(MATCH_FIELDS, row, strict=True))) for row in rows)
+        records = (json_line(dict(zip(MATCH_FIELDS, row, strict=True))) for row in rows)
         yield "".join(f"{record}\n" for record in records)
 
 

@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shardctl.cli.formats import Formats, OutputOptions, Renderer, as_csv, verb_formats
+from shardctl.cli.formats import (
+    Formats,
+    OutputOptions,
+    Renderer,
+    as_csv,
+    as_table,
+    verb_formats,
+)
 from shardctl.cli.main import COMMANDS
 from shardctl.errors import UsageError
+from shardctl.rendering.text.tables import PLAIN
 from tests.cli.conftest import Shardctl
 
 
@@ -151,3 +159,15 @@ def test_a_declared_format_imports_nothing_until_it_is_written() -> None:
     assert some.names == ("table", "json", "yaml", "csv")
     with pytest.raises(ModuleNotFoundError, match=r"rendering\.nowhere"):
         some.write(OutputOptions(format="json"), object())
+
+
+def test_no_line_of_a_table_is_a_command_however_it_comes_in_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pieces(screen: object) -> list[str]:
+        return ["a\n:", ":error::b\n", "c ::d", "\n", " ::e"]
+
+    module = importlib.import_module("shardctl.rendering.plan")
+    monkeypatch.setattr(module, "toy_table", pieces, raising=False)
+    written = "".join(map(str, as_table("rendering.plan:toy_table")((), PLAIN, {})))
+    assert written == "a\n\\x3a:error::b\nc ::d\n \\x3a:e"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.cli import output
-from shardctl.cli.output import ProgressBars, fail, say, screen, warn, write
+from shardctl.cli.output import ProgressBars, exact_lines, fail, say, screen, warn, write
 from shardctl.errors import UsageError
 from shardctl.rendering.text.tables import Screen
 
@@ -190,3 +190,16 @@ def test_without_a_terminal_there_is_none(
         bars.show("ids", 1, 4)
     assert bars._progress is None
     assert stderr is None or stderr.getvalue() == ""
+
+
+def test_a_message_is_no_command_to_a_runner_of_ci(capsys: pytest.CaptureFixture[str]) -> None:
+    say("::add-mask::a ##[error]b")
+    assert capsys.readouterr().err == "\\x3a:add-mask::a \\x23#[error]b\n"
+
+
+def test_lines_of_data_pass_as_they_are_or_are_refused() -> None:
+    assert list(exact_lines(["a::b\n", "train:1\n"])) == ["a::b\n", "train:1\n"]
+    lines = exact_lines(["a\n", "b\n::error::c\n"])
+    assert next(lines) == "a\n"
+    with pytest.raises(UsageError, match="line '::error::c' is a command to runners of CI"):
+        next(lines)

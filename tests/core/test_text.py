@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.text import choices, inert, printable, quoted
 from tests.cases import check_cases
 
 
@@ -60,3 +60,20 @@ def test_choices_beyond_the_limit_are_counted() -> None:
     assert choices(range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
     assert choices(range(15)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more"
     assert choices(["\x1b[31m", "y" * 100]) == r"\x1b[31m, " + "y" * 59 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error::a", r"\x3a:error::a"),
+        ("  ::error::a\n::b", "  \\x3a:error::a\n\\x3a:b"),
+        ("a ::b\na::b\n: :", "a ::b\na::b\n: :"),
+        ("a ##[error]b", r"a \x23#[error]b"),
+        ("##vso[a]##VSO[b]", r"\x23#vso[a]\x23#VSO[b]"),
+        ("###[a", r"#\x23#[a"),
+        ("# a ## b [c]", "# a ## b [c]"),
+        ("##teamcity[x", r"\x23#teamcity[x"),
+    ],
+)
+def test_what_a_runner_of_ci_would_act_on_is_written_as_an_escape(text: str, shown: str) -> None:
+    assert inert(text) == shown

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -260,15 +261,81 @@ def test_a_file_name_that_is_not_utf_8_is_escaped(write: Any) -> None:
         assert json.loads(text) == document
 
 
-def test_any_rows_read_back_from_csv() -> None:
-    cell = st.integers().map(str) | st.text(st.characters(exclude_characters="\0\r"), max_size=9)
+def read_csv(text: str) -> list[list[str]]:
+    """Return rows of CSV, without the `'` before what a spreadsheet would compute."""
+    rows = csv.reader(io.StringIO(text, newline=""))
+    return [[re.sub("(^|;)'(?='* *[=+@＝＋＠－-])", r"\1", cell) for cell in row] for row in rows]
+
+
+def test_any_printable_rows_read_back_from_csv() -> None:
+    acting = st.sampled_from(["=", "+", "-", "@", "'", ";", " ", ":", '"', ",", "＝", "1"])
+    printed = st.characters().filter(str.isprintable) | acting
+    cell = st.integers().map(str) | st.text(printed, max_size=9)
 
     def check(rows: list[list[str]]) -> None:
         written = "".join(to_csv(["a", "b"], rows))
-        assert list(csv.reader(io.StringIO(written, newline=""))) == [["a", "b"], *rows]
+        assert read_csv(written) == [["a", "b"], *rows]
 
     rows = st.lists(st.lists(cell, min_size=2, max_size=2), max_size=6)
-    check_cases(rows, check, 300)
+    check_cases(rows, check, 600)
+
+
+def test_no_cell_of_csv_acts() -> None:
+    pieces = ("::error::", "##vso[", "##[", "\x1b[", "\r", "\n", "\t", "=", "-", " ")
+    acting = st.sampled_from(pieces)
+    text = st.lists(st.characters() | acting, max_size=5).map("".join)
+
+    def check(rows: list[list[str]]) -> None:
+        written = "".join(to_csv(["a"], rows))
+        assert written.replace("\n", "").isprintable()
+        assert "##[" not in written
+        assert "##vso[" not in written
+        assert not [line for line in written.split("\n") if line.lstrip().startswith("::")]
+        for row in csv.reader(io.StringIO(written, newline="")):
+            for cell in row:
+                assert not re.match(r"\s*[=+@-](?![0-9.]*$)", cell)
+
+    rows = st.lists(st.lists(text, min_size=1, max_size=3), max_size=3)
+    check_cases(rows, check, 600)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("=1+1", "'=1+1"),
+        ("  =1+1", "'  =1+1"),
+        ("+SUM(1)", "'+SUM(1)"),
+        ("-d", "'-d"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("'=1", "''=1"),
+        ("＝1+1", "'＝1+1"),
+        ("a;=1", "a;'=1"),
+        ("a=1", "a=1"),
+        ("'quoted'", "'quoted'"),
+        ("-5", "-5"),
+        ("+0.5", "+0.5"),
+        ("\t=1", "\\t=1"),
+        ("a\n::error::b", "a\\n::error::b"),
+        ("::error title=x::b", '"::error title=x::b"'),
+        (' ::a"b::c', '" ::a""b::c"'),
+        ("a##vso[b]", "a\\x23#vso[b]"),
+    ],
+)
+def test_what_csv_makes_of_a_text_that_acts(text: str, written: str) -> None:
+    assert "".join(to_csv(["a", "b"], [[text, -1]])) == f"a,b\n{written},-1\n"
+
+
+def test_no_line_of_a_document_is_a_command_of_a_ci_runner() -> None:
+    value = {"::error::": "##[error]x", "names": ["::warning::", "a ##vso[x]", "###[b]", "##"]}
+    for text in (
+        json_text(value),
+        yaml_text(value),
+        json_text({"##[é": 1}),
+        json_text({"##[\x9b": 1}),
+    ):
+        assert "##" not in text
+        assert not [line for line in text.split("\n") if line.lstrip().startswith("::")]
+    assert json.loads(json_text(value)) == yaml.safe_load(yaml_text(value)) == value
 
 
 def test_long_csv_comes_in_pieces_that_join() -> None:

@@ -8,10 +8,11 @@ from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_te
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
-from shardctl.cli.output import Chunk, warn, write
+from shardctl.cli.output import Chunk, exact_lines, warn, write
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
+_LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
 FORMATS = Formats(
     renderers={
@@ -60,6 +61,8 @@ def simulate(
     )
     warn(simulation.warnings)
     chunks = FORMATS.render(out, simulation)
+    if not to_file and out.format in _LINES:
+        chunks = exact_lines(chunks)
     num_bytes = None
     if out.format == "npy":
         from shardctl.rendering.simulate import array_num_bytes

@@ -10,6 +10,9 @@ from typing import Any
 
 from shardctl.errors import ShardctlError
 
+# Names are anyone's: none that would be an option, a pattern or a path of zsh (`=ls`) is offered.
+_NAME = re.compile(r"[\w.][\w./:@%+=,-]*")
+
 
 def datasets(ctx: Any, incomplete: str) -> list[str]:
     """Offer the datasets under the chosen data dir, then those of the catalog.
@@ -59,4 +62,4 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+    return [name for name in names if _NAME.fullmatch(name) and name.startswith(incomplete)]

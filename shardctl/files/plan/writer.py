@@ -147,7 +147,7 @@ def _pieces(reads: Reads, field: str, write: Callable[[Any], Iterator[str]]) -> 
 def _quoted(names: Sequence[str], write: Callable[[Any], Iterator[str]]) -> list[str]:
     """Return names in double quotes; of what can be printed JSON and YAML make the same."""
     together = "".join(names)
-    if not together.isprintable():
+    if not together.isprintable() or "##" in together:
         return ["".join(write(name)).strip() for name in names]
     if '"' in together or "\\" in together:
         return list(map(encode_basestring, names))

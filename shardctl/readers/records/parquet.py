@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from shardctl.errors import MissingDependencyError
@@ -39,7 +40,20 @@ def read_parquet(
     num_rows = num_read = 0
     damage: Damage | None = None
     for group in range(opened.metadata.num_row_groups):
+        before = file.tell()
         rows, damage = _read_group(opened, group, num_rows, told)
+        if damage is not None:
+            if file.tell() == before:
+                # No page was looked for: what the footer says of the columns is broken, and
+                # pyarrow ends the process when it is asked for a column.
+                return FileContents(
+                    num_records=stated,
+                    num_bytes=num_bytes,
+                    num_bytes_read=num_read,
+                    checked="decoded",
+                    damage=damage,
+                )
+            damage = replace(damage, byte=_first_byte(opened, group))
         num_rows += rows
         if damage is not None:
             break
@@ -70,12 +84,16 @@ def _read_group(
     if error is None:
         return rows, None
     rows, again = _decoded(opened, group, 1, told)  # row by row up to the first bad one
+    return rows, refused(again or error, record=first + rows)
+
+
+def _first_byte(opened: Any, group: int) -> int:
+    """Return where the pages of a group begin."""
     column = opened.metadata.row_group(group).column(0)
     byte = column.data_page_offset
     if column.has_dictionary_page and column.dictionary_page_offset is not None:
         byte = min(byte, column.dictionary_page_offset)
-    damage = refused(again or error, record=first + rows, byte=int(byte))
-    return rows, damage
+    return int(byte)
 
 
 def _decoded(opened: Any, group: int, size: int, told: Told) -> tuple[int, Exception | None]:
@@ -106,7 +124,8 @@ def _has_checksums(file: BinaryIO, opened: Any) -> bool:
         return False
     column = opened.metadata.row_group(0).column(0)
     offsets = [column.data_page_offset, column.dictionary_page_offset]
-    file.seek(min(offset for offset in offsets if offset is not None))
+    # A damaged footer may say a place before the file.
+    file.seek(max(0, min(offset for offset in offsets if offset is not None)))
     header = file.read(_PAGE_HEADER_BYTES)
     position = 0
     for _ in range(3):

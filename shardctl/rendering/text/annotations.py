@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from shardctl.core.text import inert, printable
+
 Level = Literal["error", "warning", "notice"]
 
 
@@ -24,11 +26,12 @@ def annotation(
     listed = ",".join(
         f"{name}={_property(value)}" for name, value in properties.items() if value is not None
     )
-    return f"::{level} {listed}::{_data(text)}\n"
+    return f"::{inert(f'{level} {listed}::{_data(text)}')}\n"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    lines = text.replace("%", "%25").replace("\r", "%0D").split("\n")
+    return "%0A".join(printable(line, 100_000) for line in lines)
 
 
 def _property(text: str) -> str:

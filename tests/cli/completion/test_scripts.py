@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +80,59 @@ def test_bash_puts_the_answer_where_its_word_begins(
         check=True,
     )
     assert (ran.stdout, ran.stderr) == (f"{reply}\n", "")
+
+
+_SHELLS_ASKED = {
+    "bash": """
+source "$SCRIPT"
+COMP_LINE=$LINE COMP_POINT=${#LINE}
+_shardctl_completion "$SHARDCTL"
+for answer in "${COMPREPLY[@]}"; do eval "printf '%s\\n' $answer"; done
+""",
+    "fish": "source $SCRIPT; complete -C $LINE",
+    "zsh": """
+compdef() { :; }
+_describe() { print -l -- ${(P)4}; }
+_files() { :; }
+source "$SCRIPT"
+words=(${(z)LINE} '') CURRENT=$#words words[1]=$SHARDCTL
+_shardctl
+""",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_split_that_would_act_is_not_in_what_a_shell_puts_in_the_line(
+    shell: str, tmp_path: Path
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    program = tmp_path / "shardctl"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
+    program.chmod(0o755)
+    names = ("--help", "-d", "$(touch acted)", "`touch acted`", ";touch acted", "=ls", "train")
+    splits = {
+        name: {"shard_lengths": [1], "filepath_template": f"{index}-{{SHARD_INDEX}}"}
+        for index, name in enumerate(names)
+    }
+    (tmp_path / "l.json").write_text(json.dumps({"name": "x", "splits": splits}))
+    ran = subprocess.run(
+        [shell, "-c", _SHELLS_ASKED[shell]],
+        env={
+            **os.environ,
+            "SHARDCTL": str(program),
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PYTHONPATH": str(_REPOSITORY),
+            "SCRIPT": str(_REPOSITORY / "completions" / _FILES[shell]),
+            "LINE": "shardctl plan -d l.json ",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert sorted(ran.stdout.splitlines()) == ["all", "train"]
+    assert not (tmp_path / "acted").exists()
 
 
 def test_scripts_name_no_function_that_another_program_could_have() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,48 @@ def test_a_broken_dataset_offers_nothing_in_silence(offered: Offered) -> None:
     Path("shardctl.yaml").write_text("dataset: [", encoding="utf-8")
     assert offered("shardctl plan ") == ["all"]
     assert "mnist" in offered("shardctl plan -d ")
+
+
+HOSTILE = (
+    *("--help", "-d", "--output=/tmp/x", "$(touch x)", "`touch x`", "a;touch x", "a'b", 'a"b'),
+    *(
+        "=ls",
+        "~root",
+        "{a,b}",
+        "x[ab]",
+        "^a^b",
+        "!1",
+        "a b",
+        "a\\b",
+        "#a",
+        "*a",
+        "a&b",
+        "a|b",
+        ">a",
+    ),
+)
+
+
+def test_no_name_that_would_act_in_a_shell_is_offered(offered: Offered) -> None:
+    splits = {
+        name: {"shard_lengths": [1], "filepath_template": f"{index}-{{SHARD_INDEX}}"}
+        for index, name in enumerate(("fine", *HOSTILE))
+    }
+    Path("l.json").write_text(json.dumps({"name": "x", "splits": splits}))
+    assert offered("shardctl plan -d l.json ") == ["fine", "all"]
+    assert offered("shardctl plan -d l.json train+") == ["train+fine", "train+all"]
+    assert "--output=/tmp/x" not in offered("shardctl plan -d l.json --")
+    assert offered("shardctl plan -d l.json -- --") == []
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_folder_of_a_name_that_would_act_is_offered(
+    name: str, offered: Offered, tmp_path: Path
+) -> None:
+    for folder in (name.replace("/", "_"), "fine"):
+        path = tmp_path / "dirs" / folder / "1.0.0"
+        path.mkdir(parents=True)
+        (path / "dataset_info.json").write_text("{}")
+    chosen = f"shardctl plan --data-dir {tmp_path / 'dirs'} -d "
+    assert set(offered(chosen)) - set(offered("shardctl plan -d ")) == {"fine"}
+    assert not [word for word in offered(f"{chosen}-") if "tmp" in word]

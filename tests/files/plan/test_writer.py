@@ -105,8 +105,16 @@ def test_files_of_one_name_in_several_folders_are_told_apart_by_their_index() ->
         ] == [("d-00000", 0), ("d-00000", 1)]
 
 
-@pytest.mark.parametrize("name", ['a"b', "a\\b", "a'b: #", "\x7f\u2028", "é數", "yes", "-\t"])
-def test_names_of_any_characters_are_quoted(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        *[(name, name) for name in ('a"b', "a\\b", "a'b: #", "é數", "yes")],
+        ("a##[b]", r"a\x23#[b]"),
+        ("\x7f\u2028", r"\x7f\u2028"),
+        ("-\t", r"'-\t"),
+    ],
+)
+def test_names_of_any_characters_are_quoted(name: str, cell: str) -> None:
     files = ShardFiles(pattern=f"{name}-\0", num_shards=1)
     toy = Dataset(name="d", splits=(Split(name="no", shard_lengths=(3,), files=(files,)),))
     plan = replace(resume(toy, "no", consumed=0), warnings=())
@@ -114,5 +122,5 @@ def test_names_of_any_characters_are_quoted(name: str) -> None:
         (record,) = document["file_instructions"]
         assert (record["filename"], record["split"]) == (f"{name}-00000", "no")
     (row,) = csv.reader(io.StringIO("".join(to_csv((), instruction_rows(plan))).partition("\n")[2]))
-    assert row[1] == f"{name}-00000"
+    assert row[1] == f"{cell}-00000"
     assert len(row) == len(CSV_HEADER)

@@ -121,6 +121,7 @@ def test_a_torn_file_is_refused_wherever_it_was_torn(tmp_path: Path) -> None:
         ("first_ids: [0, ", "first_ids: [1, "),
         ("ordered: false", "ordered: true"),
         ("loop: python\n", "loop: python\n  more: 1\n"),
+        ("loop: python\n", "loop: python\n  1: 1\n"),
         ("  version: 1\n", "  version: 2\n"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from typing import Any
 
@@ -85,6 +86,29 @@ def test_the_first_bad_row_and_where_its_group_begins() -> None:
     assert (found.damage.record, found.damage.byte) == (100, begin)
     assert not found.whole
     assert found.num_bytes_read < len(data)
+
+
+_READ_ALL_FLIPS = """
+import io, sys
+from shardctl.readers.records.parquet import read_parquet
+data = sys.stdin.buffer.read()
+for byte in range(len(data) - 360, len(data)):
+    for mask in (1, 2, 4, 8, 32, 64, 96, 255):
+        damaged = bytearray(data)
+        damaged[byte] ^= mask
+        read_parquet(io.BytesIO(damaged), num_bytes=len(damaged))
+"""
+
+
+def test_no_changed_byte_of_a_footer_ends_the_process() -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = io.BytesIO()
+    parquet.write_table(pa.table({"data": [bytes([n]) * n for n in range(5)]}), sink)
+    command = [sys.executable, "-c", _READ_ALL_FLIPS]
+    ran = subprocess.run(command, input=sink.getvalue(), capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_a_file_that_is_cut_off_is_refused() -> None:

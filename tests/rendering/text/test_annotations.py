@@ -40,3 +40,11 @@ def test_github_reads_back_any_text() -> None:
 )
 def test_what_is_not_known_is_left_out(arguments: dict[str, Any], line: str) -> None:
     assert annotation("warning", "said", **arguments) == line
+
+
+def test_nothing_but_the_annotation_is_read_of_its_line() -> None:
+    text = "a\x1b[31m\u202eb\n::stop-commands::x ##vso[task.complete]"
+    line = annotation("error", text, title="##[group]t", file="\x9b.yaml")
+    assert line.isascii()
+    assert line[:-1].isprintable()
+    assert not re.search(r"##(vso)?\[", line)

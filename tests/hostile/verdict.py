@@ -1,0 +1,138 @@
+"""What may not happen, whatever the input: the faults of what one command left behind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+SECONDS = 5  # of processor time, after which a command is interrupted
+STOPPING = 1  # second more that it may take to stop
+# What takes as long as there are examples or hosts, and may be at work when it is interrupted.
+LONG = ("plan", "simulate", "resume", "hosts", "eval", "snapshot", "diff")
+WALL_SECONDS = 60  # after which it hangs
+MEMORY = 1 << 30  # bytes of address space that a command may add
+
+# What actions/runner and azure-pipelines-agent read as a command.
+_COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
+_ANNOTATION = re.compile(r"::(error|warning|notice) [^\n]*\n")
+_FORMULA = re.compile(r"\s*[=+@-]")
+_NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?|-inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a command left behind; `new_files` lie where none were, `changed` were there before."""
+
+    arguments: Sequence[str]
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    new_files: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    raised: str | None = None
+    interrupted: bool = False
+    must_fail: bool = False
+
+
+def faults(outcome: Outcome) -> Iterator[str]:
+    """Yield what is wrong, in a few words each."""
+    errors = outcome.stderr.decode("utf-8", "replace")
+    if outcome.raised is not None:
+        yield f"raised {outcome.raised}"
+    elif outcome.exit_code not in (0, 1, 2, *([130] if outcome.interrupted else ())):
+        yield f"exit code {outcome.exit_code}"
+    if "Traceback" in errors or "internal error" in errors:
+        yield f"internal error: {_line_with('error', errors)}"
+    if "out of memory" in errors:
+        yield f"more than {MEMORY >> 20} MiB"
+    if outcome.interrupted and outcome.arguments[0] not in LONG:
+        yield f"more than {SECONDS} s of processor time"
+    if outcome.seconds > SECONDS + STOPPING:
+        yield f"stops {outcome.seconds - SECONDS:.1f} s after an interrupt"
+    num_errors = sum(line.startswith("error:") for line in errors.split("\n"))
+    if outcome.raised is None and num_errors != (outcome.exit_code == 2):
+        yield f"{num_errors} error lines and exit code {outcome.exit_code}"
+    if outcome.must_fail and outcome.exit_code == 0:
+        yield "an edited file passes"
+    yield from _of_text("stderr", outcome.stderr)
+    form = format_of(outcome.arguments)
+    if form != "npy":
+        yield from _of_text("stdout", outcome.stdout, annotations=form == "github")
+        if outcome.exit_code in (0, 1):
+            yield from _of_format(form, outcome.stdout)
+    yield from _of_files(outcome)
+
+
+def format_of(arguments: Sequence[str]) -> str:
+    """Return the format that arguments ask for, an empty text where they ask for none, or help."""
+    form = ""
+    if {"-h", "--help"}.intersection(arguments):
+        return form
+    for number, word in enumerate(arguments):
+        if word in ("-f", "--format"):
+            form = arguments[number + 1] if number + 1 < len(arguments) else ""
+        elif word.startswith("--format="):
+            form = word.partition("=")[2]
+    return form
+
+
+def output_of(arguments: Sequence[str]) -> set[str]:
+    """Return the files that arguments name to be written."""
+    named = {b for a, b in pairwise(arguments) if a in ("-o", "--output")}
+    named |= {word.partition("=")[2] for word in arguments if word.startswith("--output=")}
+    if "--update" in arguments:
+        named |= set(arguments)
+    return named
+
+
+def _of_text(where: str, data: bytes, *, annotations: bool = False) -> Iterator[str]:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        yield f"{where} is not UTF-8"
+        return
+    bad = [char for char in text if not char.isprintable() and char != "\n"]
+    if bad:
+        yield f"{where} holds {bad[0]!r}"
+    text = _ANNOTATION.sub("", text) if annotations else text
+    command = _COMMAND.search(text)
+    if command is not None:
+        yield f"{where} holds a command of CI: {text[command.start() : command.start() + 40]!r}"
+
+
+def _of_format(form: str, data: bytes) -> Iterator[str]:
+    text = data.decode("utf-8", "replace")
+    if form == "json" and text:
+        try:
+            json.loads(text)
+        except ValueError as error:
+            yield f"stdout is not JSON: {error}"
+    if form == "csv":
+        for row in csv.reader(io.StringIO(text, newline="")):
+            for cell in row:
+                if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
+                    yield f"CSV holds the formula {cell[:40]!r}"
+                    return
+
+
+def _of_files(outcome: Outcome) -> Iterator[str]:
+    named = output_of(outcome.arguments)
+    stray = sorted(outcome.new_files - named)
+    if stray:
+        yield f"left {stray[0]!r} behind"
+    if outcome.exit_code == 2 and outcome.new_files & named:
+        yield "a file of a command that failed"
+    touched = sorted(outcome.changed - named)
+    if touched:
+        yield f"changed {touched[0]!r}"
+
+
+def _line_with(word: str, text: str) -> str:
+    lines = [line for line in text.split("\n") if word in line.lower()]
+    return lines[-1][:160] if lines else ""
