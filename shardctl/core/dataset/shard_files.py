@@ -80,7 +80,7 @@ class ShardFiles(Sequence[str]):
 
     @property
     def template(self) -> str:
-        """The pattern as people write it, whatever the number of shards.
+        r"""The pattern as people write it, whatever the number of shards.
 
         >>> ShardFiles(pattern="a-\0-of-00002", num_shards=2).template
         'a-{SHARD_INDEX}-of-{NUM_SHARDS}'

@@ -116,9 +116,10 @@ def hosts_of(
     resolved: Resolved,
     num_hosts: int | Sequence[int],
     settings: ReadSettings,
-    modes: Sequence[HostMode] = tuple(HOST_MODES.values()),
+    modes: Sequence[HostMode] | None = None,
 ) -> HostsPlan:
     """Return what hosts read of a spec that is resolved, in some of the modes; see `hosts`."""
+    modes = tuple(HOST_MODES.values()) if modes is None else modes
     dataset = resolved.dataset
     counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)
     for count in counts:

@@ -24,8 +24,8 @@ _CALLED = {
 }
 _OF = {"plan": "the plan was made for", "position": "the position is one in"}
 _WAY_OUT = {
-    "plan": "make the plan anew, with {consumed=N}",
-    "position": "if it is the same order, begin with the count that it holds, {consumed=N}",
+    "plan": phrase("make the plan anew, with {consumed=N}"),
+    "position": phrase("if it is the same order, begin with the count that it holds, {consumed=N}"),
 }
 
 
@@ -57,7 +57,7 @@ def check_same_dataset(
     if all(d.field in _OF_VERSION for d in found):
         text = phrase("{}; {allow_version=True} takes it all the same", text)
     elif any(_cannot_be_told(d) for d in found):
-        text = phrase("{}; {}", text, phrase(_WAY_OUT[what]))
+        text = phrase("{}; {}", text, _WAY_OUT[what])
     raise DatasetError(text)
 
 
