@@ -22,6 +22,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.json_text import read_json
 from shardctl.files.yaml_text import read_yaml
+from shardctl.readers.dataset_name import is_remote
 
 _ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000
@@ -137,7 +138,9 @@ def _path_text(value: object, what: str) -> str:
 def _data_dir(value: object, folder: Path) -> str | None:
     if value is None:
         return None
-    return os.path.abspath(folder / os.path.expanduser(_path_text(value, "data_dir")))
+    path = _path_text(value, "data_dir")
+    # A remote folder is kept as it is: the plans of a layout may name it, nothing here reads it.
+    return path if is_remote(path) else os.path.abspath(folder / os.path.expanduser(path))
 
 
 def _filenames(value: object) -> Iterator[str]:
