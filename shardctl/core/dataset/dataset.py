@@ -14,7 +14,7 @@ from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_t
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import DatasetError, NotASplitError, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,13 +179,13 @@ class Dataset:
         """Return a split by name.
 
         Raises:
-            UsageError: no such split; the message lists those there are.
+            NotASplitError: no such split; the message lists those there are.
         """
         for split in self.splits:
             if split.name == name:
                 return split
         known = choices(split.name for split in self.splits)
-        raise UsageError(f"no split {quoted(name)} in {self.title}; it has: {known}")
+        raise NotASplitError(f"no split {quoted(name)} in {self.title}; it has: {known}", name)
 
     @property
     def title(self) -> str:
