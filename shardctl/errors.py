@@ -13,6 +13,14 @@ class UsageError(ShardctlError):
     """A value given by the caller breaks a rule: an option, a spec, a position, a seed."""
 
 
+class NotASplitError(UsageError):
+    """A part of a spec names no split; `named` is that part, which may be something else."""
+
+    def __init__(self, message: str, named: str = "") -> None:
+        super().__init__(message)
+        self.named = named
+
+
 class DatasetError(ShardctlError):
     """A dataset, its metadata or a layout file is missing, broken or contradicts itself."""
 

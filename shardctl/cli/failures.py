@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from typer.exceptions import TyperException
 
 from shardctl.cli.output import fail, say
 from shardctl.core.text import choices, printable, quoted
-from shardctl.errors import ShardctlError
+from shardctl.errors import NotASplitError, ShardctlError
 
 
 def report(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> int:
@@ -22,6 +23,9 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
 
         for line in "".join(traceback.format_exception(error)).splitlines():
             say(line)
+    if isinstance(error, NotASplitError):
+        fail(_not_a_split(error, arguments))
+        return error.exit_code
     if isinstance(error, ShardctlError):
         fail(error)
         return error.exit_code
@@ -52,6 +56,34 @@ _TYPERS_MESSAGE = re.compile(
     r"|Option '(?P<flag>.*)' does not take a value\.",
     re.DOTALL,
 )
+
+
+def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlError | str:
+    """Return what to type where the spec names a dataset, the likeliest mistake of all."""
+    from shardctl.cli.options.dataset import project_here
+    from shardctl.files.file_text import working_folder
+    from shardctl.readers.reference import choose_dataset
+
+    try:
+        dataset = choose_dataset(
+            [error.named],
+            project=project_here(),
+            data_dir=None,
+            env=os.environ,
+            cwd=working_folder(),
+        ).dataset
+    except (ShardctlError, OSError, ValueError) as no_dataset:
+        # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
+        is_here = os.path.exists(error.named)
+        return f"{error}; read as a dataset: {no_dataset}" if is_here else error
+    command = arguments[0] if arguments else ""
+    names = [split.name for split in dataset.splits]
+    if command == "layout" or (command != "plan" and "train" in names):
+        words = [command]  # needs no spec
+    else:
+        words = [command, "train" if "train" in names else names[0]]
+    typed = shlex.join(["shardctl", *words, "-d", error.named])
+    return f"{quoted(error.named)} is a dataset: {typed}"
 
 
 def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[str]) -> str:

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 Renderer = Callable[[tuple[Any, ...], "Screen", Mapping[str, Any]], Iterable[Chunk]]
 
 _FOR_PROGRAMS = ("json", "yaml", "csv")
-_ENDINGS = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv"}
+# What an ending promises: the format it asks for, then others that read as such a file.
+_ENDINGS = {
+    ".json": ("json",),
+    ".yaml": ("yaml", "json"),
+    ".yml": ("yaml", "json"),
+    ".csv": ("csv", "ids", "tfds-ids"),
+    ".jsonl": ("jsonl",),
+    ".npy": ("npy",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +52,10 @@ class OutputOptions:
 class Formats:
     """Formats with their renderers, the default first.
 
-    With `by_ending` the ending of the output file chooses where no format is asked for.
+    The ending of the output file chooses where no format is asked for.
     """
 
     renderers: Mapping[str, Renderer]
-    by_ending: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,17 +87,24 @@ class Formats:
         """Return the format to write.
 
         Raises:
-            UsageError: the command has no such format.
+            UsageError: the command has no such format, or the file's ending promises another.
         """
-        if out.format is not None:
-            if out.format not in self.renderers:
-                raise UsageError(
-                    f"no format {quoted(out.format)} here; choose from {choices(self.names)}"
-                )
-            return out.format
-        if self.by_ending and out.output is not None:
-            return _ENDINGS.get(Path(out.output).suffix.lower(), self.names[0])
-        return self.names[0]
+        if out.format is not None and out.format not in self.renderers:
+            raise UsageError(
+                f"no format {quoted(out.format)} here; choose from {choices(self.names)}"
+            )
+        ending = Path(out.output or "").suffix
+        promised = _ENDINGS.get(ending.lower())
+        if promised is None:
+            return out.format or self.names[0]
+        chosen = out.format or promised[0]
+        if chosen in promised and chosen in self.renderers:
+            return chosen
+        if promised[0] in self.renderers:
+            cure = f"leave --format out, or use another ending than {ending}"
+        else:
+            cure = f"choose from {choices(self.names)}, with an ending of its own"
+        raise UsageError(f"--output {quoted(out.output)} is no place for {chosen}; {cure}")
 
     def render(self, out: OutputOptions, *answer: Any, **for_people: Any) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.

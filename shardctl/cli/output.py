@@ -38,11 +38,12 @@ Chunk = str | bytes | memoryview
 def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None = None) -> None:
     """Write the chunks to a file, whole or not at all, or to stdout, which `-` names too.
 
+    A reader of stdout that leaves (`| head`) has what it wanted: the rest is not made, and the
+    command goes on to its exit code, which tells a check's result whoever reads its words.
     `num_bytes` is the size of a file that is an array, see `new_file`.
 
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
-        BrokenPipeError: the reader of stdout has left.
     """
     if output in (None, "-"):
         _to_stdout(chunks)
@@ -60,11 +61,19 @@ def _to_stdout(chunks: Iterable[Chunk]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write to stdout: it is closed; name a file with --output")
     stdout = sys.stdout.buffer
-    for chunk in chunks:
+    try:
+        for chunk in chunks:
+            with _on_stdout():
+                stdout.write(_encoded(chunk) if isinstance(chunk, str) else chunk)
         with _on_stdout():
-            stdout.write(_encoded(chunk) if isinstance(chunk, str) else chunk)
-    with _on_stdout():
-        stdout.flush()
+            stdout.flush()
+    except _ReaderLeftError:
+        # What is still in the buffer, and what Python flushes at the end, goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _ReaderLeftError(Exception):
+    """Nobody reads stdout any more."""
 
 
 @contextlib.contextmanager
@@ -72,7 +81,7 @@ def _on_stdout() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise
+        raise _ReaderLeftError from None
     except OSError as error:
         raise UsageError(f"cannot write to stdout: {error.strerror or error}") from None
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import subfolder_names
 from shardctl.files.json_text import read_json
-from shardctl.readers.dataset_name import DatasetName, newest_version, version_key
+from shardctl.readers.dataset_name import DatasetName, is_remote, newest_version, version_key
+from shardctl.readers.project_file import Project
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,18 +30,57 @@ class FoundDataset:
         return str(DatasetName(name=self.name, config=self.config, version=self.version))
 
 
-def data_dirs(option: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[Path]:
-    """Return the data dirs in the order they are searched, each once.
+@dataclass(frozen=True, kw_only=True)
+class DataDirs:
+    """The folders in which names are looked up, in order, each once, with who names them.
 
-    `--data-dir`, then `TFDS_DATA_DIR`, then `~/tensorflow_datasets`; remote ones are left out.
-
-    >>> data_dirs("/data", {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"})
-    [PosixPath('/data'), PosixPath('/home/me/tfds'), PosixPath('/home/me/tensorflow_datasets')]
+    A remote one, and the caller's own that is not there, is refused when the search comes to it:
+    what lies before it may hold the dataset, and a path needs no search at all.
     """
-    texts = [os.fspath(option) if option else "", env.get("TFDS_DATA_DIR", "")]
-    texts.append("~/tensorflow_datasets")
-    dirs = (expand_home(text, env) for text in texts if text and "://" not in text)
-    return list(dict.fromkeys(map(Path, dirs)))
+
+    sources: Mapping[str, str]
+    given: str | None
+
+    def __iter__(self) -> Iterator[Path]:
+        for text, source in self.sources.items():
+            if is_remote(text):
+                raise DatasetError(phrase("{}: remote paths are {}", source, NOT_SUPPORTED_YET))
+            if text == self.given and not os.path.isdir(text):
+                raise DatasetError(phrase("{}: no such local folder", source))
+            yield Path(text)
+
+    def local(self) -> Iterator[Path]:
+        """Yield the folders that can be searched."""
+        return (Path(text) for text in self.sources if not is_remote(text))
+
+
+NOT_SUPPORTED_YET = "not supported yet; describe the dataset in a layout.yaml instead"
+
+
+def data_dirs(
+    given: str | os.PathLike[str] | None, env: Mapping[str, str], project: Project
+) -> DataDirs:
+    """Return the data dirs: `--data-dir`, then `TFDS_DATA_DIR`, then `~/tensorflow_datasets`.
+
+    The data_dir of a project stands in for `--data-dir` where that is not given.
+
+    >>> env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
+    >>> [str(folder) for folder in data_dirs(None, env, Project())]
+    ['/home/me/tfds', '/home/me/tensorflow_datasets']
+    """
+    sources: dict[str, str] = {}
+    if given is not None:
+        given = expand_home(os.fspath(given), env)
+        sources[given] = phrase("{data_dir!}", data_dir=given)
+    elif project.data_dir is not None:
+        given = project.data_dir
+        sources[given] = f"{project.shown_path}: data_dir {quoted(given, 200)}"
+    in_environment = env.get("TFDS_DATA_DIR")
+    if in_environment:
+        said = f"TFDS_DATA_DIR {quoted(in_environment, 200)}"
+        sources.setdefault(expand_home(in_environment, env), said)
+    sources.setdefault(expand_home("~/tensorflow_datasets", env), "")
+    return DataDirs(sources=sources, given=given)
 
 
 def expand_home(text: str, env: Mapping[str, str]) -> str:
@@ -68,7 +109,7 @@ def dataset_names(dirs: Iterable[Path]) -> tuple[str, ...]:
     return tuple(sorted({name for data_dir in dirs for name in _subfolders(data_dir)}))
 
 
-def find_dataset(dirs: Sequence[Path], wanted: DatasetName) -> Path | None:
+def find_dataset(dirs: Iterable[Path], wanted: DatasetName) -> Path | None:
     """Return the folder of a dataset: the first data dir that has it, the newest version there.
 
     Without a config TFDS's rule applies (read_only_builder.py, _find_builder_dir): the exact

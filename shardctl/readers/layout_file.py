@@ -23,6 +23,7 @@ from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
 from shardctl.files.yaml_text import read_yaml
+from shardctl.readers.dataset_name import is_remote
 
 _ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000
@@ -138,7 +139,9 @@ def _path_text(value: object, what: str) -> str:
 def _data_dir(value: object, folder: Path) -> str | None:
     if value is None:
         return None
-    return absolute(folder / os.path.expanduser(_path_text(value, "data_dir")))
+    path = _path_text(value, "data_dir")
+    # A remote folder is kept as it is: the plans of a layout may name it, nothing here reads it.
+    return path if is_remote(path) else absolute(folder / os.path.expanduser(path))
 
 
 def _filenames(value: object) -> Iterator[str]:

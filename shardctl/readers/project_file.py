@@ -12,6 +12,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import decode, read_file
 from shardctl.files.yaml_text import parse_yaml
+from shardctl.readers.dataset_name import is_remote
 
 PROJECT_FILENAME = "shardctl.yaml"
 PROJECT_KEYS = ("dataset", "data_dir", "read", "lint")
@@ -108,9 +109,7 @@ def _data_dir(value: object, folder: Path) -> str | None:
         return None
     if not isinstance(value, str) or not value or "\0" in value:
         raise DatasetError(f"data_dir must be the path of a folder, not {fields.shown(value)}")
-    if "://" in value:
-        return value
-    return os.path.abspath(folder / os.path.expanduser(value))
+    return value if is_remote(value) else os.path.abspath(folder / os.path.expanduser(value))
 
 
 def _section(settings: Mapping[str, object], key: str) -> Mapping[str, object]:

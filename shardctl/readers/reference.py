@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shardctl.core.arguments.checked import checked
@@ -16,13 +16,15 @@ from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
+    NOT_SUPPORTED_YET,
+    DataDirs,
     data_dirs,
     dataset_names,
     expand_home,
     find_dataset,
     list_datasets_of,
 )
-from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
+from shardctl.readers.dataset_name import DatasetName, is_remote, parse_dataset_name
 from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
@@ -30,8 +32,8 @@ from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
+_LATER = NOT_SUPPORTED_YET
 _LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
-_LATER = "not supported yet; describe the dataset in a layout.yaml instead"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,22 +62,19 @@ def choose_dataset(
     Raises:
         DatasetError: what was chosen is not there or broken.
     """
-    if data_dir is None:
-        data_dir = project.data_dir
+    search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
     if refs:
-        dataset = read_dataset(refs, data_dir=data_dir, env=env, cwd=cwd)
+        dataset = _read_all(refs, search)
     elif env.get(ENVIRONMENT_VARIABLE):
         with said_about(ENVIRONMENT_VARIABLE):
-            ref = env[ENVIRONMENT_VARIABLE]
-            dataset = read_dataset([ref], data_dir=data_dir, env=env, cwd=cwd)
+            dataset = _read_all([env[ENVIRONMENT_VARIABLE]], search)
     elif project.dataset and project.path is not None:
         with said_about(project.shown_path):
-            folder = project.path.parent
-            dataset = read_dataset(project.dataset, data_dir=data_dir, env=env, cwd=folder)
+            dataset = _read_all(project.dataset, replace(search, cwd=project.path.parent))
     elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
-        dataset = read_dataset([fallback], data_dir=data_dir, env=env, cwd=cwd)
+        dataset = _read_all([fallback], search)
     else:
         built_in = catalog_dataset(DEFAULT_DATASET)
         if built_in is None:
@@ -104,22 +103,25 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    search = _Search(dirs=tuple(data_dirs(data_dir, env)), env=env, cwd=cwd)
-    return merge_datasets(
-        [_read(ref, search) for ref in dict.fromkeys(os.fspath(ref) for ref in refs)]
-    )
+    return _read_all(refs, _Search(dirs=data_dirs(data_dir, env, Project()), env=env, cwd=cwd))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
     """Where references are looked up."""
 
-    dirs: tuple[Path, ...]
+    dirs: DataDirs
     env: Mapping[str, str]
     cwd: Path
 
     def path(self, ref: str) -> Path:
         return self.cwd / expand_home(ref, self.env)
+
+
+def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
+    return merge_datasets(
+        [_read(ref, search) for ref in dict.fromkeys(os.fspath(ref) for ref in refs)]
+    )
 
 
 def _read(ref: str, search: _Search) -> Dataset:
@@ -136,7 +138,7 @@ _FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name
 
 
 def _remote(ref: str, search: _Search) -> Dataset | None:
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", ref):
+    if is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)}: remote paths are {_LATER}")
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,9 @@ def recorded(name: str, rendered: list[str]) -> Renderer:
     return render
 
 
-def formats(*names: str, by_ending: bool = False, rendered: list[str] | None = None) -> Formats:
+def formats(*names: str, rendered: list[str] | None = None) -> Formats:
     seen: list[str] = [] if rendered is None else rendered
-    return Formats(renderers={name: recorded(name, seen) for name in names}, by_ending=by_ending)
+    return Formats(renderers={name: recorded(name, seen) for name in names})
 
 
 def test_the_first_format_is_the_default() -> None:
@@ -56,17 +57,40 @@ def test_a_format_that_a_command_lacks_is_refused_with_the_choices() -> None:
         ("a.txt", None, "table"),
         ("json", None, "table"),
         (None, None, "table"),
-        ("a.json", "table", "table"),
-        ("a.json", "yaml", "yaml"),
+        ("a.npy", None, "npy"),
+        ("a.jsonl", None, "jsonl"),
+        ("a.yaml", "json", "json"),  # JSON is YAML
+        ("a.csv", "ids", "ids"),  # one column without a header
+        ("a.txt", "yaml", "yaml"),
     ],
 )
-def test_the_ending_of_a_file_chooses_where_a_command_says_so_and_nothing_is_asked(
+def test_the_ending_of_a_file_chooses_where_nothing_is_asked(
     output: str | None, asked: str | None, chosen: str
 ) -> None:
-    names = ("table", "json", "yaml", "csv")
-    out = OutputOptions(format=asked, output=output)
-    assert formats(*names, by_ending=True).chosen(out) == chosen
-    assert formats(*names).chosen(out) == (asked or "table")
+    names = ("table", "json", "yaml", "csv", "npy", "jsonl", "ids")
+    assert formats(*names).chosen(OutputOptions(format=asked, output=output)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("output", "asked", "said"),
+    [
+        ("a.json", "table", "'a.json' is no place for table; leave --format out, or use another"),
+        ("a.json", "yaml", "'a.json' is no place for yaml; leave --format out, or use another"),
+        (
+            "a.YAML",
+            "csv",
+            "'a.YAML' is no place for csv; leave --format out, or use another ending",
+        ),
+        ("a.npy", None, "'a.npy' is no place for npy; choose from table, json, yaml, csv, with an"),
+        ("a.npy", "json", "'a.npy' is no place for json; choose from table, json, yaml, csv, with"),
+    ],
+)
+def test_a_file_whose_ending_promises_another_format_is_refused(
+    output: str, asked: str | None, said: str
+) -> None:
+    some = formats("table", "json", "yaml", "csv")
+    with pytest.raises(UsageError, match=f"^--output {re.escape(said)}"):
+        some.chosen(OutputOptions(format=asked, output=output))
 
 
 def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:

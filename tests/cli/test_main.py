@@ -167,6 +167,28 @@ def test_a_reader_that_leaves_is_not_an_error(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == (b"{\n0\n", b"")
 
 
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("diff pinned.yaml --cycle 8", 1),
+        ("diff pinned.yaml --cycle 8 -f json", 1),
+        ("diff pinned.yaml", 0),
+        ("lint train --cycle 8 -d imagenet2012 --buffer 10", 1),
+        ("eval test --hosts 3 --devices 2 --batch 64 -d mnist --check --drop-remainder", 1),
+        ("hosts test --hosts 3 -d mnist --check --host-by files", 1),
+    ],
+)
+def test_a_check_keeps_its_code_when_its_reader_left(
+    command: str, code: int, tmp_path: Path
+) -> None:
+    process("snapshot", "train", "-d", "imagenet2012", "-o", "pinned.yaml", cwd=tmp_path)
+    words = command.split()
+    assert process(*words, cwd=tmp_path).returncode == code
+    ran = process(*words, shell='{ sleep 1; "$@"; echo code $? >&2; } | true', cwd=tmp_path)
+    assert ran.stdout == b""
+    assert ran.stderr.splitlines()[-1] == b"code %d" % code
+
+
 @pytest.mark.parametrize("command", ["-h", "plan -h", "list"])
 def test_a_reader_that_left_before_is_not_an_error(command: str, tmp_path: Path) -> None:
     ran = process(*command.split(), shell='{ sleep 1; "$@"; echo $? >&2; } | true', cwd=tmp_path)

@@ -3,27 +3,65 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from shardctl.readers.data_dirs import data_dirs, dataset_names, list_datasets
+from shardctl.errors import DatasetError
+from shardctl.readers.data_dirs import data_dirs, dataset_names, find_dataset, list_datasets
+from shardctl.readers.dataset_name import DatasetName
+from shardctl.readers.project_file import Project
 from tests.tfds_datasets import build_dataset
 
 
-def test_data_dirs_are_in_the_order_they_are_searched() -> None:
+def test_data_dirs_are_in_the_order_they_are_searched(tmp_path: Path) -> None:
     env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
-    expected = ["/option", "/home/me/tfds", "/home/me/tensorflow_datasets"]
-    assert list(map(str, data_dirs("/option", env))) == expected
-    assert list(map(str, data_dirs(None, env))) == expected[1:]
-    assert list(map(str, data_dirs(None, {"HOME": "/home/me"}))) == expected[2:]
+    expected = [str(tmp_path), "/home/me/tfds", "/home/me/tensorflow_datasets"]
+    project = Project(data_dir=str(tmp_path))
+    assert list(map(str, data_dirs(tmp_path, env, Project(data_dir="/other")))) == expected
+    assert list(map(str, data_dirs(None, env, project))) == expected
+    assert list(map(str, data_dirs(None, env, Project()))) == expected[1:]
+    assert list(map(str, data_dirs(None, {"HOME": "/home/me"}, Project()))) == expected[2:]
 
 
-def test_each_data_dir_is_there_once_and_remote_ones_are_left_out() -> None:
-    env = {"HOME": "/home/me", "TFDS_DATA_DIR": "gs://bucket/data"}
-    assert list(map(str, data_dirs("~/tensorflow_datasets", env))) == [
-        "/home/me/tensorflow_datasets"
-    ]
+def test_each_data_dir_is_there_once(tmp_path: Path) -> None:
+    (tmp_path / "tensorflow_datasets").mkdir()
+    dirs = data_dirs("~/tensorflow_datasets", {"HOME": str(tmp_path)}, Project())
+    assert list(dirs) == [tmp_path / "tensorflow_datasets"]
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "project", "said"),
+    [
+        ("s3://bucket", None, None, 'data_dir="s3://bucket": remote paths are not supported yet'),
+        (None, "gs://bucket/data", None, "TFDS_DATA_DIR 'gs://bucket/data': remote paths are not"),
+        (None, None, "gs://b", "/project/shardctl.yaml: data_dir 'gs://b': remote paths are not"),
+        ("/no/such", None, None, 'data_dir="/no/such": no such local folder'),
+        (
+            None,
+            None,
+            "/no/such",
+            "/project/shardctl.yaml: data_dir '/no/such': no such local folder",
+        ),
+    ],
+)
+def test_a_data_dir_that_cannot_be_searched_is_refused_by_name(
+    given: str | None, variable: str | None, project: str | None, said: str
+) -> None:
+    env = {"HOME": "/home/me"} | ({"TFDS_DATA_DIR": variable} if variable else {})
+    dirs = data_dirs(given, env, Project(path=Path("/project/shardctl.yaml"), data_dir=project))
+    with pytest.raises(DatasetError, match=f"^{re.escape(said)}"):
+        list(dirs)
+    assert list(dirs.local())[-1] == Path("/home/me/tensorflow_datasets")
+
+
+def test_a_folder_before_a_remote_one_may_hold_the_dataset(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, with_files=False)
+    dirs = data_dirs(tmp_path, {"HOME": "/home/me", "TFDS_DATA_DIR": "gs://bucket"}, Project())
+    assert find_dataset(dirs, DatasetName(name="toy")) == folder
+    with pytest.raises(DatasetError, match="TFDS_DATA_DIR"):
+        find_dataset(dirs, DatasetName(name="mnist"))
 
 
 def test_datasets_are_listed_by_name_config_and_version_number(tmp_path: Path) -> None:

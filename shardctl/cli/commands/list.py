@@ -38,15 +38,13 @@ def list(
     from shardctl.readers.catalog import catalog_names, catalog_titles
     from shardctl.readers.data_dirs import data_dirs, list_datasets
     from shardctl.readers.dataset_name import parse_dataset_name
+    from shardctl.readers.project_file import Project
 
-    if data_dir is None:
-        data_dir = project_here().data_dir
-    else:
-        _check_folder(data_dir)
-    dirs = data_dirs(data_dir, os.environ)
+    project = Project() if data_dir is not None else project_here()
+    dirs = data_dirs(data_dir, os.environ, project)
     titles = [title for name in catalog_names() for title in catalog_titles(name)]
     listed = DatasetList(
-        data_dirs=tuple(map(str, dirs)),
+        data_dirs=tuple(map(str, dirs.local())),
         in_data_dirs=tuple(
             ListedDataset(
                 name=found.name, config=found.config, version=found.version, path=str(found.path)
@@ -60,12 +58,3 @@ def list(
         ),
     )
     FORMATS.write(out, listed, every_row=every_row)
-
-
-def _check_folder(data_dir: str) -> None:
-    from shardctl.core.text import quoted
-    from shardctl.errors import UsageError
-    from shardctl.readers.data_dirs import expand_home
-
-    if not os.path.isdir(expand_home(data_dir, os.environ)):
-        raise UsageError(f"--data-dir {quoted(data_dir, 200)}: no such local folder")

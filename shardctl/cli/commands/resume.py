@@ -35,8 +35,7 @@ FORMATS = Formats(
         "json": as_text("rendering.resume:resume_json"),
         "yaml": as_text("rendering.resume:resume_yaml"),
         "csv": as_csv("rendering.resume:resume_rows"),
-    },
-    by_ending=True,
+    }
 )
 _LONG = 50_000  # instructions from which a plan's size is said
 # What TFDS holds of an instruction: the object, its path, and a row of five tensors.

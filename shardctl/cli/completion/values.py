@@ -26,8 +26,9 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
-        data_dir = ctx.params.get("data_dir") or find_project(working_folder()).data_dir
-        titles += map(str, list_datasets(data_dirs(data_dir, os.environ)))
+        project = find_project(working_folder())
+        dirs = data_dirs(ctx.params.get("data_dir"), os.environ, project)
+        titles += map(str, list_datasets(dirs.local()))
     with contextlib.suppress(ShardctlError, OSError):
         for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):
             titles += catalog_titles(name)

@@ -19,7 +19,7 @@ from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import DatasetError, NotASplitError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
@@ -277,13 +277,13 @@ class Dataset:
         """Return a split by name.
 
         Raises:
-            UsageError: no such split; the message lists those there are.
+            NotASplitError: no such split; the message lists those there are.
         """
         for split in self.splits:
             if split.name == name:
                 return split
         known = choices(split.name for split in self.splits)
-        raise UsageError(f"no split {quoted(name)} in {self.title}; it has: {known}")
+        raise NotASplitError(f"no split {quoted(name)} in {self.title}; it has: {known}", name)
 
     @checked
     def whole_splits(self, names: Sequence[str], rule: str) -> tuple[Split, ...]:

@@ -14,7 +14,7 @@ from typing import Literal
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.text import choices, quoted
-from shardctl.errors import UsageError
+from shardctl.errors import NotASplitError, UsageError
 
 Unit = Literal["abs", "%", "shard"]
 
@@ -188,7 +188,7 @@ def _bounded(split: str, text: str, values: list[str], units: list[str | None]) 
 
 def _unreadable(text: str, spec: str) -> UsageError:
     where = "" if text == spec else f" in {quoted(spec)}"
-    return UsageError(f"{quoted(text)}{where} is not a subsplit; forms: {_FORMS}")
+    return NotASplitError(f"{quoted(text)}{where} is not a subsplit; forms: {_FORMS}", text)
 
 
 def _whole(split: Split) -> SplitRange:

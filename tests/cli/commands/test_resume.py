@@ -121,8 +121,10 @@ def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path
         Path("plan.yaml").read_text()
     )
     assert Path("plan.YML").read_text() == Path("plan.yaml").read_text()
-    shardctl("resume", "--consumed", 3, "-d", toy, "-f", "table", "-o", "plan.yaml")
-    assert Path("plan.yaml").read_text().startswith("train of toy")
+    ran = shardctl("resume", "--consumed", 3, "-d", toy, "-f", "table", "-o", "plan.json")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: --output 'plan.json' is no place for table; ")
+    assert json.loads(Path("plan.json").read_text())["kind"] == "resume"
 
 
 def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) -> None:
