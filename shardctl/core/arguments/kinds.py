@@ -135,7 +135,7 @@ def _instance(of: type) -> Kind:
 def _word(words: Sequence[str]) -> Kind:
     def take(value: Any) -> str:
         if isinstance(value, str) and value in words:
-            return str(value)
+            return text(value)
         raise UsageError(f"choose from {choices(words)}")
 
     needed = " or ".join(f'"{word}"' for word in words)
