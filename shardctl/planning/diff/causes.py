@@ -34,8 +34,8 @@ class Cause:
     """Something that is no longer the same: `name` went from `expected` to `actual`.
 
     For shards `name` is the split, `change` what became of them, and `shards` which they are. For
-    folders it is the split too, and `words` say how their order changed; where nothing tells whether
-    it did, the cause is not `certain`.
+    folders it is the split too, and `words` say how their order changed; where nothing tells if it
+    did, the cause is not `certain`.
     """
 
     kind: CauseKind
