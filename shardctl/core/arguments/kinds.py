@@ -60,6 +60,7 @@ _EXAMPLES = {
     "Dataset": 'read_dataset("mnist")',
     "Host": "Host(index=0, count=8)",
     "Order": "plan_order(dataset).order",
+    "PinnedOrder": 'PinnedOrder(snapshot=taken.snapshot, label="before", live=taken.live)',
     "Query": 'Query(kind="position", value=5)',
     "ReadSettings": "ReadSettings(batch=64)",
     "ResumePlan": "resume(dataset, consumed=5)",
