@@ -166,3 +166,11 @@ def test_what_is_nested_too_deeply_to_look_at_is_said() -> None:
             raise RecursionError
 
     assert error_line(deepen) == "x.json: nested too deeply"
+
+
+def test_what_an_error_is_about_is_said_once() -> None:
+    with (
+        pytest.raises(DatasetError, match=r"^shardctl\.yaml: data_dir is wrong$"),
+        fields.said_about("shardctl.yaml"),
+    ):
+        raise DatasetError("shardctl.yaml: data_dir is wrong")
