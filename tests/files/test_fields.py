@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.tfds_rules import FILE_FORMATS
-from shardctl.errors import UsageError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from tests.cases import FUZZ, check_cases
 from tests.strategies import error_line
