@@ -28,7 +28,8 @@ from shardctl.core.resume.resume_plan import (
     ResumePlan,
     ShuffleState,
 )
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.resume.unseeded_buffer import UnseededBuffer
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import ShardctlError
 from shardctl.files.head import read_split_sizes
@@ -67,13 +68,13 @@ def read_by_hand(plan: ResumePlan) -> Any:
         if not shards:
             held, rest = reads.select(slice(0, 0)), reads
         read = [*places(held, plan), *places(rest, plan)[phase::stride]]
-        firsts.append(sorted(read) if plan.mode == "exactly-once" else read)
+        firsts.append(read if plan.exact else sorted(read))
     buffer = settings.buffer, settings.buffer_seed
     return (
         [read[: plan.remaining] if plan.mode == "exact" else read for read in firsts],
         [*further(plan)],
         (settings.batch, settings.drop_remainder, plan.remaining),
-        buffer if plan.mode == "exactly-once" else plan.shuffle,
+        plan.shuffle if plan.exact else buffer,
     )
 
 
@@ -92,7 +93,8 @@ def further(plan: ResumePlan) -> Iterator[list[Place]]:
     new: list[Host | None] = [Host(index=i, count=count) for i in range(count)]
     hosts = new or [plan.settings.host]
     for host in hosts:
-        order = plan_order(TOY, plan.spec, replace(plan.settings, host=host)).order
+        settings = with_any_buffer_seed(replace(plan.settings, host=host))
+        order = plan_order(TOY, plan.spec, settings).order
         codes = order.read((plan.epoch + 1) * order.epoch_size, order.num_examples)
         columns = (column.tolist() for column in order.codes.places(codes))
         yield list(zip(*columns, strict=True))
@@ -104,8 +106,9 @@ def is_of_another_pipeline(plan: ResumePlan) -> bool:
     So it may be with another cycle or block, where no block is cut. A plan file has the two again
     in `read_config`, where they are compared.
     """
-    mode: Any = "exact-order" if plan.mode == "exact-order" else "exactly-once"
-    made = resume(TOY, plan.spec, plan.settings, consumed=plan.consumed, mode=mode)
+    mode: Any = "exactly-once" if plan.mode == "exact" else plan.mode
+    risk = None if plan.unseeded is None else plan.unseeded.risk
+    made = resume(TOY, plan.spec, plan.settings, consumed=plan.consumed, mode=mode, risk=risk)
     return replace(made, settings=plan.settings) == plan
 
 
@@ -159,6 +162,8 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
                 yield from leaves(inner, (*path, key))
         case bool():
             yield path, not value
+        case float():
+            yield from ((path, other) for other in (value * 2, value / 2, -1.0, None))
         case int():
             yield from ((path, other) for other in (value + 1, value - 1, None))
         case str():
@@ -227,7 +232,7 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
             tried[field] += 1
             if field not in reported and report_of(make)[1]:
                 reported[field] += 1
-    kinds = (ResumePlan, ReaderState, ShuffleState, KernelSeeds, FurtherEpoch, HostShare)
+    kinds = (ResumePlan, ReaderState, ShuffleState, UnseededBuffer, KernelSeeds, FurtherEpoch, HostShare)
     for kind in (*kinds, *CALLS, ReadSettings, DatasetIdentity):
         for one in dataclasses.fields(kind):
             field = (kind.__name__, one.name)
