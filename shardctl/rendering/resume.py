@@ -241,8 +241,8 @@ repeated, the 8 that it held are lost, whatever its seed was.
     again = f"{buffer.num_read_again:,}, {_count(buffer.buffers_again, 'buffer')} of them,"
     return (
         f"{read} The last {again} are read again: {buffer.least_repeated:,} to "
-        f"{buffer.most_repeated:,} are repeated; {buffer.expected_lost:.2g} are lost on the average "
-        f"of all seeds, which is below the risk of {buffer.risk:g}, and at most "
+        f"{buffer.most_repeated:,} are repeated; {buffer.expected_lost:.2g} are lost on the "
+        f"average of all seeds, which is below the risk of {buffer.risk:g}, and at most "
         f"{buffer.most_lost:,} with any."
     )
 

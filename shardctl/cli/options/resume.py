@@ -23,8 +23,8 @@ def _risk(text: Any) -> float:
         risk = 0.0
     if not 0 < risk < float("inf"):  # also refuses nan
         raise UsageError(
-            f"--risk {quoted(str(text))}: the number of examples that may be lost on the average is "
-            "needed, above 0 and at most the size of the buffer"
+            f"--risk {quoted(str(text))}: the number of examples that may be lost on the average "
+            "is needed, above 0 and at most the size of the buffer"
         )
     return risk
 

@@ -29,7 +29,8 @@ class UnseededBuffer:
     most_lost, expected_lost: how many examples that were not handed out are not read again, at
         most for any seed, and on the average over all seeds.
     least_repeated, most_repeated: how many that were handed out are read again, for any seed.
-    risk: what `expected_lost` is below; None where nothing is to be repeated.
+    risk: what `expected_lost` is below, None where nothing is to be repeated. It bounds the chance
+        that anything is lost, too.
     """
 
     buffer_size: int

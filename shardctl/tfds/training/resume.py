@@ -201,13 +201,14 @@ class _Resumed:
         buffer_size = order.num_buffered
         seeds = np.zeros((len(epochs), 2, 2), np.int64)
         unseeded = self.here.plan.unseeded is not None
+        same = order.settings.buffer_reshuffle is False
         drawn = np.random.default_rng().integers(1, 1 << 31, size=(len(epochs), 2))
         for index, epoch in enumerate(epochs):
             if shuffles:
                 seeds[index, 0] = _numbers(order.seeds.of_files(epoch))
             if buffer_size is not None:
                 known = () if unseeded else _numbers(order.seeds.of_buffer(epoch))
-                seeds[index, 1] = known or drawn[index]
+                seeds[index, 1] = known or drawn[0 if same else index]
 
         rows, num_rows = self.reader.rows(order.reads), max(len(order.reads), 1)
 

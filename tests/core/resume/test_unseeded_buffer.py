@@ -35,9 +35,7 @@ def test_the_kernel_reads_a_buffer_less_one_more_than_it_hands_out(buffer_size: 
     options.autotune.enabled = False
     dataset = dataset.with_options(options)
     for emitted, _ in enumerate(dataset, 1):
-        found = behind_buffer(
-            buffer_size=buffer_size, emitted=emitted, num_elements=20, risk=None
-        )
+        found = behind_buffer(buffer_size=buffer_size, emitted=emitted, num_elements=20, risk=None)
         assert found.num_read == num_read, emitted
         add_cases()
 
@@ -59,7 +57,7 @@ def check_bounds(drawn: tuple[int, int, int, int, float]) -> None:
     dataset = tf.data.Dataset.range(num).shuffle(buffer_size).repeat(epochs)
     if consumed % 2:  # takes more out of the buffer than the loop gets
         dataset = dataset.prefetch(7)
-    whole = []
+    whole: list[int] = []
     for element in dataset:
         if len(whole) == consumed:
             break

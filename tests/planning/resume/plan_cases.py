@@ -61,12 +61,8 @@ def plans() -> dict[str, ResumePlan]:
         ),
         "nothing left": resume(TOY, "train", both, consumed=80, mode="exact-order"),
         "at most once": resume(TOY, "train", unknown, consumed=8, mode="at-most-once"),
-        "at most once, to the end": resume(
-            TOY, "train", unknown, consumed=25, mode="at-most-once"
-        ),
-        "at least once": resume(
-            TOY, "train", unknown, consumed=47, mode="at-least-once", risk=0.8
-        ),
+        "at most once, to the end": resume(TOY, "train", unknown, consumed=25, mode="at-most-once"),
+        "at least once": resume(TOY, "train", unknown, consumed=47, mode="at-least-once", risk=0.8),
         "endless at least once": resume(
             TOY, "train", open_end, consumed=40, mode="at-least-once", risk=1.5
         ),

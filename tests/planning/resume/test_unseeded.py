@@ -132,9 +132,9 @@ def test_where_the_file_order_is_open_nothing_is_offered(
 
 
 def test_a_known_seed_needs_no_such_mode() -> None:
-    for seeds in ({"buffer_seed": 1}, {"global_seed": 1}):
+    for seeded in (replace(OPEN, buffer_seed=1), replace(OPEN, global_seed=1)):
         with pytest.raises(UsageError, match="for a buffer whose seed is not known"):
-            resume(TOY, "train", replace(OPEN, **seeds), consumed=9, mode="at-most-once")
+            resume(TOY, "train", seeded, consumed=9, mode="at-most-once")
     plan = resume(TOY, "train", ReadSettings(), consumed=9, mode="at-most-once")
     assert (plan.mode, plan.unseeded) == ("exact", None)
     with pytest.raises(UsageError, match='risk is read with mode="at-least-once" only'):
