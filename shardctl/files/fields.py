@@ -141,6 +141,19 @@ def count(value: object, what: str) -> int:
     return value
 
 
+def amount(value: object, what: str) -> float:
+    """Return a finite number of at least 0, or raise.
+
+    >>> amount(2, "risk"), amount(1e-06, "risk")
+    (2.0, 1e-06)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DatasetError(f"{what} must be a number, not {shown(value)}")
+    if not 0 <= value <= INT64_MAX:  # nor is NaN
+        raise DatasetError(f"{what} {shown(value)} is not a number from 0 to {INT64_MAX}")
+    return float(value)
+
+
 _PLAIN = re.compile(r"[0-9]{1,18}")
 
 
