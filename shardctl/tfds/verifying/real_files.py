@@ -108,7 +108,6 @@ class RealFiles:
 
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return what `shardctl.tfds.pipeline` builds."""
-        tensorflow().random.set_seed(settings.global_seed)
         with said_by_tensorflow(f"TFDS refuses {quoted(self.resolved.spec)}"):
             elements = pipeline(
                 self.builder,

@@ -25,6 +25,7 @@ from shardctl.planning.verify import (
     spread_windows,
     taken,
 )
+from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
@@ -53,8 +54,9 @@ def verify(
     order of the files for one, is then compared over index ranges from the start, for more
     examples, since those cost little.
 
-    `watch` is called as the work proceeds. The global seed of TensorFlow is left as the settings
-    have it.
+    `watch` is called as the work proceeds. The global seed of TensorFlow is that of the settings
+    meanwhile, and afterwards what it was; where the settings have none, one that is in force and
+    changes the order is refused, as `pipeline` refuses it.
 
     Raises:
         UnpredictableOrderError, UsageError: as for `simulate`.
@@ -70,9 +72,12 @@ def verify_order(
 ) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
+    if settings.global_seed is None:
+        check_global_seed(settings, lambda: len(planned.order.reads))
     check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)
     if planned.order.num_examples:
-        check.run()
+        with global_seed_of(settings):
+            check.run()
     return check.answer(
         dataset=dataset,
         spec=planned.spec,

@@ -32,6 +32,7 @@ from shardctl.planning.verify import (
     first_mismatch_in_any_order,
     taken,
 )
+from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.plan_passes import BatchedPass
@@ -64,11 +65,13 @@ def verify_plan(
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
-        UsageError: no pipeline of these settings stops there.
+        UsageError: no pipeline of these settings stops there; or a global seed is in force as for
+            `shardctl.tfds.resume`.
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
     plan = applied(plan, dataset, allow_version=allow_version)
+    check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
     said = looked_at(dataset, plan)
     check = _PlanCheck(
