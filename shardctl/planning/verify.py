@@ -15,8 +15,10 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.hosts.host import Host
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.settings.document import SettingsDocument
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.resume.promises import BrokenPromise
 
@@ -97,6 +99,14 @@ class Verification:
     def equal(self) -> bool:
         """Whether every id was as predicted, all files sound, and a plan what it says."""
         return self.first_difference is None and not self.files and not self.broken
+
+
+def nothing_in(dataset: Dataset, spec: str, host: Host | None = None) -> str:
+    """Return why a spec is not verified whose order has no examples: that would look like a yes."""
+    of_host = "" if host is None else f" for host {host.index}/{host.count}"
+    return (
+        f"nothing to verify: {quoted(spec)} of {dataset.title} has no examples to hand out{of_host}"
+    )
 
 
 def taken(take: Take, read: Source, num_examples: int) -> int:

@@ -88,7 +88,7 @@ def _reader_line(verification: Verification) -> str:
 
 
 def _files_line(verification: Verification) -> str:
-    num_wrong = len(verification.files)
+    num_wrong = sum(file.num_files for file in verification.files)
     if not num_wrong:
         verb = "holds" if verification.num_files == 1 else "hold"
         return f"{counted(verification.num_files, 'file')} {verb} what the metadata says"

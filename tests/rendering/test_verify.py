@@ -163,6 +163,7 @@ def test_the_document_says_what_was_compared_and_by_which_versions() -> None:
         "split": None,
         "record": None,
         "byte": None,
+        "num_files": 1,
     }
     assert verify_document(AS_PREDICTED)["first_difference"] is None
 

@@ -12,6 +12,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.resume import resume_order
@@ -22,6 +23,7 @@ from shardctl.planning.verify import (
     Verification,
     Window,
     cut_at_epochs,
+    nothing_in,
     spread_windows,
     taken,
 )
@@ -59,7 +61,8 @@ def verify(
     changes the order is refused, as `pipeline` refuses it.
 
     Raises:
-        UnpredictableOrderError, UsageError: as for `simulate`.
+        UnpredictableOrderError, UsageError: as for `simulate`; the latter also where the order has
+            no examples, since nothing would be compared.
         DatasetError: TFDS cannot open the dataset, or refuses the settings.
         MissingDependencyError: TensorFlow is not installed, or TFDS where it has to read files.
     """
@@ -72,12 +75,13 @@ def verify_order(
 ) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
+    if not planned.order.num_examples:
+        raise UsageError(nothing_in(dataset, planned.spec, settings.host))
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))
     check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)
-    if planned.order.num_examples:
-        with global_seed_of(settings):
-            check.run()
+    with global_seed_of(settings):
+        check.run()
     return check.answer(
         dataset=dataset,
         spec=planned.spec,

@@ -18,6 +18,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.apply_plan import applied
@@ -30,6 +31,7 @@ from shardctl.planning.verify import (
     Window,
     first_mismatch,
     first_mismatch_in_any_order,
+    nothing_in,
     taken,
 )
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
@@ -65,14 +67,16 @@ def verify_plan(
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
-        UsageError: no pipeline of these settings stops there; or a global seed is in force as for
-            `shardctl.tfds.resume`.
+        UsageError: no pipeline of these settings stops there; the order has no examples; or a
+            global seed is in force as for `shardctl.tfds.resume`.
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
     plan = applied(plan, dataset, allow_version=allow_version)
     check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
+    if not num_examples:
+        raise UsageError(nothing_in(dataset, plan.spec, plan.settings.host))
     said = looked_at(dataset, plan)
     check = _PlanCheck(
         dataset=dataset,
@@ -142,6 +146,8 @@ class _PlanCheck(ReadCheck):
     def bounds(self) -> Iterator[str]:
         """Yield a note where not all that is left was read."""
         num_read = sum(window.stop - window.start for window in self.windows)
+        if not self.windows:
+            yield "nothing is left to read; what the plan says was looked at alone"
         if num_read < sum(self.num_left):
             yield phrase(
                 "read: the first {:,} of {:,} examples that are left, all epochs counted; "
