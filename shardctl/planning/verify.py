@@ -16,6 +16,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.text import quoted
@@ -101,11 +102,19 @@ class Verification:
         return self.first_difference is None and not self.files and not self.broken
 
 
-def nothing_in(dataset: Dataset, spec: str, host: Host | None = None) -> str:
-    """Return why a spec is not verified whose order has no examples: that would look like a yes."""
-    of_host = "" if host is None else f" for host {host.index}/{host.count}"
-    return (
-        f"nothing to verify: {quoted(spec)} of {dataset.title} has no examples to hand out{of_host}"
+def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) -> None:
+    """Refuse an order without examples: nothing is compared, which would look like a yes.
+
+    A host may be left without any by a spec that has some: that is how the hosts share them.
+
+    Raises:
+        UsageError: there is nothing to verify.
+    """
+    if num_examples or (host is not None and resolved.num_examples):
+        return
+    raise UsageError(
+        f"nothing to verify: {quoted(resolved.spec)} of {resolved.dataset.title} has no examples "
+        "to hand out"
     )
 
 

@@ -69,6 +69,8 @@ def _order_line(verification: Verification) -> str:
     if first is not None:
         on_host = "" if first.host is None else f" of host {first.host}"
         return f"differs at position {first.position:,}{on_host}, read from {first.read}"
+    if not verification.num_examples:
+        return "nothing is compared: the order has no examples"
     windows = [window for window in verification.windows if window.read == read]
     num_read = sum(window.stop - window.start for window in windows)
     others = verification.num_checked - num_read

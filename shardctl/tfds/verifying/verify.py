@@ -12,7 +12,6 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.resume import resume_order
@@ -22,8 +21,8 @@ from shardctl.planning.verify import (
     Take,
     Verification,
     Window,
+    check_not_nothing,
     cut_at_epochs,
-    nothing_in,
     spread_windows,
     taken,
 )
@@ -62,7 +61,7 @@ def verify(
 
     Raises:
         UnpredictableOrderError, UsageError: as for `simulate`; the latter also where the order has
-            no examples, since nothing would be compared.
+            no examples, since nothing would be compared; a host may have none.
         DatasetError: TFDS cannot open the dataset, or refuses the settings.
         MissingDependencyError: TensorFlow is not installed, or TFDS where it has to read files.
     """
@@ -75,8 +74,7 @@ def verify_order(
 ) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
-    if not planned.order.num_examples:
-        raise UsageError(nothing_in(dataset, planned.spec, settings.host))
+    check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))
     check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)

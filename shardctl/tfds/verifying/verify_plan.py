@@ -18,7 +18,6 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.apply_plan import applied
@@ -29,9 +28,9 @@ from shardctl.planning.verify import (
     Take,
     Verification,
     Window,
+    check_not_nothing,
     first_mismatch,
     first_mismatch_in_any_order,
-    nothing_in,
     taken,
 )
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
@@ -75,8 +74,7 @@ def verify_plan(
     plan = applied(plan, dataset, allow_version=allow_version)
     check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
-    if not num_examples:
-        raise UsageError(nothing_in(dataset, plan.spec, plan.settings.host))
+    check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     said = looked_at(dataset, plan)
     check = _PlanCheck(
         dataset=dataset,
