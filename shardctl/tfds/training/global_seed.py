@@ -66,8 +66,8 @@ def check_global_seed(
         else f"say so with ReadSettings(global_seed={in_force})"
     )
     raise UsageError(
-        f"tf.random.set_seed({in_force}) is in force and changes the order (which "
-        f"keras.utils.set_random_seed calls too), and the {what} {'has' if of_plan else 'have'} "
+        f"tf.random.set_seed({in_force}) is in force (keras.utils.set_random_seed sets it too) and "
+        f"changes the order, and the {what} {'has' if of_plan else 'have'} "
         f"{has}: if the pipeline was built with it, {cure}; if not, call tf.random.set_seed({said})"
         f" before this, and set_seed({in_force}) after it again"
     )
