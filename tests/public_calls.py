@@ -331,7 +331,7 @@ CALLS: Mapping[str, list[Call]] = {
         )
     ],
     "quality": [_planned(shardctl.quality, num_classes=3, target=0.5, what_if=False)],
-    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir="nowhere")],
+    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
     "resume": [
         _planned(shardctl.resume, consumed=29, mode="exact-order"),
         _planned(shardctl.resume, steps=7),

@@ -17,7 +17,7 @@ MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 
 @contextmanager
 def said_about(source: str) -> Iterator[None]:
-    """Put `source` in front of the text of every DatasetError raised inside.
+    """Put `source` in front of the text of every DatasetError raised inside, where it is not yet.
 
     What is nested too deeply to be looked at is a DatasetError too.
 
@@ -30,6 +30,8 @@ def said_about(source: str) -> Iterator[None]:
     try:
         yield
     except DatasetError as error:
+        if str(error).startswith(f"{source}: "):
+            raise
         raise DatasetError(f"{source}: {error}") from error
     except RecursionError as error:  # JSON that is just not too deep to parse
         raise DatasetError(f"{source}: nested too deeply") from error
