@@ -23,6 +23,7 @@ from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
+from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.process_host import check_host
 
 PlanOrPath = ResumePlan | str | os.PathLike[str]
@@ -61,6 +62,14 @@ class FittedPlan:
     def codes(self) -> ExampleCodes:
         """Return the codes of what the spec reads, also where nothing fixes an order."""
         return codes_of(self._resolved)
+
+    def check_global_seed(self) -> None:
+        """Refuse a global seed that is in force and changes the order that the plan is of.
+
+        Raises:
+            UsageError: see `check_global_seed_of_plan`.
+        """
+        check_global_seed_of_plan(self.plan, self.dataset)
 
     @cached_property
     def _resolved(self) -> Resolved:

@@ -60,15 +60,36 @@ def resume(
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
-        UsageError: no such host, a host is missing, or the plan is for another host.
+        UsageError: no such host, a host is missing, or the plan is for another host; or a global
+            seed is in force in TensorFlow (`tf.random.set_seed`, `keras.utils.set_random_seed`)
+            that the plan does not have and with which its pipeline read in another order. One that
+            is set after this call changes nothing.
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
-    settings = resumed.here.settings
-    following = epochs_that_follow(resumed.here.plan)
+    here = fitted(builder, plan, host, allow_version=allow_version)
+    here.check_global_seed()
+    return dataset_of_plan(builder, here, transform, decoders, add_tfds_id=add_tfds_id)
+
+
+def dataset_of_plan(
+    builder: Any,
+    here: FittedPlan,
+    transform: Transform | None,
+    decoders: Any,
+    *,
+    add_tfds_id: bool = False,
+) -> Any:
+    """Return the `tf.data.Dataset` of `resume`, whatever global seed is in force.
+
+    Every shuffle in it is given the seeds of its kernel, which no global seed changes; but that of
+    a plan of mode "exactly-once", whose order is free.
+    """
+    resumed = _resumed(builder, here, add_tfds_id=add_tfds_id)
+    settings = here.settings
+    following = epochs_that_follow(here.plan)
     records = resumed.rest()
-    num_examples = resumed.here.num_examples
+    num_examples = here.num_examples
     if following:
         records = records.concatenate(resumed.epochs(following))
         num_examples += len(following) * resumed.order.epoch_size
@@ -97,8 +118,10 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
-    tf, plan = tensorflow(), resumed.here.plan
+    here = fitted(builder, plan, host, allow_version=allow_version)
+    here.check_global_seed()
+    resumed = _resumed(builder, here, add_tfds_id=add_tfds_id)
+    tf, plan = tensorflow(), here.plan
 
     def each() -> Iterator[tuple[int, Any]]:
         records, size = resumed.rest(), resumed.here.num_examples
@@ -132,7 +155,8 @@ def exact_order(
     `resume`.
 
     Raises:
-        UsageError: `consumed` is past the end of the order, or the settings are for another host.
+        UsageError: `consumed` is past the end of the order, the settings are for another host, or
+            a global seed is in force as for `resume`.
         UnpredictableOrderError, MissingDependencyError: as for `resume`.
     """
     plan = plan_resume(dataset_of(builder), spec, settings, consumed=consumed, mode="exact-order")
@@ -146,15 +170,7 @@ def exact_order(
     )
 
 
-def _resumed(
-    builder: Any,
-    plan: PlanOrPath,
-    host: int | Host | None,
-    *,
-    add_tfds_id: bool,
-    allow_version: bool,
-) -> _Resumed:
-    here = fitted(builder, plan, host, allow_version=allow_version)
+def _resumed(builder: Any, here: FittedPlan, *, add_tfds_id: bool) -> _Resumed:
     return _Resumed(
         here=here,
         reader=RecordReader(

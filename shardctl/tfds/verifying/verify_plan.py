@@ -30,10 +30,12 @@ from shardctl.planning.verify import (
     Take,
     Verification,
     Window,
+    check_not_nothing,
     first_mismatch,
     first_mismatch_in_any_order,
     taken,
 )
+from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.plan_passes import BatchedPass
@@ -67,12 +69,15 @@ def verify_plan(
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
-        UsageError: no pipeline of these settings stops there.
+        UsageError: no pipeline of these settings stops there; the order has no examples; or a
+            global seed is in force as for `shardctl.tfds.resume`.
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
     plan = applied(plan, dataset, allow_version=allow_version)
+    check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
+    check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     said = looked_at(dataset, plan)
     check = _PlanCheck(
         dataset=dataset,
@@ -144,6 +149,8 @@ class _PlanCheck(ReadCheck):
     def bounds(self) -> Iterator[str]:
         """Yield a note where not all that is left was read."""
         num_read = sum(window.stop - window.start for window in self.windows)
+        if not self.windows:
+            yield "nothing is left to read; what the plan says was looked at alone"
         if num_read < sum(self.num_left):
             yield phrase(
                 "read: the first {:,} of {:,} examples that are left, all epochs counted; "
