@@ -86,12 +86,16 @@ def check_global_seed_of_plan(plan: ResumePlan, dataset: Dataset | None = None) 
     def num_files() -> int:
         if dataset is None:
             return 2 if plan.reader_state is None else plan.reader_state.num_files
-        settings = replace(plan.settings, host=None) if plan.hosts else plan.settings
-        given = sorted_reads(dataset, resolved_spec(dataset, plan.spec).ranges, settings)
-        return len(own_rows(given, settings))
+        own = replace(plan.settings, host=None) if plan.hosts else plan.settings
+        given = sorted_reads(dataset, resolved_spec(dataset, plan.spec).ranges, own)
+        return len(own_rows(given, own))
 
-    if not plan.from_seen:
-        check_global_seed(plan.settings, num_files, of_plan=True)
+    if plan.from_seen:
+        return
+    settings = plan.settings
+    if plan.unseeded is not None:  # such a plan is one of the file order alone
+        settings = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
+    check_global_seed(settings, num_files, of_plan=True)
 
 
 @contextlib.contextmanager

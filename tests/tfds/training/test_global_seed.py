@@ -228,6 +228,24 @@ def test_a_log_of_examples_has_no_order_that_a_seed_could_change(builder: Any, t
     assert sorted(read) == [*range(11), *range(16, 25)]
 
 
+@pytest.mark.parametrize("mode", ["at-most-once", "at-least-once"])
+def test_of_a_buffer_without_a_seed_the_order_of_the_files_counts(
+    builder: Any, tf: Any, mode: Any
+) -> None:
+    dataset = shardctl.tfds.dataset_of(builder)
+    unseeded = ReadSettings(buffer=6, cycle=2, block=2)
+    of_files = resume(
+        dataset, "train", replace(unseeded, shuffle_seed=3), consumed=CONSUMED, mode=mode
+    )
+    unshuffled = resume(dataset, "train", unseeded, consumed=CONSUMED, mode=mode)
+    tf.keras.utils.set_random_seed(5)
+    with pytest.raises(UsageError, match=r"set_seed\(5\) is in force"):
+        shardctl.tfds.resume(builder, of_files)
+    left = read_ids(shardctl.tfds.resume(builder, unshuffled))
+    tf.random.set_seed(None)
+    assert sorted(left) == sorted(read_ids(shardctl.tfds.resume(builder, unshuffled)))
+
+
 def test_other_hosts_go_on_in_an_order_as_well(builder: Any, tf: Any) -> None:
     dataset = shardctl.tfds.dataset_of(builder)
     plans = {
