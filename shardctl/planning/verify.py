@@ -16,6 +16,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.errors import UsageError
 from shardctl.planning.resume.promises import BrokenPromise
@@ -97,6 +98,14 @@ class Verification:
     def equal(self) -> bool:
         """Whether every id was as predicted, all files sound, and a plan what it says."""
         return self.first_difference is None and not self.files and not self.broken
+
+
+def check_take(take: Take) -> None:
+    """Raise UsageError where a number of examples is so small that nothing would be compared."""
+    if isinstance(take, int) and take < 1:
+        raise UsageError(
+            phrase('{take=}: at least 1 example has to be compared, or "all"', take=take)
+        )
 
 
 def taken(take: Take, read: Source, num_examples: int) -> int:
