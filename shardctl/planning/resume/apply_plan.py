@@ -14,7 +14,8 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
-from shardctl.planning.order import refuse_open_splits, resolved_spec
+from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.same_dataset import check_same_dataset
 
 

@@ -15,7 +15,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import read_plan
 from shardctl.planning.order import order_of, resolved_spec
@@ -49,8 +49,14 @@ class FittedPlan:
         return self.plan.remaining
 
     def order(self) -> Order:
-        """Return the order of which the further epochs are a part."""
-        return order_of(self._resolved, self.settings).order
+        """Return the order of which the further epochs are a part.
+
+        Of a plan without a seed it is the order in which their buffers read.
+        """
+        settings = self.settings
+        if self.plan.unseeded is not None:
+            settings = with_any_buffer_seed(settings)
+        return order_of(self._resolved, settings).order
 
     def codes(self) -> ExampleCodes:
         """Return the codes of what the spec reads, also where nothing fixes an order."""

@@ -44,7 +44,9 @@ def resume(
     It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have handed
     out next, to the end of all its epochs: the same elements in the same order, also through a
     shuffle buffer if the plan is exact. A plan of mode "exactly-once" hands out the rest of its
-    epoch in another order, each example once, and the further epochs in theirs. `host`, an index
+    epoch in another order, each example once, and the further epochs in theirs. A plan of mode
+    "at-most-once" or "at-least-once" reads what it says through new buffers without a seed, the
+    further epochs each whole. `host`, an index
     or a `Host`, chooses among the hosts of a plan for several; the further epochs are then read as
     that many hosts read them. A plan for one of several hosts is refused where `host`, JAX or
     tf.distribute says that this process is another one; where hosts are counted otherwise than
@@ -179,7 +181,7 @@ class _Resumed:
     def rest(self) -> Any:
         """Return what is left of the epoch in which the plan begins."""
         plan, settings = self.here.plan, self.here.settings
-        if plan.mode == "exactly-once":
+        if not plan.exact:
             return self._once(plan, settings)
         rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
@@ -198,11 +200,15 @@ class _Resumed:
         shuffles = order.settings.shuffles_files and len(order.reads) > 1
         buffer_size = order.num_buffered
         seeds = np.zeros((len(epochs), 2, 2), np.int64)
+        unseeded = self.here.plan.unseeded is not None
+        same = order.settings.buffer_reshuffle is False
+        drawn = np.random.default_rng().integers(1, 1 << 31, size=(len(epochs), 2))
         for index, epoch in enumerate(epochs):
             if shuffles:
                 seeds[index, 0] = _numbers(order.seeds.of_files(epoch))
             if buffer_size is not None:
-                seeds[index, 1] = _numbers(order.seeds.of_buffer(epoch))
+                known = () if unseeded else _numbers(order.seeds.of_buffer(epoch))
+                seeds[index, 1] = known or drawn[0 if same else index]
 
         rows, num_rows = self.reader.rows(order.reads), max(len(order.reads), 1)
 
@@ -228,7 +234,7 @@ class _Resumed:
         return examples.apply(tf.data.experimental.assert_cardinality(num_examples))
 
     def _once(self, plan: ResumePlan, settings: ReadSettings) -> Any:
-        """Return what is left, each once: what a buffer held, then the rest, shuffled anew."""
+        """Return what a plan reads: what a buffer held, then the rest, shuffled anew."""
         num_held = plan.num_pending_instructions
         reads = self.here.reads
         rest = self._in_runs(reads.select(slice(num_held, None)))
@@ -238,6 +244,8 @@ class _Resumed:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
         if settings.buffer is None:
             return rest
+        if plan.unseeded is not None and settings.repeat_files:
+            rest = rest.take(plan.remaining)
         size = settings.buffer
         if size == WHOLE_DATASET:
             size = max(1, self.here.num_examples)
