@@ -41,26 +41,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (0 done, 1 found something, 2 bad input)."""
     _INTERRUPTS.begin()
     try:
-        _end_with(_code_of(list(sys.argv[1:] if arguments is None else arguments)))
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        _end_with(_code_of(words, ends=arguments is None))
     finally:
         if arguments is not None:  # called from Python, which goes on
             _INTERRUPTS.end()
 
 
-def _code_of(arguments: list[str]) -> int:
+def _code_of(arguments: list[str], *, ends: bool) -> int:
     try:
         _open_closed_streams()
         return _run(arguments)
     except KeyboardInterrupt:
-        return 130
+        return _interrupted(ends=ends)
     except BrokenPipeError:
         return 0  # the reader of a pipe left; it has what it wanted
     except Exception as error:
         if _INTERRUPTS.came or _is_an_interrupt(error):
-            return 130
+            return _interrupted(ends=ends)
         from shardctl.cli.failures import report
 
         return report(error, arguments, COMMANDS)
+
+
+def _interrupted(*, ends: bool) -> int:
+    """Return the code of an interrupt, or end the process with it while TensorFlow reads.
+
+    It would wait for what its threads have in hand, and take itself apart: seconds, of which
+    nothing comes. Files and bars have been cleaned up by now.
+    """
+    if ends and "tensorflow" in sys.modules:
+        os._exit(130)
+    return 130
 
 
 def _run(arguments: list[str]) -> int:

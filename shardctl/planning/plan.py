@@ -120,6 +120,7 @@ def _readers(hosts: int | None, host: Host | None) -> Sequence[Host | None]:
     if hosts is None:
         return [None]
     if hosts > _MAX_HOSTS:
+        Host(index=0, count=hosts)  # refuses what no host can be chosen of
         raise UsageError(
             f"{hosts} hosts: at most {_MAX_HOSTS} are planned at once; choose one, as in 0/{hosts}"
         )

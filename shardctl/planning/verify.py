@@ -18,6 +18,7 @@ from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -116,6 +117,14 @@ def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) 
         f"nothing to verify: {quoted(resolved.spec)} of {resolved.dataset.title} has no examples "
         "to hand out"
     )
+
+
+def check_take(take: Take) -> None:
+    """Raise UsageError where a number of examples is so small that nothing would be compared."""
+    if isinstance(take, int) and take < 1:
+        raise UsageError(
+            phrase('{take=}: at least 1 example has to be compared, or "all"', take=take)
+        )
 
 
 def taken(take: Take, read: Source, num_examples: int) -> int:

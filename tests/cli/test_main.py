@@ -272,6 +272,23 @@ def test_little_is_loaded_before_an_interrupt_is_caught() -> None:
     assert set(ran.stdout.decode().split()) - ours <= {"__future__"}
 
 
+def test_an_interrupt_does_not_wait_for_tensorflow_to_take_itself_apart() -> None:
+    script = (
+        "import atexit, sys, types\n"
+        "from shardctl.cli import main\n"
+        "sys.modules['tensorflow'] = types.ModuleType('tensorflow')\n"
+        "atexit.register(print, 'taken apart')\n"
+        "def interrupted(arguments):\n"
+        "    raise KeyboardInterrupt\n"
+        "main._run = interrupted\n"
+        "main.main()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, timeout=60
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
+
+
 def test_a_second_interrupt_ends_the_process_at_once(tmp_path: Path) -> None:
     program = (
         "import signal, sys, time\n"

@@ -159,18 +159,25 @@ def _sealed(kind: str, rng: random.Random, sources: Sources) -> tuple[str, bytes
     else:
         changed = mutated_bytes(data, rng)
     try:
-        edited = _content(changed) != _content(data)
+        edited = content_of(changed) != content_of(data)
     except Exception:
         edited = True
     return name, changed, edited
 
 
-def _content(data: bytes) -> str:
+def content_of(data: bytes) -> str:
     """Return what a document says, as text; what was proved about a plan is no part of it."""
     document = _parsed(data)
     if isinstance(document, dict):
         document = {key: value for key, value in document.items() if key not in ("proof", "digest")}
-    return json.dumps(document, sort_keys=True, default=str)
+    text = json.dumps(document, sort_keys=True, default=str)
+    return json.dumps(json.loads(text, object_hook=_with_lengths_apart))
+
+
+def _with_lengths_apart(mapping: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping with the lengths of its shards one by one, however they are spaced."""
+    lengths = mapping.get("shard_lengths")
+    return {**mapping, "shard_lengths": lengths.split()} if isinstance(lengths, str) else mapping
 
 
 @cache

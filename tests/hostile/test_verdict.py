@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import shardctl.cli.main
-from tests.hostile.kinds import KINDS, Case, Sources
+from tests.hostile.kinds import KINDS, Case, Sources, content_of
 from tests.hostile.verdict import Outcome, faults
 from tests.hostile.worker import Worker, made_case
 
@@ -117,6 +117,12 @@ def failures_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
             worker.close()
 
     return run
+
+
+def test_lengths_that_are_spaced_in_another_way_are_no_edit() -> None:
+    spaced = content_of(b"splits: [{shard_lengths: '5 0 7'}]")
+    assert content_of(b'{"splits": [{"shard_lengths": "\\n5 0  7\\n"}]}') == spaced
+    assert content_of(b"splits: [{shard_lengths: '50 7'}]") != spaced
 
 
 def test_a_worker_notices_what_a_command_does(failures_of: Runs) -> None:

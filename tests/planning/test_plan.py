@@ -133,9 +133,10 @@ def test_an_empty_plan_has_no_instructions() -> None:
         (0, "0 hosts: at least 1 is needed"),
         (-3, "-3 hosts: at least 1 is needed"),
         (
-            10**9,
-            "1000000000 hosts: at most 1000000 are planned at once; choose one, as in 0/1000000000",
+            10**9 - 1,
+            "999999999 hosts: at most 1000000 are planned at once; choose one, as in 0/999999999",
         ),
+        (10**9, "1000000000 hosts: at most 999999999 are counted"),
     ],
 )
 def test_a_number_of_hosts_that_cannot_be_planned_is_refused(hosts: int, says: str) -> None:

@@ -21,6 +21,7 @@ from shardctl.planning.verify import (
     NUM_WINDOWS,
     FoundNames,
     check_not_nothing,
+    check_take,
     cut_at_epochs,
     first_mismatch,
     first_mismatch_in_any_order,
@@ -92,6 +93,13 @@ def test_as_many_are_taken_as_asked_for() -> None:
     assert taken(None, "index ranges", 10**9) == BUDGETS["index ranges"]
     assert taken(7, "files", 10**9) == 7
     assert taken(7, "files", 5) == 5
+
+
+@pytest.mark.parametrize("take", [0, -1, -5])
+def test_a_number_that_compares_nothing_is_refused(take: int) -> None:
+    check_take(1)
+    with pytest.raises(UsageError, match=f"take={take}: at least 1 example"):
+        check_take(take)
 
 
 def test_streams_part_where_the_lists_do() -> None:

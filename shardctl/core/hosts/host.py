@@ -31,7 +31,7 @@ class Host:
             return  # soon, as there may be a million of them
         keep_fields(self)
         if self.count > _MOST:
-            raise UsageError(f"count={self.count}: a number from 1 to {_MOST} is needed")
+            raise UsageError(f"{self.count} hosts: at most {_MOST} are counted")
         if self.count < 1:
             raise UsageError(f"{self.count} hosts: at least 1 is needed")
         if not 0 <= self.index < self.count:

@@ -22,6 +22,7 @@ from shardctl.planning.verify import (
     Take,
     Verification,
     Window,
+    check_take,
     first_mismatch,
 )
 from shardctl.tfds.imports import tensorflow, versions
@@ -116,6 +117,7 @@ class ReadCheck:
     checks: FileChecks = field(init=False)
 
     def __post_init__(self) -> None:
+        check_take(self.take)
         tensorflow()
         reason = why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.

@@ -43,6 +43,11 @@ def test_anything_else_is_refused(text: str, says: str) -> None:
     assert len(line) < 200
 
 
+def test_more_hosts_than_can_be_written_are_called_by_the_name_that_all_callers_know() -> None:
+    line = error_line(lambda: Host(index=0, count=10**9))
+    assert line == "1000000000 hosts: at most 999999999 are counted"
+
+
 def test_a_host_reads_back_from_its_text() -> None:
     def check(case: tuple[int, int]) -> None:
         host = Host(index=min(case), count=max(case) + 1)

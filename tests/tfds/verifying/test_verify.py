@@ -13,7 +13,7 @@ import shardctl.planning.verify as limits
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import MissingDependencyError, UnpredictableOrderError
+from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.real_files import RealFiles
@@ -32,6 +32,12 @@ from tests.tfds.verifying.checked_toys import (
     tampered,
     without_folder,
 )
+
+
+@pytest.mark.parametrize("take", [0, -1])
+def test_examples_to_compare_are_at_least_one(toys: Toys, take: int) -> None:
+    with pytest.raises(UsageError, match=f'take={take}: .*, or "all"'):
+        verify(toys["plain"].dataset, take=take)
 
 
 def test_every_order_agrees_with_the_real_reader(
