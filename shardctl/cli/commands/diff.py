@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, as_json, as_table, as_text, as_yaml
+from shardctl.cli.formats import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_json,
+    as_table,
+    as_text,
+    as_yaml,
+)
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
@@ -59,6 +67,7 @@ def diff(
     update: Annotated[
         bool, typer.Option("--update", help="Write the current order to A where it differs.")
     ] = False,
+    every_row: AllOption = False,
 ) -> None:
     """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
 
@@ -79,7 +88,9 @@ def diff(
         equal = _with_current(first, expected, source, reading, spec, out, update=update)
     else:
         _refuse_options(source, reading, spec, update=update)
-        equal = _with_file(first, read_comparable(Path(actual)), (expected, actual), out)
+        equal = _with_file(
+            first, read_comparable(Path(actual)), (expected, actual), out, every_row=every_row
+        )
     if not equal:
         raise typer.Exit(1)
 
@@ -100,6 +111,8 @@ def _with_file(
     second: "Snapshot | PlanListing",
     labels: tuple[str, str],
     out: OutputOptions,
+    *,
+    every_row: bool,
 ) -> bool:
     from shardctl.core.snapshot.snapshot import KIND, Snapshot
     from shardctl.planning.diff.diff import diff as compare
@@ -120,7 +133,7 @@ def _with_file(
             "one kind are compared"
         )
     plans = diff_plans(first, second, labels=labels)
-    _PLANS.write(out, plans)
+    _PLANS.write(out, plans, every_row=every_row)
     return plans.equal
 
 
