@@ -14,6 +14,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import refuse_open_splits, resolved_spec
 from shardctl.planning.resume.same_dataset import check_same_dataset
 
@@ -50,6 +51,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
 
 def _check_spec(plan: ResumePlan, dataset: Dataset) -> None:
     """Check that the spec of a plan has an order, and that instructions read splits of it."""
+    refuse_unreadable(dataset)
     resolved = resolved_spec(dataset, plan.spec)
     if not plan.from_seen:  # which counts from the start of no order
         refuse_open_splits(resolved)

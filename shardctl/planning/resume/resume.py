@@ -31,6 +31,7 @@ from shardctl.core.resume.resume_plan import (
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
@@ -62,6 +63,7 @@ def resume(
     not opened yet (see `continuation_at`).
 
     Raises:
+        DatasetError: files that `as_dataset` does not read.
         UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
             batch size, no such mode.
         UnpredictableOrderError: TensorFlow leaves the order open.
@@ -79,6 +81,7 @@ def resume(
         raise UsageError(
             phrase("{mode!}: choose from {}", choices(get_args(BufferMode)), mode=mode)
         )
+    refuse_unreadable(dataset)
     settings = ReadSettings() if settings is None else settings
     planned = plan_order(dataset, spec, settings)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode)

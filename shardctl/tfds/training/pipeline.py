@@ -12,6 +12,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED
 from shardctl.errors import UsageError
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
@@ -55,6 +56,7 @@ def pipeline(
     settings = ReadSettings() if settings is None else settings
     tf = tensorflow()
     dataset = dataset_of(builder)
+    refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
     check_global_seed(settings)
     if settings.global_seed is not None:

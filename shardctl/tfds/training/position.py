@@ -14,6 +14,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.files.position_file import PositionRecord, read_position, write_position
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
@@ -53,6 +54,7 @@ class Position:
     ) -> None:
         self._builder = builder
         self._dataset = dataset_of(builder)
+        refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
         check_global_seed(settings)
         planned = plan_order(self._dataset, spec, settings)
