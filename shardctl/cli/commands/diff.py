@@ -1,7 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl diff`: where and why two orders, or two plans, differ."""
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,7 @@ from shardctl.cli.formats import (
     as_text,
     as_yaml,
 )
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import say, warn, write
@@ -27,6 +27,7 @@ from shardctl.errors import UsageError
 if TYPE_CHECKING:
     from shardctl.core.resume.resume_plan import PlanListing
     from shardctl.core.snapshot.snapshot import Snapshot
+    from shardctl.readers.reference import Fallback
 
 
 def _formats(module: str, what: str) -> Formats:
@@ -154,7 +155,7 @@ def _with_current(
     from shardctl.planning.snapshot import snapshot
 
     project = project_here()
-    dataset = chosen_dataset(source, project, fallback=pinned.title)
+    dataset = chosen_dataset(source, project, fallback=_named_by(pinned, path))
     settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
     spec = pinned.spec if spec is None else spec
     current = snapshot(dataset, spec, settings)
@@ -167,7 +168,16 @@ def _with_current(
     if not update:
         return found.equal
     if current.snapshot != pinned:
+        refs = refs_to_keep(source, path) if source.dataset else pinned.refs
         render = snapshot_json if is_json(Path(path).read_bytes()) else snapshot_yaml
-        write(render(current.snapshot), path)
+        write(render(replace(current.snapshot, refs=refs)), path)
         say(f"{path} now holds the current order")
     return True
+
+
+def _named_by(pinned: "Snapshot", path: str) -> "Fallback":
+    """Return where to look for the dataset of a snapshot that nothing else chooses."""
+    from shardctl.readers.reference import Fallback
+
+    refs = pinned.refs or (pinned.title,)
+    return Fallback(refs=refs, folder=Path(path).parent, said_by=path)

@@ -108,6 +108,9 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
             ),
         ),
         tree=_tree(document),
+        refs=tuple(
+            fields.text(ref, "a ref") for ref in fields.items(document.get("refs", []), "refs")
+        ),
     )
     if pinned.tree.root.hex() != document.get("order"):
         raise DatasetError("order is not the root of the tree")

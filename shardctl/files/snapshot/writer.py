@@ -29,6 +29,7 @@ def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
         **head(KIND, snapshot.head, format_version=SNAPSHOT_VERSION),
+        **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,
         "order": snapshot.tree.root.hex(),
