@@ -9,6 +9,7 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
+from shardctl.readers.layout_document import dataset_fields, split_fields
 from shardctl.rendering.text.quantities import counted, first_and_last, human_bytes
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
@@ -99,7 +100,7 @@ def _facts(shard: Shard) -> Sequence[str]:
 
 
 def layout_document(layout: Layout) -> Document:
-    """Return the document of `layout`: every shard of every split."""
+    """Return the document of `layout`: every shard of every split; a layout file as well."""
     splits = [
         {
             "name": split.split.name,
@@ -108,10 +109,16 @@ def layout_document(layout: Layout) -> Document:
             "num_bytes": split.num_bytes,
             "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
             "balance": asdict(split.balance),
+            **split_fields(split.split, layout.dataset),
         }
         for split in layout.splits
     ]
-    return {**head("layout", layout.dataset.identity), "splits": splits}
+    chosen = [split.split for split in layout.splits]
+    return {
+        **head("layout", layout.dataset.identity),
+        **dataset_fields(layout.dataset, chosen),
+        "splits": splits,
+    }
 
 
 def layout_rows(layout: Layout) -> Iterator[Sequence[object]]:

@@ -21,7 +21,7 @@ from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_k
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import say, warn, write
-from shardctl.core.text import quoted
+from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -180,4 +180,4 @@ def _named_by(pinned: "Snapshot", path: str) -> "Fallback":
     from shardctl.readers.reference import Fallback
 
     refs = pinned.refs or (pinned.title,)
-    return Fallback(refs=refs, folder=Path(path).parent, said_by=path)
+    return Fallback(refs=refs, folder=Path(path).parent, said_by=printable(path))
