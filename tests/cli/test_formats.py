@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shardctl.cli import formats
 from shardctl.cli.formats import (
     Formats,
     OutputOptions,
@@ -215,7 +214,8 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     words = [*command.split(), "-d", "imagenet2012"]
     piped = shardctl(*words).stdout
     assert "--all" not in piped
-    monkeypatch.setattr(formats, "screen", lambda output: Screen(width=120, abridged=True))
+    terminal = Screen(width=120, abridged=True)
+    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output: terminal)
     shown = shardctl(*words).stdout
     assert shown.count(" more rows; --all shows them\n") == 1
     whole = shardctl(*words, "--all").stdout

@@ -70,8 +70,7 @@ def test_a_long_table_is_whole_in_a_pipe(shardctl: Shardctl) -> None:
     files = [f"toy-many.tfrecord-{index:05}-of-00050" for index in range(50)]
     assert [line.split()[0] for line in whole[2:-1]] == files
     assert piped == whole
-    assert any(line.startswith("… ") for line in short)
-    assert short[-1] == whole[-1] == "total: 50 files, 50 examples; ids 0 to 49 (50)"
+    assert whole[-1] == "total: 50 files, 50 examples; ids 0 to 49 (50)"
 
 
 def test_a_host_that_reads_nothing_is_a_warning(shardctl: Shardctl) -> None:
