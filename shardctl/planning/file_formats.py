@@ -35,9 +35,7 @@ def refuse_unreadable(dataset: Dataset) -> None:
     """
     why = why_not_as_dataset(dataset)
     if why is not None:
-        raise DatasetError(
-            f"{dataset.title}: {why}, so no tf.data pipeline reads on from anywhere; {_WAYS_OUT}"
-        )
+        raise DatasetError(f"{dataset.title}: {why}, so tf.data has no pipeline; {_WAYS_OUT}")
 
 
 def format_warnings(dataset: Dataset, ranges: Iterable[SplitRange]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
     if plan.dataset is not dataset.identity:
         check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
     if all(reads.files is dataset for reads in _all_reads(plan)):
-        _check_spec(plan, dataset)
+        _checked_spec(plan, dataset)
         return plan
     if allow_version and plan.dataset.title != dataset.title:
         plan = replace(plan, dataset=dataset.identity)
