@@ -138,7 +138,7 @@ def test_names_are_text_and_reach_the_terminal_without_escape_codes() -> None:
 def test_the_document_has_the_fields_that_programs_rely_on() -> None:
     train = split_of("train", 3, 0, 5, num_bytes=2048)
     document = layout_document(layout(toy(train)))
-    assert list(document) == ["format_version", "kind", "dataset", "splits"]
+    assert list(document) == ["format_version", "kind", "dataset", "ordered", "splits"]
     assert document["kind"] == "layout"
     assert document["splits"] == [
         {
@@ -170,6 +170,8 @@ def test_the_document_has_the_fields_that_programs_rely_on() -> None:
                 },
             ],
             "balance": {"min": 0, "max": 5, "mean": 8 / 3, "imbalance": 1.875},
+            "metadata_bytes": 2048,
+            "files": "toy-train-{SHARD_INDEX}",
         }
     ]
 
