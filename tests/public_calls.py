@@ -331,10 +331,17 @@ CALLS: Mapping[str, list[Call]] = {
         )
     ],
     "quality": [_planned(shardctl.quality, num_classes=3, target=0.5, what_if=False)],
-    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir="nowhere")],
+    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
     "resume": [
         _planned(shardctl.resume, consumed=29, mode="exact-order"),
         _planned(shardctl.resume, steps=7),
+        _planned(
+            shardctl.resume,
+            settings=ReadSettings(buffer=5),
+            consumed=9,
+            mode="at-least-once",
+            risk=0.5,
+        ),
     ],
     "resume_on_hosts": [
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=5),

@@ -46,6 +46,7 @@ def modules_after(program: str, cwd: Path) -> set[str]:
         (["plan", "train", "-d", "toy.yaml"], {"yaml"}),
         (["layout", "train", "-d", "mnist", "-f", "json"], set()),
         (["list"], set()),
+        (["lint", "train", "-d", "imagenet2012"], set()),
         (["--version"], set()),
         (["plan", "-h"], set()),
         (["-h"], set()),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from shardctl.core.text import inert, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.files.atomic import new_file
 from shardctl.rendering.text.tables import Screen
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
     if output in (None, "-"):
         _to_stdout(chunks)
         return
+    from shardctl.files.atomic import new_file  # 2 ms
+
     with new_file(output, num_bytes=num_bytes) as file:
         for chunk in chunks:
             file.write(_encoded(chunk) if isinstance(chunk, str) else chunk)

@@ -60,5 +60,14 @@ class OnDemand(Sequence[Item]):
 
     __hash__ = None  # type: ignore[assignment]  # as a list, and as long to compare
 
+    def __reduce__(self) -> tuple[type[tuple[Item, ...]], tuple[list[Item]]]:
+        return tuple, (list(self),)  # another process gets the items, not what makes them
+
+    def __deepcopy__(self, memo: object) -> OnDemand[Item]:
+        return self  # nothing in it can be changed
+
+    def __copy__(self) -> OnDemand[Item]:
+        return self
+
     def __repr__(self) -> str:
         return f"<{self._size} items, made on demand>"

@@ -51,7 +51,10 @@ def to_json(document: Document) -> Iterator[str]:
       "ids": [1, 2]
     }
     """
-    yield from _json(document, "")
+    if _is_nested(document):
+        yield from _json(document, "")
+    else:
+        yield json_line(document)
     yield "\n"
 
 
@@ -60,10 +63,7 @@ _encode_ascii = json.JSONEncoder(ensure_ascii=True).encode
 
 
 def _json(value: object, indent: str) -> Iterator[str]:
-    # The encoder written in C works on values without line breaks, so lines are made of those.
-    if not _is_nested(value):
-        yield json_line(value)
-        return
+    """Yield a nested value; one that is not is a line of the encoder that is written in C."""
     deeper = indent + "  "
     brackets = "{}" if isinstance(value, dict) else "[]"
     separator = f"{brackets[0]}\n{deeper}"

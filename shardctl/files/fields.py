@@ -17,7 +17,7 @@ MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 
 @contextmanager
 def said_about(source: str) -> Iterator[None]:
-    """Put `source` in front of the text of every DatasetError raised inside.
+    """Put `source` in front of the text of every DatasetError raised inside, where it is not yet.
 
     What is nested too deeply to be looked at is a DatasetError too.
 
@@ -30,6 +30,8 @@ def said_about(source: str) -> Iterator[None]:
     try:
         yield
     except DatasetError as error:
+        if str(error).startswith(f"{source}: "):
+            raise
         raise DatasetError(f"{source}: {error}") from error
     except RecursionError as error:  # JSON that is just not too deep to parse
         raise DatasetError(f"{source}: nested too deeply") from error
@@ -137,6 +139,19 @@ def count(value: object, what: str) -> int:
     if value > INT64_MAX:
         raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
     return value
+
+
+def amount(value: object, what: str) -> float:
+    """Return a finite number of at least 0, or raise.
+
+    >>> amount(2, "risk"), amount(1e-06, "risk")
+    (2.0, 1e-06)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DatasetError(f"{what} must be a number, not {shown(value)}")
+    if not 0 <= value <= INT64_MAX:  # nor is NaN
+        raise DatasetError(f"{what} {shown(value)} is not a number from 0 to {INT64_MAX}")
+    return float(value)
 
 
 _PLAIN = re.compile(r"[0-9]{1,18}")

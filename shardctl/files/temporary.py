@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 NUM_NAMES = 8  # writers of one target at the same moment; one more waits for one of them
+# Open for writing too: NFS locks no other file for one process alone (flock(2)).
+_TO_LOCK = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,7 @@ def _made(path: str) -> TemporaryFile | None:
 def _remove_dead(path: str) -> None:
     """Remove a file that no process has locked; one that may not be opened or removed stays."""
     with contextlib.suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, _TO_LOCK)
         try:
             regular = stat.S_ISREG(os.fstat(handle).st_mode)
             if regular and _is_locked(handle) and _has_name(handle, path):
@@ -107,18 +109,24 @@ def _wait_for(path: str) -> None:
     import fcntl
 
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, _TO_LOCK)
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise _in_the_way(path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         if _has_name(handle, path):
             os.unlink(path)
     except OSError as error:
-        text = f"{os.path.basename(path)} is in the way and stays ({error.strerror}); remove it"
-        raise FileExistsError(error.errno, text) from None
+        raise _in_the_way(path, error) from None
     finally:
         os.close(handle)
+
+
+def _in_the_way(path: str, error: OSError) -> OSError:
+    text = f"{os.path.basename(path)} is in the way and stays ({error.strerror}); remove it"
+    return FileExistsError(error.errno, text)
 
 
 def _is_locked(handle: int) -> bool | None:

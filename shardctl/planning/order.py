@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.instructions.subsplit import (
-    OPEN_SPLITS,
-    Resolved,
-    default_spec,
-    resolve_subsplit,
-)
+from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import quoted
-from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.file_formats import format_warnings
+from shardctl.planning.open_splits import refuse_open_splits
 
 if TYPE_CHECKING:
     from shardctl.core.snapshot.cells import SplitIds
@@ -97,36 +90,6 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     if resolved.num_examples and not order.num_examples:
         warnings.append(_why_nothing(order))
     return PlannedOrder(resolved=resolved, order=order, warnings=tuple(warnings))
-
-
-def refuse_open_splits(resolved: Resolved) -> None:
-    """Refuse `all` where each run reads the splits in an order of its own.
-
-    For every answer that depends on the order of the splits; one that does not goes on with the
-    warning that `resolved` has.
-
-    Raises:
-        UnpredictableOrderError: TFDS leaves the order of the splits open.
-    """
-    if resolved.spelled_out is not None:
-        where = "" if resolved.spec == "all" else f"{quoted(resolved.spec)}: "
-        raise UnpredictableOrderError(
-            f"{where}{OPEN_SPLITS}; name them in the order in which they are to be read, as in "
-            f"{quoted(resolved.spelled_out, 300)}"
-        )
-
-
-def refuse_open_hosts(resolved: Resolved, host_mode: HostMode, num_hosts: int) -> None:
-    """Refuse `all` where the order of the splits decides how many examples a host gets.
-
-    Only where hosts are given files in turn; of parts and of single examples each gets as many in
-    any order.
-
-    Raises:
-        UnpredictableOrderError: TFDS leaves the order of the splits open.
-    """
-    if num_hosts > 1 and host_mode.whole_files:
-        refuse_open_splits(resolved)
 
 
 def _assumptions(settings: ReadSettings) -> Iterator[str]:

@@ -15,8 +15,11 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.settings.document import SettingsDocument
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.resume.promises import BrokenPromise
 
@@ -97,6 +100,22 @@ class Verification:
     def equal(self) -> bool:
         """Whether every id was as predicted, all files sound, and a plan what it says."""
         return self.first_difference is None and not self.files and not self.broken
+
+
+def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) -> None:
+    """Refuse an order without examples: nothing is compared, which would look like a yes.
+
+    A host may be left without any by a spec that has some: that is how the hosts share them.
+
+    Raises:
+        UsageError: there is nothing to verify.
+    """
+    if num_examples or (host is not None and resolved.num_examples):
+        return
+    raise UsageError(
+        f"nothing to verify: {quoted(resolved.spec)} of {resolved.dataset.title} has no examples "
+        "to hand out"
+    )
 
 
 def taken(take: Take, read: Source, num_examples: int) -> int:

@@ -35,7 +35,8 @@ class FileProblem:
 class FilesOnDisk:
     """Size in bytes of each shard's file by split, None where it is missing; and the problems.
 
-    `present` is False, with no problems, where no file of the dataset is here at all.
+    `present` is False where no file of the dataset is here at all; there are then no problems,
+    unless files that look alike lie in their place.
     """
 
     present: bool
@@ -51,7 +52,11 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     """
     folders = _Folders()
     sizes = {split.name: tuple(_sizes(split, folders)) for split in dataset.splits}
-    if not any(size is not None for found in sizes.values() for size in found):
+    present = any(size is not None for found in sizes.values() for size in found)
+    unclaimed: tuple[FileProblem, ...] = ()
+    if present or any(folders.listings.values()):
+        unclaimed = tuple(_unclaimed_files(dataset, folders))
+    if not present and not any(problem.kind == "wrong-count" for problem in unclaimed):
         return FilesOnDisk(present=False, shard_bytes=sizes)
     problems = [
         problem
@@ -62,10 +67,19 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
         )
     ]
     return FilesOnDisk(
-        present=True,
+        present=present,
         shard_bytes=sizes,
-        problems=(*problems, *_unclaimed_files(dataset, folders)),
+        problems=(*problems, *unclaimed),
     )
+
+
+def files_of_another_count(dataset: Dataset) -> list[str]:
+    """Return the names of files that would be shards of a dataset, had it another number of them.
+
+    Such as `toy-train.tfrecord-00000-of-00004` of a split that has 8.
+    """
+    problems = _unclaimed_files(dataset, _Folders())
+    return [problem.filename for problem in problems if problem.kind == "wrong-count"]
 
 
 def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Dataset:

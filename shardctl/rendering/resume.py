@@ -10,6 +10,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.promises import BrokenPromise
@@ -49,6 +50,8 @@ def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Itera
     if plan.remaining:
         for line in _how(plan):
             yield paragraph(line, screen)
+    elif plan.unseeded is not None and plan.unseeded.emitted:
+        yield paragraph(_without_seed(plan.unseeded), screen)
     if proof is not None:
         for line in proof_lines(proof, screen):
             yield paragraph(line, screen)
@@ -90,6 +93,11 @@ def proof_line(proof: Proof) -> str:
     >>> proof_line(Proof(compared=1000, lost=0, repeated=0, moved=0, exact=True))
     'proof: lost 0, repeated 0, moved 0 of 1,000 examples'
     """
+    if proof.allowed is not None:
+        return (
+            f"proof: lost at most {proof.lost:,}, repeated at most {proof.repeated:,}, whatever "
+            f"the seed was; {_examples(proof.compared)} read"
+        )
     moved = "" if proof.moved is None else f", moved {proof.moved:,}"
     return (
         f"proof: lost {proof.lost:,}, repeated {proof.repeated:,}{moved} "
@@ -107,9 +115,14 @@ def _proof_field(proof: Proof | None) -> Document:
             "lost": proof.lost,
             "repeated": proof.repeated,
             "moved": proof.moved,
+            **({} if proof.allowed is None else {"allowed": _allowed(proof.allowed)}),
             **({"broken": list(map(asdict, proof.broken))} if proof.broken else {}),
         }
     }
+
+
+def _allowed(allowed: tuple[int, int]) -> Document:
+    return {"lost": allowed[0], "repeated": allowed[1]}
 
 
 def _stopped(plan: ResumePlan) -> str:
@@ -119,7 +132,9 @@ def _stopped(plan: ResumePlan) -> str:
         counts = [f"{count:,}" for count in dict.fromkeys(plan.from_consumed)]
         each = counts[0] if len(counts) == 1 else f"{counts[0]} .. {counts[-1]}"
         return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
-    place = f"stopped: after {_examples(plan.consumed)}, in epoch {plan.epoch}"
+    place = f"stopped: after {_examples(plan.consumed)}"
+    if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:
+        place += f", in epoch {plan.epoch}"
     batch = plan.settings.batch
     if batch is not None:
         whole, rest = divmod(plan.consumed, batch)
@@ -140,6 +155,8 @@ def _stopped(plan: ResumePlan) -> str:
 
 def _left(plan: ResumePlan) -> str:
     if not plan.remaining:
+        if plan.unseeded is not None and plan.unseeded.most_lost:
+            return "left: nothing, the buffer had read the order to its end"
         return "left: nothing, the order is at its end"
     files = _count(plan.num_instructions, "file instruction")
     epoch = "" if plan.from_seen else f" of epoch {plan.epoch}"
@@ -177,6 +194,8 @@ def _how(plan: ResumePlan) -> Iterator[str]:
     """Yield what the plan promises, and what to read it with."""
     if plan.mode == "exact":
         yield "exact: the order continues id by id."
+    elif plan.unseeded is not None:
+        yield _without_seed(plan.unseeded)
     elif plan.mode == "exact-order":
         yield (
             f"exact order: the instructions feed the shuffle buffer as it was left, with "
@@ -203,6 +222,37 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         yield _further(plan)
 
 
+def _without_seed(buffer: UnseededBuffer) -> str:
+    """Return what a buffer whose seed is not known loses and repeats.
+
+    >>> from shardctl.core.resume.unseeded_buffer import behind_buffer
+    >>> print(_without_seed(behind_buffer(
+    ...     buffer_size=9, emitted=50, num_elements=99, risk=None)))
+    at most once: the buffer had read 58 examples of its epoch. These are passed by: nothing is \
+repeated, the 8 that it held are lost, whatever its seed was.
+    """
+    mode = "at most once" if buffer.risk is None else "at least once"
+    if not buffer.emitted:
+        return f"{mode}: the buffer held nothing yet, so that nothing is repeated or lost."
+    read = f"{mode}: the buffer had read {_examples(buffer.num_read)} of its epoch."
+    if not buffer.num_read_again:
+        held = f"the {buffer.most_lost:,} that it held are lost" if buffer.most_lost else "or lost"
+        repeated = "nothing is repeated," if buffer.most_lost else "nothing is repeated"
+        return f"{read} These are passed by: {repeated} {held}, whatever its seed was."
+    if not buffer.first_read:
+        return (
+            f"{read} All of them are read again: {buffer.least_repeated:,} are repeated and none "
+            "is lost, whatever its seed was."
+        )
+    again = f"{buffer.num_read_again:,}, {_count(buffer.buffers_again, 'buffer')} of them,"
+    return (
+        f"{read} The last {again} are read again: {buffer.least_repeated:,} to "
+        f"{buffer.most_repeated:,} are repeated; {buffer.expected_lost:.2g} are lost on the "
+        f"average of all seeds, which is below the risk of {buffer.risk:g}, and at most "
+        f"{buffer.most_lost:,} with any."
+    )
+
+
 def _further(plan: ResumePlan) -> str:
     following = plan.further_epochs[0]
     last = plan.epoch + plan.num_further_epochs
@@ -212,7 +262,11 @@ def _further(plan: ResumePlan) -> str:
     files = "files shuffled with seeds of its own" if following.file_seeds else "the same files"
     if plan.hosts:
         return f"then: {which}, each read whole by the new hosts, {files}"
-    return f"then: {which}, {files}; resume --consumed {following.consumed} lists the first of them"
+    mode = "" if plan.unseeded is None else f" --mode {plan.mode}"
+    return (
+        f"then: {which}, {files}; resume --consumed {following.consumed}{mode} lists the first of "
+        "them"
+    )
 
 
 def _examples(count: int) -> str:

@@ -67,6 +67,8 @@ def _order_line(verification: Verification) -> str:
     if first is not None:
         on_host = "" if first.host is None else f" of host {first.host}"
         return f"differs at position {first.position:,}{on_host}, read from {first.read}"
+    if not verification.num_examples:
+        return "nothing is compared: the order has no examples"
     windows = [window for window in verification.windows if window.read == read]
     num_read = sum(window.stop - window.start for window in windows)
     others = verification.num_checked - num_read
@@ -86,7 +88,7 @@ def _reader_line(verification: Verification) -> str:
 
 
 def _files_line(verification: Verification) -> str:
-    num_wrong = len(verification.files)
+    num_wrong = sum(file.num_files for file in verification.files)
     if not num_wrong:
         verb = "holds" if verification.num_files == 1 else "hold"
         return f"{counted(verification.num_files, 'file')} {verb} what the metadata says"

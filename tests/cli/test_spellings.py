@@ -131,12 +131,12 @@ FAULTS = {
     ),
     "a buffer without a seed": Fault(
         settings={"buffer": 5},
-        python="buffer without a seed has another order in each run; give buffer_seed=N, or "
-        "global_seed=N where",
-        options="--buffer without a seed has another order in each run; give --buffer-seed N, or "
-        "--global-seed N where",
-        keys="read.buffer without a seed has another order in each run; give read.buffer_seed: N, "
-        "or read.global_seed: N where",
+        python="buffer without a seed has another order in each run; only the seed that the run "
+        "itself has will do: buffer_seed=N of its ds.shuffle, or global_seed=N where",
+        options="--buffer without a seed has another order in each run; only the seed that the run "
+        "itself has will do: --buffer-seed N of its ds.shuffle, or --global-seed N where",
+        keys="read.buffer without a seed has another order in each run; only the seed that the run "
+        "itself has will do: read.buffer_seed: N of its ds.shuffle, or read.global_seed: N where",
         key="buffer",
     ),
     "as it comes": Fault(
@@ -350,8 +350,8 @@ QUESTIONS = {
     "a mode": Question(
         call=lambda d: api.resume(d, consumed=1, mode="fast"),  # type: ignore[arg-type]
         command="resume --consumed 1 --mode fast",
-        python='mode="fast": choose from exactly-once, exact-order',
-        options="--mode 'fast': choose from exactly-once, exact-order",
+        python='mode="fast": choose from exactly-once, exact-order, at-most-once, at-least-once',
+        options="--mode 'fast': choose from exactly-once, exact-order, at-most-once, at-least-once",
     ),
     "no seed to resume": Question(
         call=lambda d: api.resume(d, settings=api.ReadSettings(shuffle_files=True), consumed=1),

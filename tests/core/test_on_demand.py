@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
 from shardctl.core.on_demand import OnDemand
@@ -29,3 +32,9 @@ def test_an_item_is_made_when_it_is_asked_for() -> None:
     assert made == []
     items[10**12 - 1]
     assert made == [10**12 - 1]
+
+
+def test_another_process_gets_its_items() -> None:
+    items = OnDemand(3, lambda index: [index])
+    assert pickle.loads(pickle.dumps(items)) == ([0], [1], [2])
+    assert copy.deepcopy(items) is copy.copy(items) is items

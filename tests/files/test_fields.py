@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.tfds_rules import FILE_FORMATS
-from shardctl.errors import UsageError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from tests.cases import FUZZ, check_cases
 from tests.strategies import error_line
@@ -166,3 +166,11 @@ def test_what_is_nested_too_deeply_to_look_at_is_said() -> None:
             raise RecursionError
 
     assert error_line(deepen) == "x.json: nested too deeply"
+
+
+def test_what_an_error_is_about_is_said_once() -> None:
+    with (
+        pytest.raises(DatasetError, match=r"^shardctl\.yaml: data_dir is wrong$"),
+        fields.said_about("shardctl.yaml"),
+    ):
+        raise DatasetError("shardctl.yaml: data_dir is wrong")

@@ -180,6 +180,25 @@ def test_without_locks_nothing_of_others_is_removed(
     assert target.read_text() == "x"
 
 
+def test_what_killed_writers_leave_is_gone_on_nfs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+
+    def flock_of_nfs(handle: int, operation: int) -> None:
+        # As flock(2) says: it is a lock of fcntl(2), for which the file must be open for writing.
+        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        flock(handle, operation)
+
+    target = tmp_path / "out"
+    for name in temporary_names(str(target)):
+        Path(name).write_text("left")
+    monkeypatch.setattr(fcntl, "flock", flock_of_nfs)
+    put(target, "x")
+    assert os.listdir(tmp_path) == ["out"]
+
+
 def test_names_in_the_way_that_are_no_files_are_passed_over(tmp_path: Path) -> None:
     names = [Path(name) for name in temporary_names(str(tmp_path / "out"))]
     names[0].mkdir()

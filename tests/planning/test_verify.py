@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.hosts.host import Host
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.errors import UsageError
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.verify import (
     BUDGETS,
     NUM_WINDOWS,
     FoundNames,
+    check_not_nothing,
     cut_at_epochs,
     first_mismatch,
     first_mismatch_in_any_order,
@@ -143,3 +147,14 @@ def test_names_that_the_metadata_does_not_know_are_kept() -> None:
         "\udcff__1",
         "no",
     ]
+
+
+def test_an_order_without_examples_is_refused_but_a_host_without_a_share() -> None:
+    toy = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(5,)),))
+    host = Host(index=6, count=7)
+    some, none = resolved_spec(toy, "train"), resolved_spec(toy, "train[:0]")
+    check_not_nothing(some, 5, None)
+    check_not_nothing(some, 0, host)
+    for resolved, of_host in ((some, None), (none, None), (none, host)):
+        with pytest.raises(UsageError, match="nothing to verify: 'train"):
+            check_not_nothing(resolved, 0, of_host)

@@ -108,6 +108,25 @@ def test_what_a_buffer_held_is_counted(mode: Any) -> None:
     assert "2 examples" in promise
 
 
+@pytest.mark.parametrize(
+    ("mode", "risk", "consumed", "promise"),
+    [
+        ("at-most-once", None, 0, "the buffer held nothing yet, so that nothing is repeated"),
+        ("at-most-once", None, 2, "nothing is repeated, the 2 that it held are lost"),
+        ("at-most-once", None, 10, "nothing is repeated, the 1 that it held are lost"),
+        ("at-least-once", 2, 6, "The last 3, 1 buffer of them, are read again: 1 to 3 are"),
+        ("at-least-once", 1e-6, 6, "All of them are read again: 6 are repeated and none is lost"),
+    ],
+)
+def test_without_a_seed_it_is_said_what_is_lost_and_repeated(
+    mode: Any, risk: float | None, consumed: int, promise: str
+) -> None:
+    settings = ReadSettings(buffer=3, cycle=1)
+    said = lines(resume(TOY, "train", settings, consumed=consumed, mode=mode, risk=risk))
+    line = next(line for line in said if line.startswith(f"{mode.replace('-', ' ')}: "))
+    assert promise in line
+
+
 def test_other_hosts_are_rows_with_their_first_and_last_file() -> None:
     plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=3, consumed=[1, 2])
     said = lines(plan)

@@ -147,6 +147,18 @@ def test_on_a_screen_many_files_are_elided_and_in_a_pipe_none() -> None:
     assert sum(line.startswith("b ") for line in text(many).splitlines()) == 100
 
 
+def test_an_order_without_examples_is_not_said_to_be_as_predicted() -> None:
+    lines = text(replace(AS_PREDICTED, num_examples=0, windows=())).splitlines()
+    assert lines[1] == "nothing is compared: the order has no examples"
+
+
+def test_files_of_one_finding_are_counted() -> None:
+    gone = replace(GONE, num_files=3)
+    assert "4 of 5 files not as the metadata says:" in text(
+        replace(AS_PREDICTED, files=(SHORT, gone), num_files=5)
+    )
+
+
 def test_the_document_says_what_was_compared_and_by_which_versions() -> None:
     document = verify_document(
         replace(AS_PREDICTED, first_difference=PARTED, files=(SHORT,), plan="plan.yaml")
@@ -167,6 +179,7 @@ def test_the_document_says_what_was_compared_and_by_which_versions() -> None:
         "split": None,
         "record": None,
         "byte": None,
+        "num_files": 1,
     }
     assert verify_document(AS_PREDICTED)["first_difference"] is None
 

@@ -98,6 +98,7 @@ def test_the_document() -> None:
             "split": "train",
             "record": 1,
             "byte": 21,
+            "num_files": 1,
         }
     ]
     assert document["notes"] == ["not all"]

@@ -144,7 +144,9 @@ def _continued(
                 f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
             )
         only = None if consumed is None else consumed[0]
-        return plan_resume(dataset, spec, settings, consumed=only, steps=steps, mode=mode)
+        return plan_resume(
+            dataset, spec, settings, consumed=only, steps=steps, mode=mode, risk=stopped.risk
+        )
     except UnpredictableOrderError as error:
         raise UnpredictableOrderError(
             phrase("{}; or plan from what was logged, with {seen=CODES}", error)

@@ -2,7 +2,7 @@
 """The options of `resume` alone: how far a pipeline got, and which hosts continue."""
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -14,6 +14,25 @@ from shardctl.errors import UsageError
 def _counts(text: Any) -> tuple[int, ...]:
     whole = whole_number("--consumed", minimum=0)
     return tuple(whole(part.strip()) for part in str(text).split(","))
+
+
+def _risk(text: Any) -> float:
+    try:
+        risk = float(text)
+    except ValueError:
+        risk = 0.0
+    if not 0 < risk < float("inf"):  # also refuses nan
+        raise UsageError(
+            f"--risk {quoted(str(text))}: the number of examples that may be lost on the average "
+            "is needed, above 0 and at most the size of the buffer"
+        )
+    return risk
+
+
+def _modes(incomplete: str) -> list[str]:
+    from shardctl.planning.resume.resume import BufferMode
+
+    return [mode for mode in get_args(BufferMode) if mode.startswith(incomplete)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +70,21 @@ class ResumeOptions:
         str | None,
         typer.Option(
             "--mode",
-            metavar="exactly-once|exact-order",
-            help="With --buffer: any pipeline, or the same order through shardctl.tfds "
+            metavar="exactly-once|exact-order|at-most-once|at-least-once",
+            help="With --buffer: any pipeline, or the same order through shardctl.tfds; where the "
+            "buffer had no seed, repeat nothing, or read its last contents again "
             "[default: exactly-once].",
+            autocompletion=_modes,
+        ),
+    ] = None
+    risk: Annotated[
+        Any,
+        typer.Option(
+            "--risk",
+            metavar="R",
+            parser=_risk,
+            help="With --mode at-least-once: how many examples may be lost, on the average "
+            "[default: 1e-06].",
         ),
     ] = None
     hosts: Annotated[Any, number_option("--hosts", "Number of hosts that stopped.")] = None
@@ -77,8 +108,7 @@ class ResumeOptions:
         Raises:
             UsageError: no way, or several, of saying how far; or a mode that there is not.
         """
-        from typing import get_args
-
+        from shardctl.core.resume.resume_plan import UNSEEDED_MODES
         from shardctl.planning.resume.resume import BufferMode
 
         if sum(value is not None for value in (self.consumed, self.steps, self.seen)) != 1:
@@ -90,7 +120,14 @@ class ResumeOptions:
             raise UsageError(
                 f"--mode {quoted(self.mode)}: choose from {choices(get_args(BufferMode))}"
             )
-        if self.mode == "exact-order" and (self.seen is not None or self.hosts is not None):
+        if self.seen is None and self.hosts is None:
+            return
+        if self.mode == "exact-order":
             raise UsageError(
                 "--mode exact-order: other hosts have another order, and a log has none"
+            )
+        if self.mode in UNSEEDED_MODES or self.risk is not None:
+            raise UsageError(
+                f"--mode {self.mode or 'at-least-once'} is for the hosts that stopped, a plan for "
+                "each (--host I/N), and is not needed where a log says what was seen"
             )

@@ -60,6 +60,7 @@ _EXAMPLES = {
     "Dataset": 'read_dataset("mnist")',
     "Host": "Host(index=0, count=8)",
     "Order": "plan_order(dataset).order",
+    "PinnedOrder": 'PinnedOrder(snapshot=taken.snapshot, label="before", live=taken.live)',
     "Query": 'Query(kind="position", value=5)',
     "ReadSettings": "ReadSettings(batch=64)",
     "ResumePlan": "resume(dataset, consumed=5)",
@@ -135,7 +136,7 @@ def _instance(of: type) -> Kind:
 def _word(words: Sequence[str]) -> Kind:
     def take(value: Any) -> str:
         if isinstance(value, str) and value in words:
-            return str(value)
+            return text(value)
         raise UsageError(f"choose from {choices(words)}")
 
     needed = " or ".join(f'"{word}"' for word in words)

@@ -84,13 +84,13 @@ def real_number(value: Any) -> float:
 
 
 def text(value: object) -> str:
-    """Return the str that a text is; NumPy has one of its own.
+    """Return the str that a text is; NumPy has one of its own, and a member of an enum may be one.
 
     Raises:
         UsageError: it is none.
     """
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)  # str() of a member of an enum is its name there
     raise UsageError("a text is needed")
 
 

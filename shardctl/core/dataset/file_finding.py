@@ -33,6 +33,8 @@ class FileFinding:
     expected: examples by the metadata, None for a file that belongs to no shard.
     found: whole records in the file, None where they cannot be counted.
     record: the first damaged record, counted from 0; `byte` is where it begins in the file.
+    num_files: the files that it speaks of; those of a split, none of which is here, are one finding
+        with the name of the first.
     """
 
     filename: str
@@ -43,3 +45,4 @@ class FileFinding:
     split: str | None = None
     record: int | None = None
     byte: int | None = None
+    num_files: int = 1

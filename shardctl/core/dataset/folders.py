@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError
@@ -27,6 +26,8 @@ def folders_of(dataset: Dataset) -> tuple[Dataset, ...]:
         return dataset.folders
     if not dataset.in_several_folders:
         return (dataset,)
+    from graphlib import CycleError, TopologicalSorter  # 1 ms, and few datasets have several
+
     pieces: dict[_Place, list[Split]] = {}
     order = TopologicalSorter[_Place]()
     for split in dataset.splits:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import AfterRead
+from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 
-Mode = Literal["exact", "exactly-once", "exact-order"]
-MODES: tuple[Mode, ...] = ("exact", "exactly-once", "exact-order")
+Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+# Where the seed of the buffer is not known.
+UNSEEDED_MODES: tuple[Mode, ...] = ("at-most-once", "at-least-once")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,13 +84,15 @@ class ResumePlan:
 
     mode: "exact", the rest of the order id by id; with a shuffle buffer "exactly-once" (every
         example that is left once, in another order) or "exact-order" (the same order, for a reader
-        that feeds the buffer from where it was).
-    epoch, remaining: the epoch it begins in, and how many of its examples are left.
+        that feeds the buffer from where it was). Where the buffer's seed is not known,
+        "at-most-once" (nothing is repeated) or "at-least-once" (seldom is anything lost).
+    epoch, remaining: the epoch it begins in, and how many of its examples are left to read.
     remaining_total: how many are left in the whole order, a last batch that is dropped not counted.
     instructions: what is read, in order; the first `num_pending_instructions` read what the buffer
         held. A host of `ds.shard` reads them all and keeps every n-th, as `after_read` says.
     pending: ids that are read but not handed out, in the order read; None without a buffer. In
         mode "exact-order" the instructions leave them out.
+    unseeded: of the two modes without a seed, what is lost and repeated.
     from_seen: planned from a log of the examples seen; `consumed` counts those, and the order plays
         no part.
     from_consumed, hosts: with another number of hosts what each of the old ones has consumed, and
@@ -110,6 +115,7 @@ class ResumePlan:
     pending: tuple[int | str, ...] | None = None
     reader_state: ReaderState | None = None
     shuffle: ShuffleState | None = None
+    unseeded: UnseededBuffer | None = None
     further_epochs: tuple[FurtherEpoch, ...] = ()
     num_further_epochs: int = 0
     from_seen: bool = False
@@ -121,7 +127,7 @@ class ResumePlan:
     @property
     def exact(self) -> bool:
         """Whether the order continues exactly, id by id."""
-        return self.mode != "exactly-once"
+        return self.mode in ("exact", "exact-order")
 
     @property
     def file_instructions(self) -> tuple[FileInstruction, ...]:

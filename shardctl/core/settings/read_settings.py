@@ -103,6 +103,11 @@ class ReadSettings:
             return self.shuffle_seed is not None
         return self.shuffle_files
 
+    @property
+    def buffer_is_open(self) -> bool:
+        """Whether there is a shuffle buffer that nothing seeds."""
+        return self.buffer is not None and self.buffer_seed is None and self.global_seed is None
+
     @checked
     def cycle_length(self, *, ordered: bool) -> int:
         """Return the cycle length in force for a dataset.
@@ -173,11 +178,12 @@ class ReadSettings:
                         "{shuffle_seed=N}, or {deterministic=True} where ReadConfig.options says so"
                     )
                 )
-        if self.buffer is not None and self.buffer_seed is None and self.global_seed is None:
+        if self.buffer_is_open:
             raise UnpredictableOrderError(
                 phrase(
-                    "{buffer} without a seed has another order in each run; give {buffer_seed=N}, "
-                    "or {global_seed=N} where tf.random.set_seed(N) is called"
+                    "{buffer} without a seed has another order in each run; only the seed that the "
+                    "run itself has will do: {buffer_seed=N} of its ds.shuffle, or {global_seed=N} "
+                    "where tf.random.set_seed(N) is called"
                 )
             )
 
@@ -222,7 +228,15 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
             assumed["deterministic"] = True
     if settings.deterministic is False:
         assumed["deterministic"] = True
-    buffers = settings.buffer is not None and settings.buffer_seed is None
-    if buffers and settings.global_seed is None:
+    if settings.buffer_is_open:
         assumed["buffer_seed"] = 2
     return replace(settings, **assumed), assumed
+
+
+def with_any_buffer_seed(settings: ReadSettings) -> ReadSettings:
+    """Return settings that read the same into their buffer, which has a seed in any case.
+
+    >>> with_any_buffer_seed(ReadSettings(buffer=10)).buffer_is_open
+    False
+    """
+    return replace(settings, buffer_seed=0) if settings.buffer_is_open else settings

@@ -53,6 +53,8 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
         document["pending"] = list(plan.pending)
     if plan.shuffle is not None:
         document["shuffle"] = _with_seeds(plan.shuffle, "seeds")
+    if plan.unseeded is not None:
+        document["unseeded"] = asdict(plan.unseeded)
     if plan.reader_state is not None:
         document["reader"] = asdict(plan.reader_state)
     document["num_further_epochs"] = plan.num_further_epochs

@@ -11,12 +11,14 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import (
     MODES,
+    UNSEEDED_MODES,
     FurtherEpoch,
     HostShare,
     ReaderState,
     ResumePlan,
     ShuffleState,
 )
+from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_of_document
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
@@ -138,6 +140,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         pending=None if pending is None else _pending(pending),
         reader_state=_reader_state(document.get("reader")),
         shuffle=_shuffle(document.get("shuffle")),
+        unseeded=_unseeded(document.get("unseeded")),
         further_epochs=tuple(
             _further_epoch(item)
             for item in fields.items(document["further_epochs"], "further_epochs")
@@ -165,6 +168,11 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     ):
         if document[key] != value:
             raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
+    if (plan.mode in UNSEEDED_MODES) != (plan.unseeded is not None):
+        found = "without" if plan.unseeded is None else "with"
+        raise DatasetError(f"mode {plan.mode} {found} a buffer that is unseeded")
+    if plan.unseeded is not None and not plan.settings.buffer_is_open:
+        raise DatasetError(f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none")
 
 
 def _check_digest(
@@ -217,6 +225,29 @@ def _shuffle(value: object) -> ShuffleState | None:
     if seeds is None:
         raise DatasetError("shuffle has no seeds")
     return ShuffleState(seeds=seeds, **_counts(value, names, "shuffle"))
+
+
+def _unseeded(value: object) -> UnseededBuffer | None:
+    if value is None:
+        return None
+    what = "unseeded"
+    record = fields.mapping(value, what)
+    names = (
+        "buffer_size",
+        "emitted",
+        "num_read",
+        "first_read",
+        "buffers_again",
+        "most_lost",
+        "least_repeated",
+        "most_repeated",
+    )
+    risk = record.get("risk")
+    return UnseededBuffer(
+        **_counts(value, names, what),
+        expected_lost=fields.amount(record.get("expected_lost"), f"expected_lost of {what}"),
+        risk=None if risk is None else fields.amount(risk, f"risk of {what}"),
+    )
 
 
 def _further_epoch(value: object) -> FurtherEpoch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.dataset.folder_order import order_in_words
+from shardctl.core.dataset.folder_order import folder_order, order_in_words
 from shardctl.core.dataset.folders import layout_tells_order
 from shardctl.core.dataset.identity import DatasetHead, differences
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
@@ -34,7 +34,8 @@ class Cause:
     """Something that is no longer the same: `name` went from `expected` to `actual`.
 
     For shards `name` is the split, `change` what became of them, and `shards` which they are. For
-    folders it is the split too, and `words` say how their order changed.
+    folders it is the split too, and `words` say how their order changed; where nothing tells if it
+    did, the cause is not `certain`.
     """
 
     kind: CauseKind
@@ -44,6 +45,7 @@ class Cause:
     change: ShardChange | None = None
     shards: tuple[ChangedShard, ...] = ()
     words: str = ""
+    certain: bool = True
 
 
 def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
@@ -101,6 +103,8 @@ def dataset_causes(
                 expected=[folder.shown for folder in found.then],
                 actual=[folder.shown for folder in found.now],
                 words=order_in_words(found.then, found.now),
+                certain=bool(found.then and found.now)
+                and folder_order(found.then, found.now) != "unknown",
             )
         elif found.field not in leaving_out:
             yield Cause(kind="dataset", name=found.field, expected=found.then, actual=found.now)

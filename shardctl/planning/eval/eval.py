@@ -22,7 +22,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
-from shardctl.planning.order import refuse_open_hosts, resolved_spec
+from shardctl.planning.open_splits import refuse_open_hosts
+from shardctl.planning.order import resolved_spec
 
 Remainder = Literal["ragged", "drop", "pad"]
 

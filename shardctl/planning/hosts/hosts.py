@@ -17,7 +17,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
-from shardctl.planning.order import refuse_open_hosts, resolved_spec
+from shardctl.planning.open_splits import refuse_open_hosts
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.progress import Progress
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.

@@ -15,7 +15,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
 from shardctl.planning.lint.rule import Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
-from shardctl.planning.order import refuse_open_hosts
+from shardctl.planning.open_splits import refuse_open_hosts
 
 # Splits that nobody trains on, by how their names begin.
 _EVALUATION = ("test", "val", "dev", "eval")

@@ -16,7 +16,8 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
-from shardctl.planning.order import refuse_open_splits, resolved_spec
+from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.same_dataset import check_same_dataset
 
 

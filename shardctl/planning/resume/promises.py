@@ -19,10 +19,11 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
-from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
+from shardctl.planning.resume.unseeded import order_to_resume
 
 # Settings are what is planned anew with, instructions are read, and warnings promise nothing.
 _NOT_COMPARED = frozenset({"settings", "instructions", "warnings"})
@@ -71,9 +72,10 @@ def planned_anew(
             to_hosts=max(len(plan.hosts), 1),
             consumed=plan.from_consumed,
         )
-    planned: PlannedOrder = order_of(resolved, plan.settings)
-    mode: BufferMode = "exact-order" if plan.mode == "exact-order" else "exactly-once"
-    return resume_order(planned, consumed=plan.consumed, mode=mode)
+    mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
+    risk = None if plan.unseeded is None else plan.unseeded.risk
+    planned = order_to_resume(resolved, plan.settings, mode, risk)
+    return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
 
 
 def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, ...]:

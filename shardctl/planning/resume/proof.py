@@ -21,7 +21,8 @@ from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.resume.unseeded_buffer import UnseededBuffer
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
@@ -46,7 +47,9 @@ _PIECE = 1 << 20
 class Proof:
     """What came out: how many of `compared` examples are lost, repeated, at another position.
 
-    `moved` is None where there is no order to compare with: other hosts, or a log. `broken` are the
+    `moved` is None where there is no order to compare with: other hosts, a log, or a buffer without
+    a seed. Of that one `lost` and `repeated` are the most that any seed comes to, and `allowed` is
+    what the plan says of these two; elsewhere nothing may be lost or repeated. `broken` are the
     fields besides the instructions that say something else than the pipeline comes to; the
     instructions are then read as if those fields were right. Of the further epochs a plan lists the
     first `MAX_FURTHER_EPOCHS`, and no more are looked at.
@@ -58,11 +61,15 @@ class Proof:
     moved: int | None
     exact: bool
     broken: tuple[BrokenPromise, ...] = ()
+    allowed: tuple[int, int] | None = None
 
     @property
     def holds(self) -> bool:
         """Whether the plan keeps its promises; one that is exactly-once may move examples."""
-        return not (self.broken or self.lost or self.repeated or (self.exact and self.moved))
+        lost, repeated = self.allowed or (0, 0)
+        if self.lost > lost or self.repeated > repeated:
+            return False
+        return not (self.broken or (self.exact and self.moved))
 
 
 @checked
@@ -101,7 +108,9 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     settings = without_dropping(plan.settings)
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan, settings)
-    order = plan_order(dataset, plan.spec, settings).order
+    order = plan_order(dataset, plan.spec, with_any_buffer_seed(settings)).order
+    if plan.unseeded is not None:
+        return _prove_unseeded(order, plan, plan.unseeded)
     if plan.mode == "exactly-once":
         return _prove_once(order, plan)
     stop = plan.consumed + plan.remaining
@@ -141,6 +150,34 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
         moved=moved,
         exact=False,
     )
+
+
+def _prove_unseeded(order: Order, plan: ResumePlan, buffer: UnseededBuffer) -> Proof:
+    """Compare what is read with what the buffer was to read from there on, whatever its seed is."""
+    counts = Counts(order.codes)
+    progress = Progress(None, "examples", plan.remaining)
+    counts.add(progress.over(inputs_of_plan(order, plan), len))
+    read = _in_order(order, plan)
+    # What lists the rest of an endless stream is a little longer, and is cut by `after_read`.
+    counts.remove(_cut(read, plan.remaining) if plan.settings.repeat_files else read)
+    return Proof(
+        compared=plan.remaining,
+        lost=buffer.most_lost + counts.left(),
+        repeated=buffer.most_repeated + counts.excess(),
+        moved=None,
+        exact=False,
+        allowed=(buffer.most_lost, buffer.most_repeated),
+    )
+
+
+def inputs_of_plan(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield what the buffer of a plan without a seed reads of the epoch that the plan begins in."""
+    if plan.remaining:
+        reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
+        stop = reading.num_examples
+        if plan.settings.repeat_files:
+            stop = order.stream_size + (order.num_buffered or 1) - 1
+        yield from _chunks(reading, stop, start=stop - plan.remaining)
 
 
 def _cut(chunks: Iterable[Int64s], size: int) -> Iterator[Int64s]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,6 +24,7 @@ from shardctl.core.resume.after_read import (
 )
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
+    UNSEEDED_MODES,
     FurtherEpoch,
     Mode,
     ResumePlan,
@@ -32,7 +34,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.order import PlannedOrder, resolved_spec
 from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
     pending_inputs,
@@ -42,8 +44,9 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
     shuffle_state,
 )
+from shardctl.planning.resume.unseeded import WithoutSeed, order_to_resume, without_seed
 
-BufferMode = Literal["exactly-once", "exact-order"]
+BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
 
 
 @checked
@@ -55,6 +58,7 @@ def resume(
     consumed: int | None = None,
     steps: int | None = None,
     mode: BufferMode = "exactly-once",
+    risk: float | None = None,
 ) -> ResumePlan:
     """Return how a pipeline resumes after `consumed` examples, or `steps` batches, of its order.
 
@@ -62,10 +66,15 @@ def resume(
     interleave needs it: the open files from where they are, in turn, then the files that were
     not opened yet (see `continuation_at`).
 
+    Where a buffer had no seed, `mode` "at-most-once" goes on behind all that the buffer had read,
+    and "at-least-once" reads the last buffers again, as many as it takes for less than `risk`
+    examples (1e-6 if None) to be lost on the average; `ResumePlan.unseeded` has the numbers.
+
     Raises:
         DatasetError: files that `as_dataset` does not read.
         UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
-            batch size, no such mode.
+            batch size, no such mode, a mode without a seed where there is one, a risk that is not
+            above 0 and at most the size of the buffer.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
     >>> from shardctl.core.dataset.dataset import Split
@@ -83,8 +92,8 @@ def resume(
         )
     refuse_unreadable(dataset)
     settings = ReadSettings() if settings is None else settings
-    planned = plan_order(dataset, spec, settings)
-    return resume_order(planned, consumed=consumed, steps=steps, mode=mode)
+    planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
+    return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
 
 
 def resume_order(
@@ -93,12 +102,19 @@ def resume_order(
     consumed: int | None = None,
     steps: int | None = None,
     mode: BufferMode = "exactly-once",
+    risk: float | None = None,
 ) -> ResumePlan:
-    """Return how a pipeline of a known order resumes, see `resume`."""
+    """Return how a pipeline of a known order resumes, see `resume`.
+
+    In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
+    """
     order = planned.order
     dataset, settings = order.dataset, order.settings
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     point = resume_point(order, consumed)
+    open_buffer = without_seed(order, point, mode, risk)
+    if open_buffer is not None:
+        return _resumed_without_seed(planned, open_buffer, consumed, mode)
     num_read = inputs_read(order, point)
     reading = order.reading(point.stream)
     left = rest_after(reading, num_read if point.remaining else _END, order.reads.take)
@@ -146,6 +162,40 @@ def resume_order(
 
 
 _END = 2**63 - 1
+
+
+def _resumed_without_seed(
+    planned: PlannedOrder, found: WithoutSeed, consumed: int, mode: Mode
+) -> ResumePlan:
+    order, point = planned.order, found.point
+    settings = replace(order.settings, buffer_seed=None)
+    reading = order.reading(point.stream)
+    left = rest_after(reading, found.num_read if point.remaining else _END, order.reads.take)
+    state = reader_state(order, point.stream, found.num_read)
+    del reading
+    order.forget_readings()
+    follow = num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
+    remaining_total = point.remaining + follow * order.epoch_size
+    if settings.drop_remainder and settings.batch is not None:
+        remaining_total -= remaining_total % settings.batch
+    further = further_epochs(order, point.epoch) if follow else ()
+    return ResumePlan(
+        dataset=order.dataset.identity,
+        spec=planned.spec,
+        mode=mode,
+        settings=settings_as_planned(settings, ordered=order.dataset.ordered),
+        consumed=consumed,
+        epoch=point.epoch,
+        remaining=point.remaining,
+        remaining_total=remaining_total,
+        instructions=left.of(order.reads),
+        reader_state=state,
+        unseeded=found.buffer,
+        further_epochs=tuple(replace(epoch, buffer_seeds=None) for epoch in further),
+        num_further_epochs=follow,
+        after_read=calls_after_read(settings, mode, point.epoch, take=point.remaining),
+        warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
+    )
 
 
 def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) -> int:
@@ -247,10 +297,13 @@ def calls_after_read(
     host = settings.host
     if host is not None and settings.host_mode.reads_all and num_shared:
         calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
-    if mode == "exactly-once" and settings.buffer is not None:
+    unseeded = mode in UNSEEDED_MODES
+    if unseeded and settings.repeat_files and take is not None:
+        calls.append(TakeCall(count=take))  # before a buffer, which must not choose what is left
+    if (unseeded or mode == "exactly-once") and settings.buffer is not None:
         calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
     if settings.repeat_files:
-        if settings.buffer is not None and take is not None:
+        if settings.buffer is not None and take is not None and not unseeded:
             calls.append(TakeCall(count=take))  # the buffer reads beyond the end of the order
     elif epoch + 1 < settings.epochs:
         calls.append(ConcatenateCall(first_epoch=epoch + 1, last_epoch=settings.epochs - 1))

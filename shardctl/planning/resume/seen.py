@@ -19,7 +19,8 @@ from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.order import refuse_open_hosts, resolved_spec
+from shardctl.planning.open_splits import refuse_open_hosts
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
-from shardctl.core.text import quoted
-from shardctl.errors import DatasetError
+from shardctl.core.text import choices, quoted
+from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.parallel import FileToRead, Watch, read_record_files
 from shardctl.readers.records.read_file import why_not_read
@@ -78,7 +79,7 @@ def verify_files(dataset: Dataset, *splits: str, watch: Watch | None = None) -> 
     than they should be, two shards of equal length that were swapped for one.
 
     Raises:
-        UsageError: no such split.
+        UsageError: no such split, or nothing to verify: the splits have no examples and no files.
         DatasetError: the dataset has no files on this machine, or in a format not read here.
         MissingDependencyError: a package that the format needs is not installed.
     """
@@ -91,7 +92,13 @@ def verify_files(dataset: Dataset, *splits: str, watch: Watch | None = None) -> 
     on_disk = check_files(dataset)
     check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
     check.read(watch)
-    return check.answer()
+    found = check.answer()
+    if not found.num_files and found.equal:
+        raise UsageError(
+            f"nothing to verify: {choices(split.name for split in chosen)} of {dataset.title} "
+            "has no examples, and no files"
+        )
+    return found
 
 
 def _check_place(dataset: Dataset, split: Split) -> None:
@@ -180,10 +187,10 @@ class _Check:
         for place in sorted(self._found):
             own[place[0]].append(self._found[place])
         for split, found in zip(self._splits, own, strict=True):
-            needed = sum(map(bool, split.shard_lengths))
-            if len(found) == needed > 1 and all(file.kind == "missing" for file in found):
-                reason = f"no file of split {quoted(split.name)} is here"
-                yield replace(found[0], expected=split.num_examples, reason=reason)
+            needed = [shard for shard, length in enumerate(split.shard_lengths) if length]
+            missing = all(file.kind == "missing" for file in found)
+            if found and missing and len(found) == len(needed):
+                yield none_here(self._dataset, split, needed)
             else:
                 yield from found
         yield from self._findings_of_names({found[0].split for found in own if found})

@@ -56,7 +56,13 @@ def headline(diff: Diff) -> str:
     if diff.first is None:
         order = f"the order of {counted(old.snapshot.num_examples, 'example')}"
         if not diff.equal:
-            return f"{old.label} and {new.label}: not the same examples, though the same ids"
+            certain = any(cause.kind == "folders" and cause.certain for cause in diff.changes)
+            said = (
+                "not the same examples, though the same ids"
+                if certain
+                else "the same ids, and whether of the same examples cannot be told"
+            )
+            return f"{old.label} and {new.label}: {said}"
         return f"{old.label} and {new.label}: the same, {order}"
     where = f"{_where(diff.first)} of {diff.moved.positions:,}"
     return f"{old.label} and {new.label} first differ {where}"

@@ -15,7 +15,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import read_plan
 from shardctl.planning.order import order_of, resolved_spec
@@ -23,6 +23,7 @@ from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
+from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.process_host import check_host
 
 PlanOrPath = ResumePlan | str | os.PathLike[str]
@@ -49,12 +50,26 @@ class FittedPlan:
         return self.plan.remaining
 
     def order(self) -> Order:
-        """Return the order of which the further epochs are a part."""
-        return order_of(self._resolved, self.settings).order
+        """Return the order of which the further epochs are a part.
+
+        Of a plan without a seed it is the order in which their buffers read.
+        """
+        settings = self.settings
+        if self.plan.unseeded is not None:
+            settings = with_any_buffer_seed(settings)
+        return order_of(self._resolved, settings).order
 
     def codes(self) -> ExampleCodes:
         """Return the codes of what the spec reads, also where nothing fixes an order."""
         return codes_of(self._resolved)
+
+    def check_global_seed(self) -> None:
+        """Refuse a global seed that is in force and changes the order that the plan is of.
+
+        Raises:
+            UsageError: see `check_global_seed_of_plan`.
+        """
+        check_global_seed_of_plan(self.plan, self.dataset)
 
     @cached_property
     def _resolved(self) -> Resolved:

@@ -13,9 +13,11 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.training.fitted_plan import fitted
+from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
-from shardctl.tfds.training.resume import resume
+from shardctl.tfds.training.resume import dataset_of_plan
 
 
 @checked
@@ -54,7 +56,8 @@ def keras_epochs(
         UnpredictableOrderError: TensorFlow leaves the order open; so it does with `settings.epochs`
             above 1 and no partial last batch, where what Keras reads ahead depends on timing.
         UsageError: no such epoch or step, no batch size, a pass index in the settings, which the
-            epochs of `fit` count, or settings for another host.
+            epochs of `fit` count, settings for another host, or a global seed in force as for
+            `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
     settings = ReadSettings() if settings is None else settings
     if settings.batch is None:
@@ -68,7 +71,8 @@ def keras_epochs(
         raise UsageError(f"initial_epoch={initial_epoch}: fit has epochs 0 to {epochs}")
     dataset = dataset_of(builder)
     fit_settings = replace(settings, loop="keras-fit")
-    num_steps = -(-plan_order(dataset, spec, fit_settings).order.num_examples // settings.batch)
+    order = plan_order(dataset, spec, fit_settings).order
+    num_steps = -(-order.num_examples // settings.batch)
     if not 0 <= steps <= num_steps or (steps and initial_epoch == epochs):
         raise UsageError(
             f"steps={steps} of epoch {initial_epoch}: fit has {epochs} epochs of {num_steps} steps"
@@ -78,6 +82,7 @@ def keras_epochs(
 
     if settings.host is not None:
         check_host(settings.host, host)
+    check_global_seed(settings, lambda: len(order.reads))
 
     def each() -> Iterator[tuple[int, Any]]:
         for epoch in range(initial_epoch, epochs):
@@ -88,9 +93,7 @@ def keras_epochs(
                 steps=steps if epoch == initial_epoch else 0,
                 mode="exact-order",
             )
-            yield (
-                epoch,
-                resume(builder, plan, host=host, transform=transform, decoders=decoders),
-            )
+            here = fitted(builder, plan, host)
+            yield epoch, dataset_of_plan(builder, here, transform, decoders)
 
     return each()

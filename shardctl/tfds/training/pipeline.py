@@ -10,12 +10,12 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
-from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.host_calls import (
     examples_of_host,
     input_context_of_host,
@@ -50,7 +50,8 @@ def pipeline(
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open.
-        UsageError: a global seed is set in TensorFlow that the settings do not have; a bad spec.
+        UsageError: a global seed is in force in TensorFlow that the settings do not have and that
+            changes the order (see `global_seed.check_global_seed`); a bad spec.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     settings = ReadSettings() if settings is None else settings
@@ -58,8 +59,9 @@ def pipeline(
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
-    check_global_seed(settings)
-    if settings.global_seed is not None:
+    if settings.global_seed is None:
+        check_global_seed(settings, lambda: len(planned.order.reads))
+    else:
         tf.random.set_seed(settings.global_seed)
     read = builder.as_dataset(
         split=split_of_host(planned.spec, settings),
@@ -70,32 +72,6 @@ def pipeline(
     if transform is not None:
         read = read.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
     return behind_reader(read, settings, planned.order)
-
-
-def check_global_seed(settings: ReadSettings) -> None:
-    """Refuse a `tf.random.set_seed` that is in force and that the settings do not have.
-
-    It changes every order that is drawn from a seed, also from an explicit one (tensorflow/python/
-    framework/random_seed.py). One that the settings have is set by whoever builds the dataset.
-
-    Raises:
-        UsageError: the order would be another one.
-    """
-    if settings.global_seed is not None or not draws_seeds(settings):
-        return
-    tf = tensorflow()
-    # With an op seed this takes no number from the global generator.
-    in_force, _ = tf.compat.v1.random.get_seed(1)
-    if in_force not in (None, DEFAULT_GRAPH_SEED):
-        raise UsageError(
-            f"tf.random.set_seed({in_force}) is in force and changes the order; say so with "
-            f"ReadSettings(global_seed={in_force}), or undo it with tf.random.set_seed(None)"
-        )
-
-
-def draws_seeds(settings: ReadSettings) -> bool:
-    """Return whether anything in the pipeline is shuffled."""
-    return settings.shuffles_files or settings.buffer is not None
 
 
 def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:

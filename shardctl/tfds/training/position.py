@@ -21,7 +21,8 @@ from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.training.pipeline import Transform, check_global_seed
+from shardctl.tfds.training.global_seed import check_global_seed
+from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import resume
 
 
@@ -35,8 +36,8 @@ class Position:
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
-        UsageError: a bad spec, `consumed` past the end of the order, or a global seed in
-            TensorFlow that the settings do not have and that changes the order.
+        UsageError: a bad spec, `consumed` past the end of the order, or a global seed that is in
+            force in TensorFlow, that the settings do not have and that changes the order.
 
         position = Position(builder, "train", settings)
         for batch in position.count(position.dataset()):
@@ -57,13 +58,13 @@ class Position:
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
-        check_global_seed(settings)
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked
         self._spec, self._num_examples = planned.spec, planned.order.num_examples
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._planned = planned.with_settings(self._settings)
+        self._check_global_seed()
         self._consumed = 0
         self.advance(consumed)
 
@@ -165,8 +166,10 @@ class Position:
         Raises:
             DatasetError: no position, or it is of another dataset or the dataset has changed; the
                 text says how.
-            UsageError: the file is of another spec or other settings; the text says which.
+            UsageError: the file is of another spec or other settings, the text says which; or a
+                global seed is in force as for `Position`.
         """
+        self._check_global_seed()
         record = read_position(path)
         then = record.dataset
         now = in_order_of(self._dataset, [split.name for split in then.splits])
@@ -175,6 +178,9 @@ class Position:
             raise UsageError(f"the position is one in another order: {choices(others)}")
         self._consumed = 0
         self.advance(record.consumed)
+
+    def _check_global_seed(self) -> None:
+        check_global_seed(self._settings, lambda: len(self._planned.order.reads))
 
     def _other_settings(self, record: PositionRecord) -> list[str]:
         old = settings_in_force(record.settings, ordered=record.dataset.ordered)

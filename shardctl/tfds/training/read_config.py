@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
@@ -24,6 +25,7 @@ from shardctl.tfds.training.fitted_plan import (
     reads_of_epoch,
     reads_of_host,
 )
+from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 
 SortFunction = Callable[[Sequence[Any]], list[Any]]
 
@@ -68,7 +70,8 @@ def read_config(
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
         UsageError: an option that the plan fixes, no such host or epoch, a plan for another host,
-            `shuffle_files=True`; a plan in exact order through a buffer, or for a host of
+            `shuffle_files=True`; a global seed in force as for `resume`, now or when a builder
+            reads with this; a plan in exact order through a buffer, or for a host of
             `ds.shard` whose buffer held examples, both of which `shardctl.tfds.resume` reads.
         MissingDependencyError: TensorFlow or TFDS is not installed.
 
@@ -78,13 +81,15 @@ def read_config(
     _check_options(options)
     plan = loaded(plan)
     tfds = tensorflow_datasets()
+    check_seed: Callable[[], None]
     if builder is None:
         if epoch is not None and epoch != plan.epoch:
             raise UsageError(f"epoch={epoch}: its file order needs the dataset; give the builder")
-        sort = _sort_by_name(plan, reads_of_host(plan, host), allow_version=allow_version)
+        reads, check_seed = reads_of_host(plan, host), partial(check_global_seed_of_plan, plan)
+        sort = _sort_by_name(plan, reads, allow_version=allow_version)
     else:
         here = fitted(builder, plan, host, allow_version=allow_version)
-        reads = here.reads
+        reads, check_seed = here.reads, here.check_global_seed
         if epoch is not None and epoch != plan.epoch:
             order = here.order()
             _check_epoch(plan, epoch)
@@ -92,9 +97,16 @@ def read_config(
         sort = _sort_by_path(plan, reads)
     if epoch in (None, plan.epoch):
         _refuse_buffered_examples(plan)
+    check_seed()
+
+    def sort_now(files: Sequence[Any]) -> list[Any]:
+        _refuse_shuffled_files(sys._getframe(1))
+        check_seed()  # the dataset is made here, which may be long after
+        return sort(files)
+
     return tfds.ReadConfig(
         **{"try_autocache": False, **options},
-        experimental_interleave_sort_fn=sort,
+        experimental_interleave_sort_fn=sort_now,
         interleave_cycle_length=plan.cycle_length,
         interleave_block_length=plan.settings.block,
     )
@@ -147,7 +159,6 @@ def _sort_by_path(plan: ResumePlan, reads: Reads) -> SortFunction:
     paths = _paths(reads)
 
     def sort(files: Sequence[Any]) -> list[Any]:
-        _refuse_shuffled_files(sys._getframe(1))
         return _planned(plan, files, {os.fspath(f.filename): f for f in files}, paths, reads)
 
     return sort
@@ -155,7 +166,6 @@ def _sort_by_path(plan: ResumePlan, reads: Reads) -> SortFunction:
 
 def _sort_by_name(plan: ResumePlan, reads: Reads, *, allow_version: bool) -> SortFunction:
     def sort(files: Sequence[Any]) -> list[Any]:
-        _refuse_shuffled_files(sys._getframe(1))
         builder = _builder_that_reads(sys._getframe(1))
         paths: dict[str, set[str]] = {}
         for file in files:

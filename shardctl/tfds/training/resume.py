@@ -44,7 +44,9 @@ def resume(
     It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have handed
     out next, to the end of all its epochs: the same elements in the same order, also through a
     shuffle buffer if the plan is exact. A plan of mode "exactly-once" hands out the rest of its
-    epoch in another order, each example once, and the further epochs in theirs. `host`, an index
+    epoch in another order, each example once, and the further epochs in theirs. A plan of mode
+    "at-most-once" or "at-least-once" reads what it says through new buffers without a seed, the
+    further epochs each whole. `host`, an index
     or a `Host`, chooses among the hosts of a plan for several; the further epochs are then read as
     that many hosts read them. A plan for one of several hosts is refused where `host`, JAX or
     tf.distribute says that this process is another one; where hosts are counted otherwise than
@@ -58,15 +60,36 @@ def resume(
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
-        UsageError: no such host, a host is missing, or the plan is for another host.
+        UsageError: no such host, a host is missing, or the plan is for another host; or a global
+            seed is in force in TensorFlow (`tf.random.set_seed`, `keras.utils.set_random_seed`)
+            that the plan does not have and with which its pipeline read in another order. One that
+            is set after this call changes nothing.
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
-    settings = resumed.here.settings
-    following = epochs_that_follow(resumed.here.plan)
+    here = fitted(builder, plan, host, allow_version=allow_version)
+    here.check_global_seed()
+    return dataset_of_plan(builder, here, transform, decoders, add_tfds_id=add_tfds_id)
+
+
+def dataset_of_plan(
+    builder: Any,
+    here: FittedPlan,
+    transform: Transform | None,
+    decoders: Any,
+    *,
+    add_tfds_id: bool = False,
+) -> Any:
+    """Return the `tf.data.Dataset` of `resume`, whatever global seed is in force.
+
+    Every shuffle in it is given the seeds of its kernel, which no global seed changes; but that of
+    a plan of mode "exactly-once", whose order is free.
+    """
+    resumed = _resumed(builder, here, add_tfds_id=add_tfds_id)
+    settings = here.settings
+    following = epochs_that_follow(here.plan)
     records = resumed.rest()
-    num_examples = resumed.here.num_examples
+    num_examples = here.num_examples
     if following:
         records = records.concatenate(resumed.epochs(following))
         num_examples += len(following) * resumed.order.epoch_size
@@ -95,8 +118,10 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    resumed = _resumed(builder, plan, host, add_tfds_id=add_tfds_id, allow_version=allow_version)
-    tf, plan = tensorflow(), resumed.here.plan
+    here = fitted(builder, plan, host, allow_version=allow_version)
+    here.check_global_seed()
+    resumed = _resumed(builder, here, add_tfds_id=add_tfds_id)
+    tf, plan = tensorflow(), here.plan
 
     def each() -> Iterator[tuple[int, Any]]:
         records, size = resumed.rest(), resumed.here.num_examples
@@ -130,7 +155,8 @@ def exact_order(
     `resume`.
 
     Raises:
-        UsageError: `consumed` is past the end of the order, or the settings are for another host.
+        UsageError: `consumed` is past the end of the order, the settings are for another host, or
+            a global seed is in force as for `resume`.
         UnpredictableOrderError, MissingDependencyError: as for `resume`.
     """
     plan = plan_resume(dataset_of(builder), spec, settings, consumed=consumed, mode="exact-order")
@@ -144,15 +170,7 @@ def exact_order(
     )
 
 
-def _resumed(
-    builder: Any,
-    plan: PlanOrPath,
-    host: int | Host | None,
-    *,
-    add_tfds_id: bool,
-    allow_version: bool,
-) -> _Resumed:
-    here = fitted(builder, plan, host, allow_version=allow_version)
+def _resumed(builder: Any, here: FittedPlan, *, add_tfds_id: bool) -> _Resumed:
     return _Resumed(
         here=here,
         reader=RecordReader(
@@ -179,7 +197,7 @@ class _Resumed:
     def rest(self) -> Any:
         """Return what is left of the epoch in which the plan begins."""
         plan, settings = self.here.plan, self.here.settings
-        if plan.mode == "exactly-once":
+        if not plan.exact:
             return self._once(plan, settings)
         rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
@@ -198,11 +216,15 @@ class _Resumed:
         shuffles = order.settings.shuffles_files and len(order.reads) > 1
         buffer_size = order.num_buffered
         seeds = np.zeros((len(epochs), 2, 2), np.int64)
+        unseeded = self.here.plan.unseeded is not None
+        same = order.settings.buffer_reshuffle is False
+        drawn = np.random.default_rng().integers(1, 1 << 31, size=(len(epochs), 2))
         for index, epoch in enumerate(epochs):
             if shuffles:
                 seeds[index, 0] = _numbers(order.seeds.of_files(epoch))
             if buffer_size is not None:
-                seeds[index, 1] = _numbers(order.seeds.of_buffer(epoch))
+                known = () if unseeded else _numbers(order.seeds.of_buffer(epoch))
+                seeds[index, 1] = known or drawn[0 if same else index]
 
         rows, num_rows = self.reader.rows(order.reads), max(len(order.reads), 1)
 
@@ -228,7 +250,7 @@ class _Resumed:
         return examples.apply(tf.data.experimental.assert_cardinality(num_examples))
 
     def _once(self, plan: ResumePlan, settings: ReadSettings) -> Any:
-        """Return what is left, each once: what a buffer held, then the rest, shuffled anew."""
+        """Return what a plan reads: what a buffer held, then the rest, shuffled anew."""
         num_held = plan.num_pending_instructions
         reads = self.here.reads
         rest = self._in_runs(reads.select(slice(num_held, None)))
@@ -238,6 +260,8 @@ class _Resumed:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
         if settings.buffer is None:
             return rest
+        if plan.unseeded is not None and settings.repeat_files:
+            rest = rest.take(plan.remaining)
         size = settings.buffer
         if size == WHOLE_DATASET:
             size = max(1, self.here.num_examples)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -12,8 +14,10 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import DEADLY, FileFinding
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import MissingDependencyError
 from shardctl.planning.progress import Progress, Watch
+from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.crc32c import extend_crc32c
 from shardctl.readers.records.parallel import FileToRead, read_record_files
@@ -46,13 +50,14 @@ class FileChecks:
 def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     """Count and check every example in the files that rows read, whole files.
 
-    Nothing is checked where none of the files is here, or nothing here reads their format; a note
-    says the latter. The data of TFRecord files is checked with google-crc32c, and where that is
-    not installed a note says that only lengths are.
+    Where none of the files is here, they are missing if metadata lies in their folder, which says
+    that it holds them; a layout or a catalog entry says no such thing, and nothing is checked.
+    Neither is what nothing here reads, as a note then says. The data of TFRecord files is checked
+    with google-crc32c, and where that is not installed a note says that only lengths are.
     """
     dataset = reads.dataset
     if first_file_here(reads) is None:
-        return FileChecks(num_files=0)
+        return _none_here(reads)
     reason = why_not_read(dataset.file_format)
     if reason is not None:
         return FileChecks(num_files=0, notes=(reason,))
@@ -63,7 +68,7 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
         except MissingDependencyError as error:
             notes.append(f"of each record the length is checked alone: {error}")
             checksums = False
-    places = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
+    places = _places(reads)
     progress = Progress(watch, "files", len(places))
     found: dict[tuple[int, int], FileFinding] = {}
     num_unread = 0
@@ -83,9 +88,40 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
         notes.append(f"{num_unread} files are not checked: {text}")
     return FileChecks(
         num_files=len(places) - num_unread,
-        findings=tuple(found[place] for place in sorted(found)),
+        findings=tuple(_missing_as_one(dataset, places, found)),
         notes=tuple(notes),
     )
+
+
+def _places(reads: Reads) -> list[list[int]]:
+    """Return [split, shard] of each file that rows read, once and sorted."""
+    places: list[list[int]] = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
+    return places
+
+
+def _none_here(reads: Reads) -> FileChecks:
+    """Return which files are missing where none of them is here."""
+    dataset, num_files, findings = reads.dataset, 0, []
+    for index, places in groupby(_places(reads), key=itemgetter(0)):
+        split, shards = dataset.splits[index], [shard for _, shard in places]
+        folders = {part.data_dir for part in split.files if part.data_dir is not None}
+        if any(exists(os.path.join(folder, DATASET_INFO_FILENAME)) for folder in folders):
+            num_files += len(shards)
+            findings.append(none_here(dataset, split, shards))
+    return FileChecks(num_files=num_files, findings=tuple(findings))
+
+
+def _missing_as_one(
+    dataset: Dataset, places: list[list[int]], found: dict[tuple[int, int], FileFinding]
+) -> Iterator[FileFinding]:
+    """Yield findings by place, one for a split of which no file that is read is here."""
+    for index, of_split in groupby(places, key=itemgetter(0)):
+        shards = [shard for _, shard in of_split]
+        here = [found[index, shard] for shard in shards if (index, shard) in found]
+        if len(here) == len(shards) and all(finding.kind == "missing" for finding in here):
+            yield none_here(dataset, dataset.splits[index], shards)
+        else:
+            yield from here
 
 
 def _read(

@@ -45,7 +45,8 @@ class IndexRanges:
         """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
         tf = tensorflow()
         order = order_of(self.resolved, settings).order
-        tf.random.set_seed(settings.global_seed)
+        if settings.global_seed is not None:  # its ops without a seed are counted anew
+            tf.random.set_seed(settings.global_seed)
         reads = sorted_reads(self.dataset, self.resolved.ranges, settings)
         rows = tf.data.Dataset.from_tensor_slices(self._columns(reads))
         rows = instructions_of_host(rows, settings)

@@ -34,7 +34,7 @@ def pass_over_ranges(
     size = window.stop - window.start
     sizes = [min(size, num_first)]
     passes: list[Pass] = []
-    if plan.mode == "exactly-once":
+    if not plan.exact:
         reading = _each_once(plan, ranges)
         passes.append(Pass(reading, size=batch, stop=sizes[0], progress=progress))
     else:

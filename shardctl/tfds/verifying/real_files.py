@@ -55,6 +55,8 @@ def why_not_files(reads: Reads) -> str | None:
     """
     dataset = reads.dataset
     instead = "tf.data reads index ranges of the same lengths instead"
+    if not len(reads):
+        return "no file is read"
     if first_file_here(reads) is None:
         return f"the files of {dataset.title} are not on this machine; {instead}"
     reason = _why_unreadable(dataset.file_format)
@@ -108,7 +110,6 @@ class RealFiles:
 
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return what `shardctl.tfds.pipeline` builds."""
-        tensorflow().random.set_seed(settings.global_seed)
         with said_by_tensorflow(f"TFDS refuses {quoted(self.resolved.spec)}"):
             elements = pipeline(
                 self.builder,

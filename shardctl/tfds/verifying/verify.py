@@ -21,10 +21,12 @@ from shardctl.planning.verify import (
     Take,
     Verification,
     Window,
+    check_not_nothing,
     cut_at_epochs,
     spread_windows,
     taken,
 )
+from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
@@ -53,11 +55,13 @@ def verify(
     order of the files for one, is then compared over index ranges from the start, for more
     examples, since those cost little.
 
-    `watch` is called as the work proceeds. The global seed of TensorFlow is left as the settings
-    have it.
+    `watch` is called as the work proceeds. The global seed of TensorFlow is that of the settings
+    meanwhile, and afterwards what it was; where the settings have none, one that is in force and
+    changes the order is refused, as `pipeline` refuses it.
 
     Raises:
-        UnpredictableOrderError, UsageError: as for `simulate`.
+        UnpredictableOrderError, UsageError: as for `simulate`; the latter also where the order has
+            no examples, since nothing would be compared; a host may have none.
         DatasetError: TFDS cannot open the dataset, or refuses the settings.
         MissingDependencyError: TensorFlow is not installed, or TFDS where it has to read files.
     """
@@ -70,8 +74,11 @@ def verify_order(
 ) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
+    check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
+    if settings.global_seed is None:
+        check_global_seed(settings, lambda: len(planned.order.reads))
     check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)
-    if planned.order.num_examples:
+    with global_seed_of(settings):
         check.run()
     return check.answer(
         dataset=dataset,

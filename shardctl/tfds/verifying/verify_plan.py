@@ -18,20 +18,24 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.promises import BrokenPromise, without_dropping
+from shardctl.planning.resume.proof import inputs_of_plan
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     StreamMismatch,
     Take,
     Verification,
     Window,
+    check_not_nothing,
     first_mismatch,
     first_mismatch_in_any_order,
     taken,
 )
+from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.plan_passes import BatchedPass
@@ -55,7 +59,8 @@ def verify_plan(
     A plan that is exact is compared id by id, to the end of all epochs. One that promises every
     example once is compared by which examples come, until the further epochs begin. A plan for
     other hosts, or made from a log, has no order to be compared with: every host has to read the
-    examples that its instructions name, each once, and then the further epochs as such a host. The
+    examples that its instructions name, each once, and then the further epochs as such a host. Of
+    one for a buffer without a seed the examples of each epoch are compared, in any order. The
     calls after the read are run, batches with their sizes; over index ranges, where
     `shardctl.tfds.resume` has no files, the examples alone. `take` bounds what is read of each
     reader, and a note says how much that is of what is left. All else that the plan says is
@@ -64,12 +69,15 @@ def verify_plan(
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
-        UsageError: no pipeline of these settings stops there.
+        UsageError: no pipeline of these settings stops there; the order has no examples; or a
+            global seed is in force as for `shardctl.tfds.resume`.
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
     plan = applied(plan, dataset, allow_version=allow_version)
+    check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
+    check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     said = looked_at(dataset, plan)
     check = _PlanCheck(
         dataset=dataset,
@@ -123,8 +131,10 @@ class _PlanCheck(ReadCheck):
             return opened_last[0]
 
         def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
-            if plan.mode != "exactly-once":
+            if plan.exact:
                 return first_mismatch(expected, found)
+            if plan.unseeded is not None:
+                return self._epoch_by_epoch(expected, found, size)
             return self._once_then_in_order(expected, found, host, size)
 
         def expected() -> Iterable[Int64s]:
@@ -139,6 +149,8 @@ class _PlanCheck(ReadCheck):
     def bounds(self) -> Iterator[str]:
         """Yield a note where not all that is left was read."""
         num_read = sum(window.stop - window.start for window in self.windows)
+        if not self.windows:
+            yield "nothing is left to read; what the plan says was looked at alone"
         if num_read < sum(self.num_left):
             yield phrase(
                 "read: the first {:,} of {:,} examples that are left, all epochs counted; "
@@ -153,7 +165,9 @@ class _PlanCheck(ReadCheck):
     @property
     def _has_order(self) -> bool:
         """Whether what is left is a stretch of the order: the same examples at least."""
-        return not (self.plan.hosts or self.plan.from_seen or self._reads_beyond)
+        plan = self.plan
+        unordered = plan.hosts or plan.from_seen or plan.unseeded is not None
+        return not (unordered or self._reads_beyond)
 
     @property
     def _reads_beyond(self) -> bool:
@@ -177,7 +191,14 @@ class _PlanCheck(ReadCheck):
     def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
         """Yield what is to come, all of the first epoch at least where it comes in any order."""
         plan, first = self.plan, self._num_first(host)
-        if plan.mode != "exactly-once":
+        if plan.unseeded is not None:
+            order = self._order(host)
+            yield from inputs_of_plan(order, plan)
+            num_epochs = -(-max(size - first, 0) // max(order.epoch_size, 1))
+            for epoch in range(plan.epoch + 1, plan.epoch + 1 + num_epochs):
+                yield order.reading(epoch).codes(0, order.epoch_size)
+            return
+        if plan.exact:
             yield from self._order(host).chunks(plan.consumed, plan.consumed + size)
             return
         if self._has_order:
@@ -206,6 +227,22 @@ class _PlanCheck(ReadCheck):
             return mismatch
         mismatch = first_mismatch([wanted[num_once:]], [pieces[first:]])
         return None if mismatch is None else replace(mismatch, offset=first + mismatch.offset)
+
+    def _epoch_by_epoch(
+        self, expected: Iterable[Int64s], found: Iterable[Int64s], size: int
+    ) -> StreamMismatch | None:
+        """Compare what comes out of buffers without a seed by the examples of each epoch."""
+        wanted = np.concatenate([np.empty(0, np.int64), *expected])
+        pieces = np.concatenate([np.empty(0, np.int64), *found])
+        start, stop = 0, self._num_first(None)
+        while start < size:
+            mismatch = first_mismatch_in_any_order(
+                [wanted[start:stop]], [pieces[start:stop]], all_of_them=stop <= size
+            )
+            if mismatch is not None:
+                return replace(mismatch, offset=start + mismatch.offset)
+            start, stop = stop, stop + self._order(None).epoch_size
+        return None
 
     def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:
         plan, size = self.plan, window.stop - window.start
@@ -251,6 +288,8 @@ class _PlanCheck(ReadCheck):
         """Return the order of one reader, its last batch whole."""
         if host not in self._orders:
             settings = without_dropping(self.plan.settings)
+            if self.plan.unseeded is not None:
+                settings = with_any_buffer_seed(settings)
             if host is not None:
                 settings = replace(settings, host=Host(index=host, count=len(self.plan.hosts)))
             self._orders[host] = order_of(self._resolved, settings).order

@@ -327,6 +327,7 @@ def test_a_snapshot_of_before_does_not_know_the_order_of_folders(
         ran = shardctl("diff", "old.json", "-d", a, "-d", second)
         assert ran.exit_code == code
         assert ("were read is not known" in " ".join(ran.stdout.split())) is bool(code)
+        assert ("and whether of the same examples cannot be told" in ran.stdout) is bool(code)
 
 
 def test_plans_of_folders_in_the_other_order_do_not_read_the_same(

@@ -102,6 +102,61 @@ def test_programs_get_the_documented_fields(shardctl: Shardctl, toy: Path) -> No
     assert exact["shuffle"]["emitted"] == 4
 
 
+def test_without_a_seed_the_numbers_of_both_modes_are_in_the_document(
+    shardctl: Shardctl, toy: Path
+) -> None:
+    options = ("resume", "--consumed", 6, "--buffer", 3, "--cycle", 1, "-d", toy)
+    ran = shardctl(*options)
+    assert ran.exit_code == 2
+    assert "only the seed of that very run tells, --buffer-seed N" in ran.stderr
+    for offered in ("--mode at-most-once", "--mode at-least-once with --risk R", "--seen FILE"):
+        assert offered in ran.stderr
+    ran = shardctl(*options, "--mode", "at-most-once", "--prove", "-f", "json")
+    document = json.loads(ran.stdout)
+    # After 6 of 11 the buffer had read 6 + 3 - 1.
+    assert document["unseeded"] == {
+        "buffer_size": 3,
+        "emitted": 6,
+        "num_read": 8,
+        "first_read": 8,
+        "buffers_again": 0,
+        "most_lost": 2,
+        "expected_lost": 2.0,
+        "least_repeated": 0,
+        "most_repeated": 0,
+        "risk": None,
+    }
+    assert (document["remaining"], document["exact"]) == (3, False)
+    assert document["after_read"] == [{"call": "shuffle", "buffer_size": 3, "seed": None}]
+    assert document["proof"] == {
+        "compared": 3,
+        "lost": 2,
+        "repeated": 0,
+        "moved": None,
+        "allowed": {"lost": 2, "repeated": 0},
+    }
+    again = shardctl(*options, "--mode", "at-least-once", "--risk", 1, "-o", "plan.yaml")
+    assert again.exit_code == 0
+    unseeded = yaml.safe_load(Path("plan.yaml").read_text())["unseeded"]
+    # Of the first two inputs each is left with a chance of (2/3) ** 6; of the first 5, which are
+    # read before the last buffer, (3 * 2/3 ** 6 + 2/3 ** 5 + 2/3 ** 4).
+    assert unseeded["first_read"] == 5
+    assert unseeded["expected_lost"] == pytest.approx(
+        3 * (2 / 3) ** 6 + (2 / 3) ** 5 + (2 / 3) ** 4, rel=1e-5
+    )
+    assert (unseeded["least_repeated"], unseeded["most_repeated"]) == (1, 3)
+    assert shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove").exit_code == 0
+
+
+@pytest.mark.parametrize("risk", ["0", "-1", "nan", "inf", "few", "3.5"])
+def test_a_risk_that_is_none_is_refused(shardctl: Shardctl, toy: Path, risk: str) -> None:
+    options = ("resume", "--consumed", 6, "--buffer", 3, "-d", toy, "--mode", "at-least-once")
+    ran = shardctl(*options, f"--risk={risk}")
+    assert ran.exit_code == 2
+    assert f"--risk '{risk}': the number of examples that may be lost" in ran.stderr
+    assert "above 0 and at most the size of the buffer" in ran.stderr
+
+
 def test_csv_has_a_row_an_instruction(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("resume", "--consumed", 9, "--cycle", 1, "-d", toy, "-f", "csv")
     rows = list(csv.reader(ran.stdout.splitlines()))

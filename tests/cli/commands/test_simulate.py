@@ -159,7 +159,7 @@ def test_a_file_order_in_shardctl_yaml_is_a_list_or_the_name_of_one(shardctl: Sh
         (["--loop", "x"], "--loop 'x': choose from python, keras-fit"),
         (["--file-order", "none.txt"], "none.txt"),
         (["--shuffle-files"], "another order in each run; give --shuffle-seed N"),
-        (["--buffer", "9"], "give --buffer-seed N"),
+        (["--buffer", "9"], "--buffer-seed N"),
         (["--no-deterministic"], "deterministic=False"),
         (["--repeat-files", "--pass", "1"], "build the dataset anew"),
         (["--host", "0/9", "--host-by", "files"], "3 file instructions for 9 hosts"),

@@ -76,6 +76,31 @@ def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
     assert [window["start"] for window in document["checked"]] == [0, 2, 5, 7, 10, 13]
 
 
+@pytest.mark.tensorflow
+def test_a_folder_without_its_files_is_a_finding(
+    shardctl: Shardctl, built: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(built, tmp_path / "copy"))
+    for file in folder.glob("toy-*"):
+        file.rename(folder / file.name.replace("-of-0000", "-of-0001"))
+    shardctl("resume", "--consumed", 1, "-d", folder, "-o", "plan.yaml")
+    for arguments in (("verify",), ("verify", "--plan", "plan.yaml"), ("verify", "--files")):
+        ran = shardctl(*arguments, "-d", folder)
+        assert (ran.exit_code, ran.stderr) == (1, "")
+        assert "no file of split 'train' is here: 3 files are missing" in ran.stdout
+        assert "in their place: 'toy-train.tfrecord-00000-of-00014' and 3 more" in ran.stdout
+    assert "3 of 3 files not as the metadata says:" in shardctl("verify", "-d", folder).stdout
+
+
+@pytest.mark.tensorflow
+def test_nothing_to_verify_is_bad_input(shardctl: Shardctl, built: Path) -> None:
+    shardctl("resume", "train[:0]", "--consumed", 0, "-d", built, "-o", "plan.yaml")
+    for arguments in (("train[:0]",), ("--plan", "plan.yaml")):
+        ran = shardctl("verify", *arguments, "-d", built)
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        assert "error: nothing to verify: 'train[:0]' of toy:1.0.0 has no examples" in ran.stderr
+
+
 def test_files_that_are_not_as_the_metadata_says(
     shardctl: Shardctl, built: Path, tmp_path: Path
 ) -> None:

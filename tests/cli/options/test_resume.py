@@ -17,6 +17,7 @@ from shardctl.errors import UsageError
         ResumeOptions(seen="log", to_hosts=3),
         ResumeOptions(consumed=(5,), mode="exact-order"),
         ResumeOptions(seen="log", mode="exactly-once"),
+        ResumeOptions(steps=5, mode="at-least-once", risk=0.5),
     ],
 )
 def test_one_way_of_saying_how_far_it_got(options: ResumeOptions) -> None:
@@ -44,7 +45,16 @@ def test_an_order_continues_on_the_same_hosts_alone(options: dict[str, object]) 
         ResumeOptions(**options, mode="exact-order").check()  # type: ignore[arg-type]
 
 
-def test_a_mode_is_one_of_two() -> None:
+@pytest.mark.parametrize("options", [{"seen": "log"}, {"consumed": (1,), "hosts": 2}])
+@pytest.mark.parametrize("mode", [{"mode": "at-most-once"}, {"risk": 0.5}])
+def test_without_a_seed_each_host_that_stopped_goes_on(
+    options: dict[str, object], mode: dict[str, object]
+) -> None:
+    with pytest.raises(UsageError, match="is for the hosts that stopped, a plan for each"):
+        ResumeOptions(**options, **mode).check()  # type: ignore[arg-type]
+
+
+def test_a_mode_is_one_of_several() -> None:
     with pytest.raises(UsageError, match="--mode 'exact': choose from exactly-once, exact-order"):
         ResumeOptions(steps=1, mode="exact").check()
 

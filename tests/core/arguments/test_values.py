@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,15 @@ def test_what_is_no_number_is_refused(value: Any) -> None:
         real_number(value)
 
 
+class Mode(str, Enum):  # noqa: UP042  # str() of a StrEnum is its value
+    """A word of a library that names its words, as many do."""
+
+    EVEN = "even"
+
+
 def test_a_text_is_kept_as_a_str() -> None:
     assert type(text(np.str_("train"))) is str
+    assert (type(text(Mode.EVEN)), text(Mode.EVEN)) == (str, "even")
     for value in (b"train", 3, None, ["train"]):
         with pytest.raises(UsageError, match="a text is needed"):
             text(value)

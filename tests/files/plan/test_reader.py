@@ -27,11 +27,14 @@ from tests.planning.resume.resume_cases import TOY
 from tests.strategies import damaged, documents, error_line
 
 BUFFERED = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)
+UNSEEDED = ReadSettings(buffer=3, epochs=2, shuffle_seed=4)
 WRITERS: list[Callable[[ResumePlan], Any]] = [plan_json, plan_yaml]
 PLANS = {
     "exact": resume(TOY, "train", ReadSettings(shuffle_seed=4, epochs=3), consumed=5),
     "exactly once": resume(TOY, "train+test", BUFFERED, consumed=6),
     "exact order": resume(TOY, "train", BUFFERED, consumed=6, mode="exact-order"),
+    "at most once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-most-once"),
+    "at least once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-least-once", risk=1e-3),
     "the end": resume(TOY, "train", consumed=11),
     "hosts": resume_on_hosts(TOY, "train", BUFFERED, hosts=2, to_hosts=3, consumed=[1, 2]),
     "idle hosts": resume_on_hosts(TOY, "train", hosts=2, to_hosts=3, consumed=[6, 4]),

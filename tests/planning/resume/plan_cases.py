@@ -14,6 +14,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import TakeCall
 from shardctl.core.resume.resume_plan import MODES, ReaderState, ResumePlan, ShuffleState
+from shardctl.core.resume.unseeded_buffer import behind_buffer
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.planning.resume.hosts import resume_on_hosts
@@ -39,6 +40,8 @@ def plans() -> dict[str, ResumePlan]:
         cycle=2, block=2, shuffle_files=True, deterministic=True, global_seed=3, buffer=4, epochs=2
     )
     endless = replace(BUFFER, repeat_files=True, epochs=3)
+    unknown = replace(both, buffer=4, buffer_seed=None)
+    open_end = replace(endless, buffer_seed=None)
     made = {
         "exact": resume(TOY, "train", replace(FILES, epochs=3, batch=4), consumed=33),
         "back to front": resume(
@@ -57,6 +60,12 @@ def plans() -> dict[str, ResumePlan]:
             TOY, "train", replace(FILES, loop="keras-fit", pass_index=1, batch=3), consumed=9
         ),
         "nothing left": resume(TOY, "train", both, consumed=80, mode="exact-order"),
+        "at most once": resume(TOY, "train", unknown, consumed=8, mode="at-most-once"),
+        "at most once, to the end": resume(TOY, "train", unknown, consumed=25, mode="at-most-once"),
+        "at least once": resume(TOY, "train", unknown, consumed=47, mode="at-least-once", risk=0.8),
+        "endless at least once": resume(
+            TOY, "train", open_end, consumed=40, mode="at-least-once", risk=1.5
+        ),
         "unseen": resume_unseen(TOY, "train", replace(BUFFER, batch=2), seen=SEEN),
         "unseen by files": resume_unseen(TOY, "train", on_host(BUFFER, "files"), seen=SEEN),
         "unseen to hosts": resume_unseen(TOY, "train", seen=SEEN, to_hosts=3),
@@ -78,6 +87,9 @@ def plans() -> dict[str, ResumePlan]:
             TOY, "train", on_host(replace(FILES, epochs=2), mode), consumed=5
         )
         made[f"host by {mode} once"] = resume(TOY, "train", settings, consumed=5)
+        made[f"host by {mode} at most once"] = resume(
+            TOY, "train", replace(settings, buffer_seed=None), consumed=5, mode="at-most-once"
+        )
         made[f"host by {mode} in exact order"] = resume(
             TOY, "train", settings, consumed=5, mode="exact-order"
         )
@@ -102,6 +114,10 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("ResumePlan", "shuffle"): (
         ShuffleState(buffer_size=2, seeds=SEEDS, num_elements=9, num_read=2, emitted=0),
     ),
+    ("ResumePlan", "unseeded"): (
+        behind_buffer(buffer_size=3, emitted=5, num_elements=27, risk=None),
+    ),
+    ("UnseededBuffer", "risk"): (0.5,),
     ("FurtherEpoch", "file_seeds"): (SEEDS,),
     ("FurtherEpoch", "buffer_seeds"): (SEEDS,),
     ("ShuffleCall", "seed"): (3,),
@@ -202,6 +218,8 @@ def _changed(value: Any, field: tuple[str, str]) -> list[Any]:
             return list(INSTEAD_OF_NOTHING[field])
         case bool():
             return [not value, *nothing]
+        case float():
+            return [value * 2, value / 2, *nothing]
         case int():
             return [value + 1, value - 1, 0 if value else 7, *nothing]
         case str():

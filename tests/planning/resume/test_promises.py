@@ -28,7 +28,8 @@ from shardctl.core.resume.resume_plan import (
     ResumePlan,
     ShuffleState,
 )
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.resume.unseeded_buffer import UnseededBuffer
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import ShardctlError
 from shardctl.files.head import read_split_sizes
@@ -67,13 +68,15 @@ def read_by_hand(plan: ResumePlan) -> Any:
         if not shards:
             held, rest = reads.select(slice(0, 0)), reads
         read = [*places(held, plan), *places(rest, plan)[phase::stride]]
-        firsts.append(sorted(read) if plan.mode == "exactly-once" else read)
+        if plan.unseeded is not None and settings.repeat_files:
+            read = read[: plan.remaining]  # cut before the buffer
+        firsts.append(read if plan.exact else sorted(read))
     buffer = settings.buffer, settings.buffer_seed
     return (
         [read[: plan.remaining] if plan.mode == "exact" else read for read in firsts],
         [*further(plan)],
         (settings.batch, settings.drop_remainder, plan.remaining),
-        buffer if plan.mode == "exactly-once" else plan.shuffle,
+        plan.shuffle if plan.exact else buffer,
     )
 
 
@@ -92,10 +95,15 @@ def further(plan: ResumePlan) -> Iterator[list[Place]]:
     new: list[Host | None] = [Host(index=i, count=count) for i in range(count)]
     hosts = new or [plan.settings.host]
     for host in hosts:
-        order = plan_order(TOY, plan.spec, replace(plan.settings, host=host)).order
+        settings = replace(plan.settings, host=host)
+        if plan.unseeded is not None:  # whose seed decides what a last batch drops
+            settings = with_any_buffer_seed(replace(settings, batch=None, drop_remainder=False))
+        order = plan_order(TOY, plan.spec, settings).order
         codes = order.read((plan.epoch + 1) * order.epoch_size, order.num_examples)
         columns = (column.tolist() for column in order.codes.places(codes))
-        yield list(zip(*columns, strict=True))
+        read = list(zip(*columns, strict=True))
+        # Of buffers without a seed no more is said than what each epoch holds.
+        yield read if plan.unseeded is None else sorted(read)
 
 
 def is_of_another_pipeline(plan: ResumePlan) -> bool:
@@ -104,8 +112,9 @@ def is_of_another_pipeline(plan: ResumePlan) -> bool:
     So it may be with another cycle or block, where no block is cut. A plan file has the two again
     in `read_config`, where they are compared.
     """
-    mode: Any = "exact-order" if plan.mode == "exact-order" else "exactly-once"
-    made = resume(TOY, plan.spec, plan.settings, consumed=plan.consumed, mode=mode)
+    mode: Any = "exactly-once" if plan.mode == "exact" else plan.mode
+    risk = None if plan.unseeded is None else plan.unseeded.risk
+    made = resume(TOY, plan.spec, plan.settings, consumed=plan.consumed, mode=mode, risk=risk)
     return replace(made, settings=plan.settings) == plan
 
 
@@ -137,7 +146,7 @@ def test_whatever_is_changed_in_a_plan_is_reported_or_changes_nothing(name: str)
         if not report:
             assert changed is not None
             same = root in READ and read_by_hand(changed) == as_it_is
-            if path in (".settings.cycle", ".settings.block"):
+            if path in (".settings.cycle", ".settings.block", ".unseeded.risk"):
                 same = same or is_of_another_pipeline(changed)
             if not same:
                 wrong.append(f"{path}: nothing is said")
@@ -159,6 +168,8 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
                 yield from leaves(inner, (*path, key))
         case bool():
             yield path, not value
+        case float():
+            yield from ((path, other) for other in (value * 2, value / 2, -1.0, None))
         case int():
             yield from ((path, other) for other in (value + 1, value - 1, None))
         case str():
@@ -206,6 +217,8 @@ def test_a_plan_file_that_was_edited_and_sealed_anew_is_found_out(name: str) -> 
         if report or LEFT_TO_APPLIED.match(".".join(map(str, path))):
             continue
         assert changed is not None
+        if path == ("unseeded", "risk") and is_of_another_pipeline(changed):
+            continue  # that takes as many buffers
         same_promises = replace(changed, spec=plan.spec, settings=plan.settings) == replace(
             plan, instructions=changed.instructions, hosts=changed.hosts
         )
@@ -227,7 +240,15 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
             tried[field] += 1
             if field not in reported and report_of(make)[1]:
                 reported[field] += 1
-    kinds = (ResumePlan, ReaderState, ShuffleState, KernelSeeds, FurtherEpoch, HostShare)
+    kinds = (
+        ResumePlan,
+        ReaderState,
+        ShuffleState,
+        UnseededBuffer,
+        KernelSeeds,
+        FurtherEpoch,
+        HostShare,
+    )
     for kind in (*kinds, *CALLS, ReadSettings, DatasetIdentity):
         for one in dataclasses.fields(kind):
             field = (kind.__name__, one.name)

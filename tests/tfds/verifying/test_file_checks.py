@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.planning.resume.resume import resume
+from shardctl.readers.records.verify_files import verify_files
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.tfds.verifying.verify import verify
+from shardctl.tfds.verifying.verify_plan import verify_plan
 from tests.core.order.toy_pipelines import (
     Toys,
 )
@@ -128,3 +132,74 @@ def test_without_the_package_for_checksums_lengths_are_checked(
     )
     (folder / "toy-train.tfrecord-00001-of-00002").write_bytes(header(2**40))
     assert [f.kind for f in verify(read_tfds_folder(folder)).files] == ["too-long"]
+
+
+def renamed(tmp_path: Path) -> Path:
+    """Return a folder whose files of `train` are named as if there were four."""
+    folder = build_dataset(tmp_path, splits={"train": [3, 0, 5], "test": [2]})
+    for file in folder.glob("toy-train*"):
+        file.rename(folder / file.name.replace("-of-00003", "-of-00004"))
+    return folder
+
+
+def test_a_folder_that_holds_none_of_the_files_is_a_finding(tmp_path: Path) -> None:
+    """It was green: the order was read from index ranges, and that was that."""
+    dataset = read_tfds_folder(renamed(tmp_path))
+    reason = (
+        "no file of split 'train' is here: 2 files are missing, of which this is the first; "
+        "in their place: 'toy-train.tfrecord-00000-of-00004' and 2 more that look alike"
+    )
+    plan = resume(dataset, "train", ReadSettings(), consumed=1)
+    for found in (verify(dataset, "train"), verify_plan(dataset, plan)):
+        assert (found.equal, found.read, found.first_difference) == (False, "index ranges", None)
+        (missing,) = found.files
+        assert (missing.kind, missing.expected, missing.found) == ("missing", 8, None)
+        assert (missing.filename, missing.reason) == ("toy-train.tfrecord-00000-of-00003", reason)
+        assert (found.num_files, missing.num_files) == (2, 2)
+    (missing,) = [file for file in verify_files(dataset).findings if file.kind == "missing"]
+    assert missing.reason == reason
+    # Only what the spec reads: one of the files, or none of them.
+    (missing,) = verify(dataset, "train[:3]").files
+    assert (missing.num_files, (missing.reason or "")[:22]) == (1, "missing; in their plac")
+    assert verify(dataset, "test").equal
+    # Some of the files are here.
+    both = verify(dataset, "train+test")
+    assert [(file.filename, file.num_files) for file in both.files] == [
+        ("toy-train.tfrecord-00000-of-00003", 2)
+    ]
+    assert both.num_files == 3
+
+
+def test_a_layout_without_files_says_nothing_of_files(tmp_path: Path) -> None:
+    folder = renamed(tmp_path)
+    dataset = read_tfds_folder(folder)
+    (folder / "dataset_info.json").unlink()
+    found = verify(dataset, "train")
+    assert (found.equal, found.read, found.num_files) == (True, "index ranges", 0)
+    assert "not on this machine" in found.notes[0]
+
+
+@pytest.mark.parametrize("with_files", [True, False])
+def test_nothing_to_verify_is_not_a_yes(tmp_path: Path, with_files: bool) -> None:
+    splits = {"train": [3, 5], "none": [0]}
+    folder = build_dataset(tmp_path, splits=splits, with_files=with_files)
+    dataset = read_tfds_folder(folder)
+    plan = resume(dataset, "train[:0]", ReadSettings(), consumed=0)
+    for spec, settings in (
+        ("train[:0]", None),
+        ("train", ReadSettings(batch=9, drop_remainder=True)),
+    ):
+        with pytest.raises(UsageError, match="nothing to verify: 'train"):
+            verify(dataset, spec, settings)
+    with pytest.raises(UsageError, match="nothing to verify: 'train"):
+        verify_plan(dataset, plan)
+    if not with_files:
+        with pytest.raises(UsageError, match=r"verify: none of toy:1\.0\.0 has no exam"):
+            verify_files(dataset, "none")
+
+
+def test_a_plan_at_the_end_is_looked_at_and_says_that_nothing_is_left(tmp_path: Path) -> None:
+    dataset = read_tfds_folder(build_dataset(tmp_path, splits={"train": [3, 5]}))
+    found = verify_plan(dataset, resume(dataset, "train", ReadSettings(), consumed=8))
+    assert found.equal
+    assert found.notes[0].startswith("nothing is left to read")

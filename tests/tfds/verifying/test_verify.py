@@ -156,6 +156,8 @@ def test_a_host_without_examples_has_nothing_that_differs(toys: Toys) -> None:
     settings = ReadSettings(host=Host(index=8, count=9))
     found = verify(toys["plain"].dataset, "extra", settings)
     assert (found.equal, found.num_checked, found.num_files) == (True, 0, 0)
+    assert found.notes == ("no file is read",)
+    assert found.warnings == ("host 8/9 by even reads no examples",)
 
 
 def test_later_epochs_of_keras_fit_agree(toys: Toys) -> None:

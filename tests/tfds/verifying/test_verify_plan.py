@@ -96,6 +96,23 @@ def test_the_epochs_that_follow_are_read_too(toys: Toys) -> None:
         assert [w.stop - w.start for w in found.windows] == [16 + 50, 15 + 50, 15 + 50]
 
 
+def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys: Toys) -> None:
+    modes: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
+    for dataset in everywhere(toys):
+        for mode in modes:
+            for change in ({}, {"epochs": 3, "batch": 4}, {"repeat_files": True, "epochs": 2}):
+                settings = changed(ReadSettings(shuffle_seed=7, cycle=2, buffer=9), **change)
+                risk = 1.0 if mode == "at-least-once" else None
+                plan = resume(dataset, "train", settings, consumed=40, mode=mode, risk=risk)
+                found = verify_plan(dataset, plan)
+                assert (found.equal, found.num_checked) == (True, plan.remaining_total)
+                part = verify_plan(dataset, plan, take=plan.remaining - 3)
+                assert (part.equal, part.num_checked) == (True, plan.remaining - 3)
+        others = resume(dataset, "train", settings, consumed=10, mode=mode, risk=risk)
+        wrong = replace(plan, instructions=others.instructions)
+        assert not verify_plan(dataset, wrong).equal
+
+
 def test_what_is_read_of_a_plan_has_a_bound_that_is_said(toys: Toys) -> None:
     for dataset in everywhere(toys):
         plan = resume(dataset, "train", ReadSettings(cycle=2, epochs=2), consumed=40)

@@ -1,0 +1,118 @@
+"""A `tf.random.set_seed` that is in force while a dataset is made, and the orders it changes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.order.epoch_seeds import EpochSeeds
+from shardctl.core.order.reads_of_host import own_rows, sorted_reads
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.planning.order import resolved_spec
+from shardctl.tfds.imports import tensorflow
+
+_NO_BUFFER = (None, 1)  # a buffer of one hands out what it is given
+
+
+def seed_in_force() -> int | None:
+    """Return the seed of `tf.random.set_seed` as it was given, None where none is set.
+
+    A graph takes it over whole, where `tf.compat.v1.random.get_seed` has it modulo 2**31 - 1; and
+    no number is drawn from it.
+    """
+    seed = tensorflow().__internal__.FuncGraph("seed_in_force").seed
+    return None if seed is None else int(seed)
+
+
+def check_global_seed(
+    settings: ReadSettings, num_files: Callable[[], int], *, of_plan: bool = False
+) -> None:
+    """Refuse a global seed that is in force and with which a pipeline of settings reads otherwise.
+
+    It counts besides an explicit seed (tensorflow/python/framework/random_seed.py), and is mostly
+    set for other reasons: `keras.utils.set_random_seed` calls `tf.random.set_seed`. No seed in
+    force is no sign of a wrong order, since a process that resumes need not set any; nor is one
+    where nothing is shuffled: `num_files` counts the files that a shuffle of files is given.
+
+    tf.data takes the seed when a dataset is built, so one that is set later changes nothing of it,
+    and one that was in force in another process, or only while the dataset was built by hand, is
+    not seen.
+
+    Raises:
+        UsageError: the order would be another one.
+    """
+    if not settings.shuffles_files and settings.buffer in _NO_BUFFER:
+        return
+    in_force = seed_in_force()
+    if in_force is None:
+        return
+    try:
+        as_said, real = (_first_seeds(settings, seed) for seed in (settings.global_seed, in_force))
+    except UnpredictableOrderError:
+        return  # nothing fixes an order that could change
+    if as_said[1] == real[1] and (as_said[0] == real[0] or num_files() <= 1):
+        return
+    what = "plan" if of_plan else "settings"
+    said = settings.global_seed
+    has = "no global_seed" if said is None else f"global_seed={said}"
+    cure = (
+        f"plan again with global_seed={in_force}"
+        if of_plan
+        else f"say so with ReadSettings(global_seed={in_force})"
+    )
+    raise UsageError(
+        f"tf.random.set_seed({in_force}) is in force (keras.utils.set_random_seed sets it too) and "
+        f"changes the order, and the {what} {'has' if of_plan else 'have'} "
+        f"{has}: if the pipeline was built with it, {cure}; if not, call tf.random.set_seed({said})"
+        f" before this, and set_seed({in_force}) after it again"
+    )
+
+
+def check_global_seed_of_plan(plan: ResumePlan, dataset: Dataset | None = None) -> None:
+    """Refuse a global seed that is in force and with which a plan's pipeline read otherwise.
+
+    The plan would then go on at a place in another order. What a log of examples has left is the
+    same in any order. `dataset` is the plan's, where it is at hand.
+
+    Raises:
+        UsageError: the order was another one.
+    """
+
+    def num_files() -> int:
+        if dataset is None:
+            return 2 if plan.reader_state is None else plan.reader_state.num_files
+        settings = replace(plan.settings, host=None) if plan.hosts else plan.settings
+        given = sorted_reads(dataset, resolved_spec(dataset, plan.spec).ranges, settings)
+        return len(own_rows(given, settings))
+
+    if not plan.from_seen:
+        check_global_seed(plan.settings, num_files, of_plan=True)
+
+
+@contextlib.contextmanager
+def global_seed_of(settings: ReadSettings) -> Iterator[None]:
+    """Set the global seed that settings have for the block, and then what was in force before."""
+    tf, before = tensorflow(), seed_in_force()
+    if settings.global_seed is not None:
+        tf.random.set_seed(settings.global_seed)
+    try:
+        yield
+    finally:
+        if seed_in_force() != before:
+            tf.random.set_seed(before)
+
+
+def _first_seeds(
+    settings: ReadSettings, global_seed: int | None
+) -> tuple[KernelSeeds | None, KernelSeeds | None]:
+    """Return the seeds of the first shuffle of files and of the buffer, None where none matters."""
+    seeds = EpochSeeds(
+        settings=replace(settings, global_seed=global_seed, pass_index=0, epochs=1, loop="python")
+    )
+    files = seeds.of_files(0) if settings.shuffles_files else None
+    return files, None if settings.buffer in _NO_BUFFER else seeds.of_buffer(0)

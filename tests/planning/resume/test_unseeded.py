@@ -1,0 +1,179 @@
+"""Plans for buffers without a seed, read by TFDS beside the pipeline that was stopped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.resume.after_read import ShuffleCall
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.planning.resume.proof import prove
+from shardctl.planning.resume.resume import BufferMode, resume
+from tests.cases import FUZZ, check_cases
+from tests.core.order.order_cases import changed
+from tests.core.order.toy_pipelines import Case, Toys, as_line
+from tests.planning.resume.plan_cases import TOY
+from tests.planning.resume.stopped_pipelines import (
+    from_a_file,
+    lines_of,
+    stopped,
+    stopping_points,
+    stops,
+)
+
+OPEN = ReadSettings(buffer=4, shuffle_seed=42, cycle=2)
+MODES: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
+
+
+def check_without_seed(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
+    """Stop a pipeline whose buffer has some seed, and resume it as if nobody knew the seed."""
+    import shardctl.tfds
+
+    toy = toys[case.toy]
+    only_own = {"batch": None, "drop_remainder": False, "global_seed": None}
+    settings = changed(case.settings, **only_own, buffer_seed=numbers[1])
+    if settings.shuffles_files:
+        settings = changed(settings, shuffle_seed=numbers[2])
+    case = replace(case, settings=settings)
+    found = stopped(toy, case, 0 if settings.repeat_files else numbers[0] % 2)
+    if found is None or not found[0].num_examples:
+        return 0
+    order, whole = found
+    size, buffer = order.epoch_size, order.num_buffered or 0
+    stream = whole
+    if settings.repeat_files:  # what the buffer reads, also beyond the end of the order
+        bare = {"buffer": None, "buffer_seed": None, "buffer_reshuffle": None}
+        more = changed(settings, **bare, epochs=settings.epochs + -(-buffer // size))
+        read = stopped(toy, replace(case, settings=more), 0)
+        assert read is not None
+        stream = read[1][: len(whole) + buffer - 1]
+    places = stopping_points(order, numbers)
+    for index, place in enumerate(places):
+        mode = MODES[(index + numbers[0]) % 2]
+        risk = (0.5, 1e-6, 1.0)[numbers[3] % 3] if mode == "at-least-once" else None
+        unknown = changed(order.settings, buffer_seed=None)
+        plan = resume(toy.dataset, case.spec, unknown, consumed=place, mode=mode, risk=risk)
+        plan = from_a_file(plan, toy.dataset, numbers[0])
+        assert prove(toy.dataset, plan).holds
+        assert plan.unseeded is not None
+        resumed = shardctl.tfds.resume(
+            toy.builder, plan, host=unknown.host, transform=as_line, add_tfds_id=True
+        )
+        lines = lines_of(resumed)
+        assert len(lines) == plan.remaining_total
+        here = 0 if settings.repeat_files else min(place // size, settings.epochs - 1)
+        every = Counter(stream if settings.repeat_files else whole[here * size : (here + 1) * size])
+        handed = Counter(whole[here * size : place])
+        if plan.epoch == here or settings.repeat_files:
+            again, lines = Counter(lines[: plan.remaining]), lines[plan.remaining :]
+        else:
+            again = Counter()
+        both = handed + again
+        lost, repeated = (every - both).total(), (both - every).total()
+        if place == len(whole):
+            assert not again
+            continue
+        sure = plan.unseeded
+        assert lost <= sure.most_lost <= buffer - 1, (case, place)
+        assert sure.least_repeated <= repeated <= sure.most_repeated, (case, place)
+        if mode == "at-most-once":
+            assert (lost, repeated) == (sure.most_lost, 0), (case, place)
+        for epoch in range(here + 1, 0 if settings.repeat_files else settings.epochs):
+            part, lines = lines[:size], lines[size:]
+            assert Counter(part) == Counter(whole[epoch * size : (epoch + 1) * size])
+        assert not lines
+    return len(places)
+
+
+def test_what_is_lost_and_repeated_is_as_the_plan_says(toys: Toys) -> None:
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        return check_without_seed(toys, *drawn)
+
+    assert check_cases(stops(buffered=True), check, 15) >= 40
+
+
+@pytest.mark.fuzz
+def test_what_is_lost_and_repeated_is_as_the_plan_says_fuzzed(toys: Toys) -> None:
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        return check_without_seed(toys, *drawn)
+
+    check_cases(stops(buffered=True), check, FUZZ // 8, fuzz=True)
+
+
+@pytest.mark.parametrize("mode", ["exactly-once", "exact-order"])
+def test_without_the_seed_of_the_run_two_modes_are_offered(mode: Any) -> None:
+    with pytest.raises(UnpredictableOrderError) as caught:
+        resume(TOY, "train", OPEN, consumed=9, mode=mode)
+    for words in ("only the seed of that very run", "at-most-once", "at-least-once", "risk=R"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", ["exactly-once", *MODES])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"shuffle_seed": None, "shuffle_files": True}, "shuffle_files=True without a seed"),
+        ({"deterministic": False}, "deterministic=False hands out"),
+    ],
+)
+def test_where_the_file_order_is_open_nothing_is_offered(
+    mode: Any, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UnpredictableOrderError) as caught:
+        resume(TOY, "train", replace(OPEN, **change), consumed=9, mode=mode)
+    assert said in str(caught.value)
+    assert "at-most-once" not in str(caught.value)
+
+
+def test_a_known_seed_needs_no_such_mode() -> None:
+    for seeded in (replace(OPEN, buffer_seed=1), replace(OPEN, global_seed=1)):
+        with pytest.raises(UsageError, match="for a buffer whose seed is not known"):
+            resume(TOY, "train", seeded, consumed=9, mode="at-most-once")
+    plan = resume(TOY, "train", ReadSettings(), consumed=9, mode="at-most-once")
+    assert (plan.mode, plan.unseeded) == ("exact", None)
+    with pytest.raises(UsageError, match='risk is read with mode="at-least-once" only'):
+        resume(TOY, "train", OPEN, consumed=9, mode="at-most-once", risk=0.5)
+
+
+def test_the_rest_is_read_through_a_new_buffer_without_a_seed() -> None:
+    for mode in MODES:
+        plan = resume(TOY, "train", OPEN, consumed=9, mode=mode)
+        assert plan.after_read == (ShuffleCall(buffer_size=4, seed=None),)
+        assert (plan.pending, plan.shuffle, plan.exact) == (None, None, False)
+        assert plan.settings.buffer_seed is None
+    assert plan.unseeded is not None
+    assert plan.unseeded.risk == 1e-6  # unless another is given
+
+
+@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
+def test_each_host_passes_by_what_its_own_buffer_had_read(host_by: Any) -> None:
+    host = Host(index=1, count=2)
+    settings = ReadSettings(buffer=3, host=host, host_by=host_by)
+    plan = resume(TOY, "train", settings, consumed=5, mode="at-most-once")
+    share = resume(TOY, "train", replace(settings, buffer=None), consumed=0).remaining
+    assert plan.remaining == share - (5 + 3 - 1)
+
+
+def test_the_batches_of_what_is_read_decide_what_is_dropped() -> None:
+    settings = replace(OPEN, batch=4, drop_remainder=True, epochs=2)
+    whole = resume(TOY, "train", replace(settings, buffer_seed=0), consumed=0)
+    size = whole.remaining
+    plan = resume(TOY, "train", settings, steps=2, mode="at-most-once")
+    left = 2 * size - (8 + 3)
+    assert plan.remaining_total == left - left % 4
+
+
+def test_a_proof_finds_what_is_read_once_too_often() -> None:
+    plan = resume(TOY, "train", OPEN, consumed=9, mode="at-most-once")
+    assert prove(TOY, plan).holds
+    start = resume(TOY, "train", replace(OPEN, buffer_seed=1), consumed=0)
+    proof = prove(TOY, replace(plan, instructions=start.instructions))
+    assert (proof.repeated, proof.holds) == (12, False)
+    proof = prove(TOY, replace(plan, instructions=plan.instructions.select(slice(0, 0))))
+    assert (proof.lost, proof.holds) == (3 + plan.remaining, False)
