@@ -7,7 +7,7 @@ A renderer is named and not imported, since a help page or a completion has no a
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +46,12 @@ class OutputOptions:
             "--output", "-o", metavar="FILE", help="Write to a file, whole or not at all."
         ),
     ] = None
+
+
+# Of a command whose tables can be long: a terminal gets the first and last rows, a pipe all.
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Show every row on a terminal too, as in a pipe or a file.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +112,25 @@ class Formats:
             cure = f"choose from {choices(self.names)}, with an ending of its own"
         raise UsageError(f"--output {quoted(out.output)} is no place for {chosen}; {cure}")
 
-    def render(self, out: OutputOptions, *answer: Any, **for_people: Any) -> Iterable[Chunk]:
+    def render(
+        self, out: OutputOptions, *answer: Any, every_row: bool = False, **for_people: Any
+    ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
-        The values of the answer go to every renderer, those with a name to tables alone.
+        The values of the answer go to every renderer, those with a name to tables alone;
+        `every_row` is for the screen, see `AllOption`.
         """
         render = self.renderers[self.chosen(out)]
-        return render(answer, screen(out.output), for_people)
+        shown = screen(out.output)
+        if every_row and shown.abridged:
+            shown = replace(shown, abridged=False)
+        return render(answer, shown, for_people)
 
-    def write(self, out: OutputOptions, *answer: Any, **for_people: Any) -> None:
+    def write(
+        self, out: OutputOptions, *answer: Any, every_row: bool = False, **for_people: Any
+    ) -> None:
         """Write the answer where it is to go, see `render`."""
-        write(self.render(out, *answer, **for_people), out.output)
+        write(self.render(out, *answer, every_row=every_row, **for_people), out.output)
 
 
 def verb_formats(module: str, verb: str) -> dict[str, Renderer]:

@@ -22,13 +22,16 @@ _PATIENCE = 0.5  # seconds after which work gets a bar
 
 
 def screen(output: str | None) -> Screen:
-    """Return what the place the answer goes to can show: a terminal's width and colour."""
+    """Return what the place the answer goes to can show: a terminal's width, and colour.
+
+    A terminal shows the first and last rows of a long table, a pipe and a file all of them.
+    """
     if output not in (None, "-") or sys.stdout is None or not sys.stdout.isatty():
         return Screen()
     import shutil  # 3 ms
 
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return Screen(width=max(shutil.get_terminal_size().columns, 20), color=not plain)
+    return Screen(width=max(shutil.get_terminal_size().columns, 20), color=not plain, abridged=True)
 
 
 Chunk = str | bytes | memoryview

@@ -14,6 +14,8 @@ from shardctl.core.dataset.dataset import Dataset, Split
 
 BytesFrom = Literal["disk", "metadata"]
 
+_PIECE = 1 << 14  # shards whose names are made at once
+
 
 class Shard(NamedTuple):
     """One shard: its ids are [first_id, first_id + num_examples).
@@ -106,19 +108,21 @@ class SplitLayout:
 
     @checked
     def shards(self, start: int = 0, stop: int | None = None) -> Iterator[Shard]:
-        """Return shards [start, stop), all of them unless told otherwise."""
+        """Yield shards [start, stop), all of them unless told otherwise."""
         split = self.split
         stop = split.num_shards if stop is None else stop
-        columns = (
-            range(start, stop),
-            split.filenames_between(start, stop),
-            split.offsets[start:stop],
-            split.shard_lengths[start:stop],
-            repeat(None, stop - start)
-            if split.shard_bytes is None
-            else split.shard_bytes[start:stop],
-        )
-        return map(Shard._make, zip(*columns, strict=True))
+        for first in range(start, stop, _PIECE):
+            last = min(first + _PIECE, stop)
+            columns = (
+                range(first, last),
+                split.filenames_between(first, last),
+                split.offsets[first:last],
+                split.shard_lengths[first:last],
+                repeat(None, last - first)
+                if split.shard_bytes is None
+                else split.shard_bytes[first:last],
+            )
+            yield from map(Shard._make, zip(*columns, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)

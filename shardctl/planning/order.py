@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
 if TYPE_CHECKING:
@@ -66,7 +67,15 @@ def plan_order(
 
 def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:
     """Return what a spec selects; None is `train`, else the only split."""
-    return resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    return with_format_warnings(
+        resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    )
+
+
+def with_format_warnings(resolved: Resolved) -> Resolved:
+    """Return what a spec selects, with warnings of what TFDS cannot read back of its files."""
+    warnings = tuple(format_warnings(resolved.dataset, resolved.ranges))
+    return replace(resolved, warnings=(*resolved.warnings, *warnings)) if warnings else resolved
 
 
 def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:

@@ -1,70 +1,158 @@
-"""Datasets as layout documents, which `layout_file.py` reads back."""
+"""The document of `layout` as a layout file: what it says besides its shards, and reading it."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
+from shardctl.files import fields
+from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.head import read_head
+from shardctl.files.shard_files import files_field, files_of_field
+
+KIND = "layout"
+ORIGIN = "layout file"
 
 
-def layout_document(dataset: Dataset) -> dict[str, object]:
-    """Return the layout document that `dataset_from_layout` reads back as the same dataset.
+def is_layout_document(document: object) -> bool:
+    """Return whether a layout file is the document of `layout`."""
+    return isinstance(document, Mapping) and document.get("kind") == KIND
 
-    A template is written only where the file names are not TFDS's own. Parts in several folders
-    are named one by one, from the folder they share.
 
-    >>> from shardctl.core.dataset.dataset import Dataset, Split
-    >>> split = Split(name="train", shard_lengths=(3, 4))
-    >>> layout_document(Dataset(name="toy", splits=(split,)))["splits"]
-    {'train': {'shard_lengths': [3, 4]}}
+def dataset_fields(dataset: Dataset, splits: Sequence[Split]) -> Document:
+    """Return what the document has besides its head and its splits: what else tells the dataset."""
+    names = {split.name for split in splits}
+    folders = [
+        {
+            "name": folder.name,
+            "config": folder.config,
+            "version": folder.version,
+            "ordered": folder.ordered,
+            "data_dir": folder.data_dir,
+            "splits": [
+                {
+                    "name": split.name,
+                    "num_shards": split.num_shards,
+                    "num_parts": len(split.files),
+                    "metadata_bytes": split.num_bytes,
+                }
+                for split in folder.splits
+                if split.name in names
+            ],
+        }
+        for folder in dataset.folders
+    ]
+    read = [folder for folder in folders if folder["splits"]]
+    return {"ordered": dataset.ordered, **({"folders": read} if read else {})}
+
+
+def split_fields(split: Split, dataset: Dataset) -> Document:
+    """Return what a split of the document has besides its shards and their sizes."""
+    return {
+        "metadata_bytes": split.num_bytes,
+        "files": files_field(split.files, dataset.data_dir),
+    }
+
+
+def dataset_of_document(document: object, data_dir: Callable[[object], str | None]) -> Dataset:
+    """Return the dataset of the splits that a document of `layout` lists, as it was.
+
+    `data_dir` makes the path of a folder absolute. Sizes of single files are not kept: they are
+    those of the files, wherever these are.
+
+    Raises:
+        DatasetError: another format version; a field that is missing, ill-formed or contradicts
+            another one.
     """
-    folders = {part.data_dir for split in dataset.splits for part in split.files}
-    shared = dataset.data_dir
-    if len(folders) > 1 and None not in folders:
-        shared = os.path.commonpath([folder for folder in folders if folder is not None])
-    elif len(folders) == 1:
-        shared = folders.pop()
-    document: dict[str, object] = {"name": dataset.name}
-    optional = {
-        "config": dataset.config,
-        "version": dataset.version,
-        "file_format": dataset.file_format,
-        "ordered": dataset.ordered or None,
-        "data_dir": shared,
-    }
-    document |= {key: value for key, value in optional.items() if value is not None}
-    document["splits"] = {
-        split.name: _split_document(split, dataset, shared) for split in dataset.splits
-    }
-    return document
-
-
-def _split_document(split: Split, dataset: Dataset, shared: str | None) -> dict[str, object]:
-    document: dict[str, object] = {"shard_lengths": list(split.shard_lengths)}
-    if split.num_bytes is not None:
-        document["num_bytes"] = split.num_bytes
-    if not split.files:
-        return document
-    part = split.files[0]
-    usual = ShardFiles.from_template(
-        DEFAULT_TEMPLATE,
-        dataset=dataset.name,
-        split=split.name,
-        file_format=dataset.file_format,
-        num_shards=split.num_shards,
-        data_dir=shared,
+    layout = fields.mapping(document, "a layout")
+    if layout.get("format_version") != FORMAT_VERSION:
+        version = fields.shown(layout.get("format_version"))
+        raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
+    head = read_head(layout)
+    file_format = fields.file_format(head.file_format)
+    folder = data_dir(head.data_dir)
+    splits = tuple(
+        _split(fields.mapping(item, "a split"), folder)
+        for item in fields.items(layout.get("splits"), "splits")
     )
-    if len(split.files) > 1 or part.names is not None or part.data_dir != shared:
-        document["filenames"] = [
-            name
-            if part.data_dir == shared
-            else os.path.relpath(os.path.join(part.data_dir or "", name), shared)
-            for part in split.files
-            for name in part
-        ]
-    elif part != usual:
-        pattern = part.pattern.replace("{", "{{").replace("}", "}}")
-        document["filepath_template"] = pattern.replace("\0", "{SHARD_INDEX}")
-    return document
+    dataset = Dataset(
+        name=head.name,
+        config=head.config,
+        version=head.version,
+        file_format=file_format,
+        data_dir=folder,
+        ordered=fields.flag(layout.get("ordered", False), "ordered"),
+        splits=splits,
+        origin=ORIGIN,
+    )
+    folders = tuple(_folders(layout.get("folders", []), dataset, data_dir))
+    return replace(dataset, folders=folders)
+
+
+def _split(record: Mapping[str, object], folder: str | None) -> Split:
+    name = fields.split_name(record.get("name"))
+    with fields.said_about(f"split {quoted(name)}"):
+        items = fields.items(record.get("shards"), "shards")
+        shards = [fields.mapping(item, "a shard") for item in items]
+        lengths = tuple(fields.count(shard.get("num_examples"), "num_examples") for shard in shards)
+        for key, actual in (("num_examples", sum(lengths)), ("num_shards", len(lengths))):
+            if record.get(key, actual) != actual:
+                stated = fields.shown(record[key])
+                raise DatasetError(f"{key} {stated} is not that of its shards, {actual}")
+        filenames = tuple(fields.text(shard.get("filename"), "filename") for shard in shards)
+        files = record.get("files", [{"names": [os.path.basename(name) for name in filenames]}])
+        split = Split(
+            name=name,
+            shard_lengths=lengths,
+            files=tuple(files_of_field(files, len(lengths), folder)),
+            num_bytes=_bytes(record),
+        )
+        for stated, meant in zip(filenames, split.filenames, strict=True):
+            if stated != meant:
+                raise DatasetError(f"file {quoted(stated)} is {quoted(meant)} by its files")
+        return split
+
+
+def _bytes(record: Mapping[str, object]) -> int | None:
+    value = record.get("metadata_bytes", record.get("num_bytes"))
+    return None if value is None else fields.count(value, "metadata_bytes")
+
+
+def _folders(
+    value: object, dataset: Dataset, data_dir: Callable[[object], str | None]
+) -> Iterator[Dataset]:
+    """Yield the folders, each with the next shards of the splits that it has a part of."""
+    shards, parts = Counter[str](), Counter[str]()
+    for item in fields.items(value, "folders"):
+        record = fields.mapping(item, "a folder")
+        splits = []
+        for described in fields.items(record.get("splits"), "splits of a folder"):
+            part = fields.mapping(described, "a split of a folder")
+            whole = dataset.split(fields.split_name(part.get("name")))
+            first, first_part = shards[whole.name], parts[whole.name]
+            shards[whole.name] += fields.count(part.get("num_shards"), "num_shards")
+            parts[whole.name] += fields.count(part.get("num_parts"), "num_parts")
+            splits.append(
+                Split(
+                    name=whole.name,
+                    shard_lengths=whole.shard_lengths[first : shards[whole.name]],
+                    files=whole.files[first_part : parts[whole.name]],
+                    num_bytes=_bytes(part),
+                )
+            )
+        config, version = record.get("config"), record.get("version")
+        yield Dataset(
+            name=fields.name(record.get("name"), "name of a folder"),
+            config=None if config is None else fields.name(config, "config"),
+            version=None if version is None else fields.name(version, "version"),
+            file_format=dataset.file_format,
+            ordered=fields.flag(record.get("ordered"), "ordered"),
+            data_dir=data_dir(record.get("data_dir")),
+            splits=tuple(splits),
+            origin=ORIGIN,
+        )

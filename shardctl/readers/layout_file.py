@@ -24,8 +24,8 @@ from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.dataset_name import is_remote
+from shardctl.readers.layout_document import ORIGIN, dataset_of_document, is_layout_document
 
-_ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000
 LAYOUT_KEYS = (
     "name",
@@ -51,11 +51,15 @@ SPLIT_KEYS = (
 def read_layout_file(path: Path) -> Dataset:
     """Return the dataset a layout file describes; `.json` files are read as JSON.
 
+    The document that `layout` writes is one too.
+
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of `dataset_from_layout`.
     """
     document = read_json(path) if path.suffix == ".json" else read_yaml(path)
     with fields.said_about(printable(str(path))):
+        if is_layout_document(document):
+            return dataset_of_document(document, lambda value: _data_dir(value, path.parent))
         return dataset_from_layout(document, stem=path.stem, folder=path.parent)
 
 
@@ -88,7 +92,7 @@ def dataset_from_layout(document: object, *, stem: str, folder: Path) -> Dataset
             fields.flag(_given(layout, key, False), key) for key in ("ordered", "disable_shuffling")
         ),
         splits=tuple(_splits(_given(layout, "splits", None), naming)),
-        origin=_ORIGIN,
+        origin=ORIGIN,
     )
 
 

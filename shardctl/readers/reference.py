@@ -51,13 +51,13 @@ def choose_dataset(
     data_dir: str | os.PathLike[str] | None,
     env: Mapping[str, str],
     cwd: Path,
-    fallback: str | None = None,
+    fallback: Fallback | None = None,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
 
     `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
-    paths have colons, commas and spaces. With none of these it is `fallback`, another reference,
-    or else the built-in imagenet2012.
+    paths have colons, commas and spaces. With none of these it is `fallback`, or else the built-in
+    imagenet2012.
 
     Raises:
         DatasetError: what was chosen is not there or broken.
@@ -74,7 +74,8 @@ def choose_dataset(
     elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
-        dataset = _read_all([fallback], search)
+        with said_about(fallback.said_by):
+            dataset = _fallen_back(fallback, search)
     else:
         built_in = catalog_dataset(DEFAULT_DATASET)
         if built_in is None:
@@ -85,6 +86,49 @@ def choose_dataset(
             "choose one with --dataset",
         )
     return ChosenDataset(dataset=dataset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallback:
+    """The references of a file (`said_by`) that names a dataset; paths are relative to `folder`."""
+
+    refs: Sequence[str]
+    folder: Path
+    said_by: str
+
+
+def _fallen_back(fallback: Fallback, search: _Search) -> Dataset:
+    try:
+        return _read_all(fallback.refs, replace(search, cwd=search.cwd / fallback.folder))
+    except DatasetError as error:
+        raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
+
+
+def refs_found_again(refs: Sequence[str], *, cwd: Path, folder: Path) -> tuple[str, ...]:
+    """Return references as a file in `folder` keeps them, none where it need not or cannot.
+
+    A relative path becomes one from that folder, a name stays as it is. A single name needs no
+    keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
+    another on the next machine: then none is kept.
+    """
+    kept, any_path = [], False
+    for ref in dict.fromkeys(refs):
+        path = cwd / ref
+        if os.path.isabs(ref) or ref.startswith("~"):
+            return ()
+        if not os.path.exists(path) or _is_name_of_a_plain_folder(ref, path):
+            kept.append(ref)
+            continue
+        any_path = True
+        relative = Path(os.path.relpath(path, cwd / folder)).as_posix()
+        kept.append(relative if "/" in relative or path.is_file() else f"./{relative}")
+    return tuple(kept) if any_path or len(kept) > 1 else ()
+
+
+def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
+    if not path.is_dir() or parse_dataset_name(ref) is None:
+        return False
+    return len(tfds_folders(path)) != 1
 
 
 @checked

@@ -12,16 +12,16 @@ from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
-_ROWS = 8  # hosts shown unless all are asked for
+_ROWS = 8  # hosts shown on a terminal
 _HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")
 _NAMES: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 
 CSV_HEADER = ("index", "num_examples", "num_batches", "remainder", "padding", "padding_batches")
 
 
-def eval_table(evaluation: Evaluation, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     """Yield what each host gets, what becomes of remainders, and what to do about it."""
     batch = f"{evaluation.device_batch:,}"
     title = (
@@ -33,7 +33,7 @@ def eval_table(evaluation: Evaluation, screen: Screen, *, every_row: bool = Fals
     columns = [Column(heading=heading) for heading in _HEADINGS]
     records = _hosts(evaluation)
     rows = OnDemand(len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:])))
-    yield table(columns, elided(rows, None if every_row else _ROWS), screen)
+    yield from table_pieces(columns, rows, screen, keep=_ROWS)
     yield "\n"
     columns = [Column(heading="remainders are", align="left")]
     columns += [

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
+from shardctl.readers.layout_document import dataset_fields, split_fields
 from shardctl.rendering.text.quantities import counted, first_and_last, human_bytes
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
-_SHARDS = 6  # shards of one split shown unless all are asked for: half of them first, half last
+_SHARDS = 6  # shards of one split on a terminal
 
 _SUMMARY = (
     Column(heading="split", align="left"),
@@ -38,8 +40,8 @@ _RECORD = ("index", "filename", "first_id", "num_examples", "num_bytes")  # the 
 CSV_HEADER = ("split", *_RECORD)
 
 
-def layout_table(layout: Layout, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
-    """Yield a summary of the splits, then the first and last shards of each, or all of them."""
+def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
+    """Yield a summary of the splits, then the shards of each."""
     dataset = layout.dataset
     sources = dict.fromkeys(_BYTES_FROM[split.bytes_from] for split in layout.splits)
     where = dataset.data_dir or dataset.origin
@@ -50,7 +52,7 @@ def layout_table(layout: Layout, screen: Screen, *, every_row: bool = False) -> 
     yield paragraph(_LEGEND, screen)
     for split in layout.splits:
         yield "\n"
-        yield from _shard_table(split, screen, None if every_row else _SHARDS)
+        yield from _shard_table(split, screen)
 
 
 def _summary(split: SplitLayout, *, name_source: bool) -> Sequence[str]:
@@ -70,22 +72,15 @@ def _summary(split: SplitLayout, *, name_source: bool) -> Sequence[str]:
     )
 
 
-def _shard_table(split: SplitLayout, screen: Screen, keep: int | None) -> Iterator[str]:
+def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:
     num_shards = split.split.num_shards
     yield paragraph(f"{split.split.name}: {counted(num_shards, 'shard')}", screen, style="bold")
     if not num_shards:
         return
-    if keep is None or num_shards <= keep + 1:
-        rows = list(map(_facts, split.shards()))
-    else:
-        first = map(_facts, split.shards(0, keep - keep // 2))
-        last = map(_facts, split.shards(num_shards - keep // 2))
-        gap = [f"… {num_shards - keep:,} more", *[""] * len(_FACTS)]
-        rows = [*first, gap, *last]
-    columns = [*_FACTS, _BYTES]
-    if split.split.shard_bytes is None:
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    yield table(columns, rows, screen)
+    columns = [*_FACTS, _BYTES] if split.split.shard_bytes is not None else _FACTS
+    shards = OnDemand(num_shards, lambda i: next(split.shards(i, i + 1)), split.shards)
+    rows = shards.map(lambda shard: _facts(shard)[: len(columns)])
+    yield from table_pieces(columns, rows, screen, keep=_SHARDS)
     hosts = first_and_last(split.even_host_counts)
     yield paragraph(f"divides evenly among this many hosts: {hosts}", screen)
 
@@ -105,7 +100,7 @@ def _facts(shard: Shard) -> Sequence[str]:
 
 
 def layout_document(layout: Layout) -> Document:
-    """Return the document of `layout`: every shard of every split."""
+    """Return the document of `layout`: every shard of every split; a layout file as well."""
     splits = [
         {
             "name": split.split.name,
@@ -114,10 +109,16 @@ def layout_document(layout: Layout) -> Document:
             "num_bytes": split.num_bytes,
             "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
             "balance": asdict(split.balance),
+            **split_fields(split.split, layout.dataset),
         }
         for split in layout.splits
     ]
-    return {**head("layout", layout.dataset.identity), "splits": splits}
+    chosen = [split.split for split in layout.splits]
+    return {
+        **head("layout", layout.dataset.identity),
+        **dataset_fields(layout.dataset, chosen),
+        "splits": splits,
+    }
 
 
 def layout_rows(layout: Layout) -> Iterator[Sequence[object]]:

@@ -13,21 +13,21 @@ _COLUMNS = (Column(heading="dataset", align="left"), Column(heading="folder", al
 CSV_HEADER = ("name", "config", "version", "path", "source")
 
 
-def list_table(listed: DatasetList, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+def list_table(listed: DatasetList, screen: Screen, *, every_layout: bool = False) -> Iterator[str]:
     """Yield the datasets in the data dirs, then the names of the built-in layouts.
 
-    With `every_row` the built-in layouts are rows too, each with config and version.
+    With `every_layout` the built-in layouts are rows too, each with config and version.
     """
     rows = [(dataset.title, dataset.path or "built-in layout") for dataset in listed.datasets]
     num_here = len(listed.in_data_dirs)
     if not num_here:
         yield paragraph(f"no datasets in {', '.join(listed.data_dirs)}", screen)
-    if not every_row:
+    if not every_layout:
         rows = rows[:num_here]
     if rows:
         yield table(_COLUMNS, rows, screen)
     names = dict.fromkeys(dataset.name for dataset in listed.built_in)
-    if names and not every_row:
+    if names and not every_layout:
         yield "\n"
         yield paragraph("built-in layouts", screen, style="bold")
         yield paragraph(", ".join(names), screen)

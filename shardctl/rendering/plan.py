@@ -9,9 +9,9 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
-from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table_pieces
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
-_ROWS = 40  # file instructions shown of one plan unless all are asked for
+_ROWS = 40  # file instructions of one plan on a terminal
 
 _COLUMNS = (
     Column(heading="file", align="left"),
@@ -34,7 +34,7 @@ CSV_HEADER = (
 )
 
 
-def plan_table(plans: Plans, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
+def plan_table(plans: Plans, screen: Screen) -> Iterator[str]:
     """Yield a table for each plan, each with its total in the last line."""
     for number, plan in enumerate(plans.plans):
         if number:
@@ -44,8 +44,7 @@ def plan_table(plans: Plans, screen: Screen, *, every_row: bool = False) -> Iter
         yield paragraph(title, screen, style="bold")
         rows = plan.file_instructions.map(_row)
         if rows:
-            shown = rows if every_row else elided(rows, _ROWS)
-            yield from table_pieces(_COLUMNS, shown, screen)
+            yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
         yield paragraph(_total(plan), screen)
 
 

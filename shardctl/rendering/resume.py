@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.on_demand import OnDemand
 from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
+from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
-from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
 
 __all__ = ["CSV_HEADER", "proof_lines", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 
-_ROWS = 20  # file instructions shown; a plan file has them all
+_ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 
 _COLUMNS = (
     Column(heading="file", align="left"),
@@ -35,22 +38,22 @@ _HOST_COLUMNS = (
 
 
 def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Iterator[str]:
-    """Yield the state, the instructions (the first and last of many) and how to read them."""
+    """Yield the state, the instructions and how to read them."""
     words = settings_words(plan.pipeline)
     yield paragraph(f"{plan.spec} of {plan.dataset.title}: {words}", screen, style="bold")
     for line in (_stopped(plan), _left(plan)):
         yield paragraph(line, screen)
     if plan.hosts:
-        yield table(_HOST_COLUMNS, elided(_host_rows(plan), _ROWS), screen)
+        yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.instructions):
-        yield table(_COLUMNS, _rows(plan.instructions), screen)
+        yield from table_pieces(_COLUMNS, _rows(plan.instructions), screen, keep=_ROWS)
     if plan.remaining:
         for line in _how(plan):
             yield paragraph(line, screen)
     elif plan.unseeded is not None and plan.unseeded.emitted:
         yield paragraph(_without_seed(plan.unseeded), screen)
     if proof is not None:
-        for line in proof_lines(proof):
+        for line in proof_lines(proof, screen):
             yield paragraph(line, screen)
 
 
@@ -69,13 +72,19 @@ def resume_rows(plan: ResumePlan, proof: Proof | None) -> Iterator[Sequence[obje
     return instruction_rows(plan)
 
 
-def proof_lines(proof: Proof) -> Iterator[str]:
-    """Yield a line for each broken promise, the first of many, and the proof in the last."""
-    for broken in proof.broken[:_ROWS]:
-        yield f"broken promise: {broken}"
-    if len(proof.broken) > _ROWS:
-        yield f"… {len(proof.broken) - _ROWS:,} more broken promises"
+def proof_lines(proof: Proof, screen: Screen) -> Iterator[str]:
+    """Yield a line for each broken promise, and the proof in the last."""
+    yield from promise_lines(proof.broken, _ROWS, screen)
     yield proof_line(proof)
+
+
+def promise_lines(broken: Sequence[BrokenPromise], keep: int, screen: Screen) -> Iterator[str]:
+    """Yield a line for each broken promise; where the screen abridges, for the first of many."""
+    shown = broken[:keep] if screen.abridged else broken
+    for promise in shown:
+        yield f"broken promise: {promise}"
+    if len(shown) < len(broken):
+        yield left_out(len(broken) - len(shown), "broken promise", screen)
 
 
 def proof_line(proof: Proof) -> str:
@@ -159,20 +168,17 @@ def _left(plan: ResumePlan) -> str:
     return left
 
 
-def _rows(reads: Reads) -> Sequence[Sequence[str]]:
-    """Return the first and the last rows; the others are never made."""
-    count = len(reads)
-    if count <= _ROWS + 1:
-        return [_row(reads, index) for index in range(count)]
-    head, tail = _ROWS - _ROWS // 2, _ROWS // 2
-    gap = [f"… {count - head - tail:,} more", "", "", ""]
-    first = [_row(reads, index) for index in range(head)]
-    return [*first, gap, *(_row(reads, index) for index in range(count - tail, count))]
+def _rows(reads: Reads) -> OnDemand[Sequence[str]]:
+    """Return a row for each instruction, made when it is asked for."""
+
+    def instruction(index: int) -> FileInstruction:
+        return next(iter(reads.select(slice(index, index + 1))))
+
+    return OnDemand(len(reads), instruction, lambda: iter(reads)).map(_row)
 
 
-def _row(reads: Reads, index: int) -> Sequence[str]:
-    numbers = (reads.skip[index], reads.take[index], reads.examples_in_shard[index])
-    return (reads.filename(index), *(str(int(number)) for number in numbers))
+def _row(read: FileInstruction) -> Sequence[str]:
+    return (read.filename, str(read.skip), str(read.take), str(read.examples_in_shard))
 
 
 def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:

@@ -8,14 +8,15 @@ from dataclasses import asdict
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
+from shardctl.rendering.resume import promise_lines
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = ("kind", "where", "expected", "found", "reason")
 
-_MAX_FILES = 20  # files that a table names, and promises
+_MAX_FILES = 20  # files that a table names on a terminal, and promises
 _DIFFERENCE = (
     Column(heading="", align="left"),
     Column(heading="id"),
@@ -36,11 +37,8 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
         f"{verification.spec} of {verification.dataset.title}: {words}", screen, style="bold"
     )
     yield paragraph(_order_line(verification), screen)
-    for broken in verification.broken[:_MAX_FILES]:
-        yield paragraph(f"broken promise: {broken}", screen)
-    if len(verification.broken) > _MAX_FILES:
-        more = len(verification.broken) - _MAX_FILES
-        yield paragraph(f"… {more:,} more broken promises", screen)
+    for line in promise_lines(verification.broken, _MAX_FILES, screen):
+        yield paragraph(line, screen)
     first = verification.first_difference
     if first is not None:
         yield table(_DIFFERENCE, _sides(first), screen)
@@ -59,7 +57,7 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
             )
             for file in verification.files
         ]
-        yield table(_FILES, elided(rows, None if screen.width is None else _MAX_FILES), screen)
+        yield table(_FILES, rows, screen, keep=_MAX_FILES)
     for note in verification.notes:
         yield paragraph(f"note: {as_options(note)}", screen)
 

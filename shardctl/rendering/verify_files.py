@@ -10,7 +10,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.readers.records.verify_files import FilesVerification, SplitFiles
 from shardctl.rendering.text.quantities import counted, human_bytes
-from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = ("split", "filename", "kind", "expected", "found", "record", "byte", "reason")
 
@@ -48,7 +48,7 @@ def verify_files_table(found: FilesVerification, screen: Screen) -> Iterator[str
     if found.findings:
         yield paragraph(f"{counted(len(found.findings), 'problem')}:", screen)
         rows = list(map(_finding, found.findings))
-        yield table(_FILES, elided(rows, None if screen.width is None else _MAX_FILES), screen)
+        yield table(_FILES, rows, screen, keep=_MAX_FILES)
     else:
         yield paragraph("every file holds what the metadata says", screen)
     for note in found.notes:

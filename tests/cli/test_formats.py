@@ -20,7 +20,7 @@ from shardctl.cli.formats import (
 )
 from shardctl.cli.main import COMMANDS
 from shardctl.errors import UsageError
-from shardctl.rendering.text.tables import PLAIN
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.cli.conftest import Shardctl
 
 
@@ -195,3 +195,33 @@ def test_no_line_of_a_table_is_a_command_however_it_comes_in_pieces(
     monkeypatch.setattr(module, "toy_table", pieces, raising=False)
     written = "".join(map(str, as_table("rendering.plan:toy_table")((), PLAIN, {})))
     assert written == "a\n\\x3a:error::b\nc ::d\n \\x3a:e"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan train",
+        "layout train",
+        "hosts train --hosts 40",
+        "eval test --hosts 40 --batch 8",
+        "resume train --consumed 5000",
+        "resume train --consumed 5 --hosts 2 --to-hosts 40",
+    ],
+)
+def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
+    command: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [*command.split(), "-d", "imagenet2012"]
+    piped = shardctl(*words).stdout
+    assert "--all" not in piped
+    terminal = Screen(width=120, abridged=True)
+    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output: terminal)
+    shown = shardctl(*words).stdout
+    assert shown.count(" more rows; --all shows them\n") == 1
+    whole = shardctl(*words, "--all").stdout
+    assert "more rows" not in whole
+    kept = [line for line in shown.splitlines() if "more rows" not in line]
+    assert set(kept) <= set(whole.splitlines())
+    rows = [line.split() for line in piped.splitlines()]
+    if not command.startswith("hosts"):  # whose --all shows the other strategies too
+        assert len(whole.splitlines()) >= len(rows) > len(kept)

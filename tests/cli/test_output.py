@@ -66,16 +66,18 @@ class TestScreen:
         monkeypatch.setenv("TERM", "xterm")
         return monkeypatch
 
-    def test_a_terminal_has_its_width_and_colour(self, terminal: pytest.MonkeyPatch) -> None:
-        assert screen(None) == Screen(width=60, color=True)
-        assert screen("-") == Screen(width=60, color=True)
+    def test_a_terminal_has_its_width_and_colour_and_shows_a_part_of_long_tables(
+        self, terminal: pytest.MonkeyPatch
+    ) -> None:
+        assert screen(None) == Screen(width=60, color=True, abridged=True)
+        assert screen("-") == Screen(width=60, color=True, abridged=True)
 
     @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
     def test_colour_can_be_refused(
         self, terminal: pytest.MonkeyPatch, name: str, value: str
     ) -> None:
         terminal.setenv(name, value)
-        assert screen(None) == Screen(width=60, color=False)
+        assert screen(None) == Screen(width=60, abridged=True)
 
     def test_an_empty_no_color_refuses_nothing(self, terminal: pytest.MonkeyPatch) -> None:
         terminal.setenv("NO_COLOR", "")  # https://no-color.org: present and not empty

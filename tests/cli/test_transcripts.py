@@ -53,10 +53,13 @@ def sections(text: str) -> Iterator[Section]:
 def matches(answer: str, expected: str) -> bool:
     """Return whether an answer is what is expected, where `[..]` stands for any characters.
 
+    A line of `[..]` alone stands for any lines.
+
     >>> matches("a 17 c\\n", "a [..] c\\n"), matches("a b\\n", "a\\n")
     (True, False)
     """
     pattern = ".*".join(re.escape(piece) for piece in expected.split("[..]"))
+    pattern = re.sub(r"^\.\*\\?\n", r"(?:.*\\n)*", pattern, flags=re.MULTILINE)
     return re.fullmatch(pattern, answer) is not None
 
 

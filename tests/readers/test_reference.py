@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.readers.project_file import Project, find_project
-from shardctl.readers.reference import ChosenDataset, choose_dataset, read_dataset
+from shardctl.readers.reference import (
+    ChosenDataset,
+    Fallback,
+    choose_dataset,
+    read_dataset,
+    refs_found_again,
+)
 from tests.cases import FUZZ, check_cases
 from tests.strategies import error_line
 from tests.tfds_datasets import build_dataset
@@ -331,11 +337,12 @@ class TestChoice:
         assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
 
     def test_a_fallback_replaces_the_default_alone(self, home: Path) -> None:
+        named = Fallback(refs=["toy:1.2.0"], folder=home, said_by="order.yaml")
         env = {"HOME": str(home)}
 
         def title(*refs: str, project: Project) -> tuple[str, str | None]:
             chosen = choose_dataset(
-                refs, project=project, data_dir=None, env=env, cwd=home, fallback="toy:1.2.0"
+                refs, project=project, data_dir=None, env=env, cwd=home, fallback=named
             )
             return chosen.dataset.title, chosen.note
 
@@ -352,3 +359,28 @@ class TestChoice:
         line = error_line(lambda: choose(home=home, cwd=tmp_path))
         assert line is not None
         assert line.startswith(f"{tmp_path}/shardctl.yaml: no dataset 'nix'")
+
+
+@pytest.mark.parametrize(
+    ("refs", "folder", "kept"),
+    [
+        ([], "", ()),
+        (["mnist"], "", ()),  # the dataset's own name finds it
+        (["mnist", "cifar10"], "", ("mnist", "cifar10")),
+        (["x.yaml"], "", ("x.yaml",)),
+        (["./x.yaml", "mnist", "x.yaml"], "", ("x.yaml", "mnist", "x.yaml")),
+        (["x.yaml"], "a/b", ("../../x.yaml",)),
+        (["a/../x.yaml"], "a", ("../x.yaml",)),
+        (["a"], "", ("./a",)),
+        (["/x.yaml"], "", ()),
+        (["~/x.yaml"], "", ()),
+        (["x.yaml", "/y.yaml"], "", ()),
+    ],
+)
+def test_references_are_kept_as_another_machine_finds_them(
+    tmp_path: Path, refs: list[str], folder: str, kept: tuple[str, ...]
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    build_dataset(tmp_path / "a", name="toy", with_files=False)
+    (tmp_path / "x.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
+    assert refs_found_again(refs, cwd=tmp_path, folder=Path(folder)) == kept

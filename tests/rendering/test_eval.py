@@ -23,8 +23,8 @@ def odd(**options: Any) -> Evaluation:
     return evaluate(dataset, **{"batch": 64, "num_hosts": 8, "num_devices": 8, **options})
 
 
-def text(evaluation: Evaluation, screen: Screen = PLAIN, *, every_row: bool = False) -> str:
-    return "".join(rendering.eval_table(evaluation, screen, every_row=every_row))
+def text(evaluation: Evaluation, screen: Screen = PLAIN) -> str:
+    return "".join(rendering.eval_table(evaluation, screen))
 
 
 def test_hosts_come_first_then_what_becomes_of_remainders_then_advice() -> None:
@@ -61,16 +61,20 @@ def test_a_hang_shows_its_step() -> None:
 @pytest.mark.parametrize("width", [60, 80])
 @pytest.mark.parametrize("options", [{}, {"num_hosts": 500}, {"num_hosts": 4097}])
 def test_tables_fit_a_screen(width: int, options: dict[str, Any]) -> None:
-    assert max(map(len, text(odd(**options), Screen(width=width)).splitlines())) <= width
+    assert (
+        max(map(len, text(odd(**options), Screen(width=width, abridged=True)).splitlines()))
+        <= width
+    )
 
 
-def test_all_shows_every_host() -> None:
-    assert "… 492 more" in text(odd(num_hosts=500))
+def test_a_terminal_shows_some_hosts_and_all_shows_every_one() -> None:
+    short = text(odd(num_hosts=500), Screen(width=80, abridged=True))
+    assert "\n… 492 more rows; --all shows them\n" in short
     assert sum(line.split()[:1] == ["250"] for line in _all(odd(num_hosts=500))) == 1
 
 
 def _all(evaluation: Evaluation) -> list[str]:
-    return text(evaluation, every_row=True).splitlines()
+    return text(evaluation).splitlines()
 
 
 def test_the_document_has_the_fields_that_programs_rely_on() -> None:

@@ -28,8 +28,8 @@ def toy(*splits: Split, **facts: Any) -> Dataset:
     return Dataset(name="toy", version="1.0.0", splits=splits, **facts)
 
 
-def lines(dataset: Dataset, screen: Screen = PLAIN, *, every_row: bool = False) -> list[str]:
-    return "".join(layout_table(layout(dataset), screen, every_row=every_row)).splitlines()
+def lines(dataset: Dataset, screen: Screen = PLAIN) -> list[str]:
+    return "".join(layout_table(layout(dataset), screen)).splitlines()
 
 
 def test_a_summary_comes_first_then_the_shards_of_each_split() -> None:
@@ -98,24 +98,26 @@ def test_splits_without_shards_or_examples_divide_nothing_by_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("num_shards", "every_row", "num_rows"),
-    [(7, False, 7), (8, False, 6), (1024, False, 6), (1024, True, 1024)],
+    ("num_shards", "abridged", "num_rows"),
+    [(7, True, 7), (8, True, 6), (1024, True, 6), (1024, False, 1024)],
 )
 def test_the_first_and_last_shards_stand_for_many(
-    num_shards: int, every_row: bool, num_rows: int
+    num_shards: int, abridged: bool, num_rows: int
 ) -> None:
-    shown = lines(toy(split_of("train", *[1] * num_shards)), every_row=every_row)
+    screen = Screen(width=80, abridged=abridged)
+    shown = lines(toy(split_of("train", *[1] * num_shards)), screen)
     rows = [line.split()[0] for line in shown if line.startswith("toy-")]
     assert len(rows) == num_rows
     assert (rows[0], rows[-1]) == ("toy-train-00000", f"toy-train-{num_shards - 1:05}")
+    gap = f"… {num_shards - num_rows:,} more rows; --all shows them"
     gaps = [line for line in shown if line.startswith("…")]
-    assert gaps == ([] if num_rows == num_shards else [f"… {num_shards - num_rows:,} more"])
+    assert gaps == ([] if num_rows == num_shards else [gap])
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
 def test_no_line_is_wider_than_the_screen_and_no_number_is_lost(width: int) -> None:
     dataset = toy(split_of("train", *[1251] * 1024, num_bytes=146_999_114_192))
-    shown = lines(dataset, Screen(width=width))
+    shown = lines(dataset, Screen(width=width, abridged=True))
     assert max(map(len, shown)) <= width
     assert "1,281,024" in "\n".join(shown)
     assert "1279773" in "\n".join(shown)  # the first id of the last shard
@@ -136,7 +138,7 @@ def test_names_are_text_and_reach_the_terminal_without_escape_codes() -> None:
 def test_the_document_has_the_fields_that_programs_rely_on() -> None:
     train = split_of("train", 3, 0, 5, num_bytes=2048)
     document = layout_document(layout(toy(train)))
-    assert list(document) == ["format_version", "kind", "dataset", "splits"]
+    assert list(document) == ["format_version", "kind", "dataset", "ordered", "splits"]
     assert document["kind"] == "layout"
     assert document["splits"] == [
         {
@@ -168,6 +170,8 @@ def test_the_document_has_the_fields_that_programs_rely_on() -> None:
                 },
             ],
             "balance": {"min": 0, "max": 5, "mean": 8 / 3, "imbalance": 1.875},
+            "metadata_bytes": 2048,
+            "files": "toy-train-{SHARD_INDEX}",
         }
     ]
 

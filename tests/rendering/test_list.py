@@ -26,7 +26,7 @@ def test_datasets_with_files_are_rows_and_built_in_ones_names() -> None:
 
 
 def test_all_of_them_are_rows_on_demand() -> None:
-    assert "".join(list_table(LISTED, PLAIN, every_row=True)) == (
+    assert "".join(list_table(LISTED, PLAIN, every_layout=True)) == (
         "dataset          folder\n"
         "toy/a:1.0.0      /data/toy/a/1.0.0\n"
         "coco/2014:1.1.0  built-in layout\n"
@@ -42,7 +42,7 @@ def test_folders_without_datasets_are_said() -> None:
 
 def test_the_names_of_layouts_are_folded_to_the_screen() -> None:
     many = DatasetList(data_dirs=("/data",), in_data_dirs=(), built_in=(*COCO, MNIST) * 9)
-    lines = "".join(list_table(many, Screen(width=20), every_row=False)).splitlines()
+    lines = "".join(list_table(many, Screen(width=20), every_layout=False)).splitlines()
     assert max(map(len, lines)) <= 20
 
 

@@ -20,8 +20,8 @@ from tests.core.instructions.tfds_splits import toy_dataset
 TOY = toy_dataset({"train": (3, 4, 0, 3), "test": (2,)})
 
 
-def text(plans: Plans, screen: Screen = PLAIN, *, every_row: bool = False) -> str:
-    return "".join(rendering.plan_table(plans, screen, every_row=every_row))
+def text(plans: Plans, screen: Screen = PLAIN) -> str:
+    return "".join(rendering.plan_table(plans, screen))
 
 
 def test_a_table_shows_each_file_and_a_total() -> None:
@@ -70,12 +70,12 @@ def test_the_total_adds_up() -> None:
 
 def test_a_long_table_shows_both_ends_and_counts_what_lies_between() -> None:
     dataset = toy_dataset({"train": (2,) * 100})
-    lines = text(plan(dataset, "train")).splitlines()
+    lines = text(plan(dataset, "train"), Screen(width=80, abridged=True)).splitlines()
     assert [line[19:24] for line in lines[2:22]] == [f"{i:05}" for i in range(20)]
-    assert lines[22] == "… 60 more"
+    assert lines[22] == "… 60 more rows; --all shows them"
     assert [line[19:24] for line in lines[23:43]] == [f"{i:05}" for i in range(80, 100)]
     assert lines[43] == "total: 100 files, 200 examples; ids 0 to 199 (200)"
-    assert len(text(plan(dataset, "train"), every_row=True).splitlines()) == 2 + 100 + 1
+    assert len(text(plan(dataset, "train")).splitlines()) == 2 + 100 + 1
 
 
 def test_every_host_has_its_table() -> None:

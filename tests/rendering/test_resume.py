@@ -30,11 +30,12 @@ from shardctl.rendering.resume import (
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.resume.resume_cases import TOY, dataset
 
+TERMINAL = Screen(width=100, abridged=True)
 PROOF = Proof(compared=1000, lost=1, repeated=2, moved=3, exact=False)
 
 
-def lines(plan: ResumePlan, proof: Proof | None = None) -> list[str]:
-    return "".join(resume_table(plan, proof, PLAIN)).splitlines()
+def lines(plan: ResumePlan, proof: Proof | None = None, screen: Screen = PLAIN) -> list[str]:
+    return "".join(resume_table(plan, proof, screen)).splitlines()
 
 
 # Files of 3, 5 and 3 examples, two at a time in blocks of 2: 00 11 0 11 22 1 2.
@@ -145,12 +146,17 @@ def test_a_log_of_what_was_seen_has_no_epoch() -> None:
 
 def test_of_many_instructions_the_first_and_the_last_are_shown() -> None:
     many = dataset(train=(2,) * 100)
-    said = lines(resume(many, "train", ReadSettings(cycle=1), consumed=0))
+    plan = resume(many, "train", ReadSettings(cycle=1), consumed=0)
+    said = lines(plan, screen=TERMINAL)
     rows = said[4:25]
     assert [row.split()[0] for row in rows[:10]] == [f"toy-train-{i:05}" for i in range(10)]
-    assert rows[10].strip() == "… 80 more"
+    assert rows[10].strip() == "… 80 more rows; --all shows them"
     assert [row.split()[0] for row in rows[11:]] == [f"toy-train-{i:05}" for i in range(90, 100)]
-    few = lines(resume(dataset(train=(2,) * 21), "train", ReadSettings(cycle=1), consumed=0))
+    assert [row.split()[0] for row in lines(plan)[4:104]] == [
+        f"toy-train-{i:05}" for i in range(100)
+    ]
+    one_more = resume(dataset(train=(2,) * 21), "train", ReadSettings(cycle=1), consumed=0)
+    few = lines(one_more, screen=TERMINAL)
     assert [row.split()[0] for row in few[4:25]] == [f"toy-train-{i:05}" for i in range(21)]
 
 
@@ -178,9 +184,11 @@ def test_a_proof_is_the_last_line(proof: Proof, line: str) -> None:
 def test_broken_promises_stand_before_the_proof() -> None:
     broken = [BrokenPromise(name=f"pending[{i}]", promised="1", found="2") for i in range(22)]
     proof = replace(PROOF, broken=tuple(broken))
-    *shown, more, last = lines(resume(TOY, "train", consumed=3), proof)[-22:]
+    plan = resume(TOY, "train", consumed=3)
+    *shown, more, last = lines(plan, proof, TERMINAL)[-22:]
     assert shown[0] == ("broken promise: pending[0]: the plan says 1, the pipeline comes to 2")
-    assert more == "… 2 more broken promises"
+    assert more == "… 2 more broken promises; --all shows them"
+    assert sum(line.startswith("broken promise: ") for line in lines(plan, proof)) == 22
     assert last == proof_line(PROOF)
     document = json.loads("".join(resume_json(resume(TOY, "train", consumed=3), proof)))
     assert document["proof"]["broken"][21] == {

@@ -1,24 +1,33 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl diff`: where and why two orders, or two plans, differ."""
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, as_json, as_table, as_text, as_yaml
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.formats import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_json,
+    as_table,
+    as_text,
+    as_yaml,
+)
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import say, warn, write
-from shardctl.core.text import quoted
+from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.resume.resume_plan import PlanListing
     from shardctl.core.snapshot.snapshot import Snapshot
+    from shardctl.readers.reference import Fallback
 
 
 def _formats(module: str, what: str) -> Formats:
@@ -59,6 +68,7 @@ def diff(
     update: Annotated[
         bool, typer.Option("--update", help="Write the current order to A where it differs.")
     ] = False,
+    every_row: AllOption = False,
 ) -> None:
     """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
 
@@ -79,7 +89,9 @@ def diff(
         equal = _with_current(first, expected, source, reading, spec, out, update=update)
     else:
         _refuse_options(source, reading, spec, update=update)
-        equal = _with_file(first, read_comparable(Path(actual)), (expected, actual), out)
+        equal = _with_file(
+            first, read_comparable(Path(actual)), (expected, actual), out, every_row=every_row
+        )
     if not equal:
         raise typer.Exit(1)
 
@@ -100,6 +112,8 @@ def _with_file(
     second: "Snapshot | PlanListing",
     labels: tuple[str, str],
     out: OutputOptions,
+    *,
+    every_row: bool,
 ) -> bool:
     from shardctl.core.snapshot.snapshot import KIND, Snapshot
     from shardctl.planning.diff.diff import diff as compare
@@ -120,7 +134,7 @@ def _with_file(
             "one kind are compared"
         )
     plans = diff_plans(first, second, labels=labels)
-    _PLANS.write(out, plans)
+    _PLANS.write(out, plans, every_row=every_row)
     return plans.equal
 
 
@@ -141,7 +155,7 @@ def _with_current(
     from shardctl.planning.snapshot import snapshot
 
     project = project_here()
-    dataset = chosen_dataset(source, project, fallback=pinned.title)
+    dataset = chosen_dataset(source, project, fallback=_named_by(pinned, path))
     settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
     spec = pinned.spec if spec is None else spec
     current = snapshot(dataset, spec, settings)
@@ -154,7 +168,16 @@ def _with_current(
     if not update:
         return found.equal
     if current.snapshot != pinned:
+        refs = refs_to_keep(source, path) if source.dataset else pinned.refs
         render = snapshot_json if is_json(Path(path).read_bytes()) else snapshot_yaml
-        write(render(current.snapshot), path)
+        write(render(replace(current.snapshot, refs=refs)), path)
         say(f"{path} now holds the current order")
     return True
+
+
+def _named_by(pinned: "Snapshot", path: str) -> "Fallback":
+    """Return where to look for the dataset of a snapshot that nothing else chooses."""
+    from shardctl.readers.reference import Fallback
+
+    refs = pinned.refs or (pinned.title,)
+    return Fallback(refs=refs, folder=Path(path).parent, said_by=printable(path))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import HOST_BY, OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, number_option
@@ -53,7 +53,7 @@ def eval(
             "examples.",
         ),
     ] = False,
-    every_row: Annotated[bool, typer.Option("--all", help="Show every host in the table.")] = False,
+    every_row: AllOption = False,
 ) -> None:
     """Say whether an evaluation sees every example, in one shape, and ends on every host.
 

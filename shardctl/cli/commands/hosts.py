@@ -82,7 +82,8 @@ def hosts(
         ),
     ] = None,
     every_row: Annotated[
-        bool, typer.Option("--all", help="Show every host under each strategy in the table.")
+        bool,
+        typer.Option("--all", help="Show every host on a terminal too, and under each strategy."),
     ] = False,
 ) -> None:
     """Compare what each host reads under even splits, file sharding and ds.shard.
@@ -108,7 +109,7 @@ def hosts(
     plan = compare_hosts(dataset, spec, num_hosts, settings)
     warn(plan.warnings)
     if isinstance(num_hosts, int):
-        FORMATS.write(out, plan, every_row=every_row)
+        FORMATS.write(out, plan, every_row=every_row, every_strategy=every_row)
     else:
         _SWEEP.write(out, plan)
     if check:

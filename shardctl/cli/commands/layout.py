@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
@@ -25,9 +25,7 @@ def layout(
             autocompletion=completion.splits,
         ),
     ] = None,
-    every_row: Annotated[
-        bool, typer.Option("--all", help="Show every shard in the table.")
-    ] = False,
+    every_row: AllOption = False,
 ) -> None:
     """Show the shards of each split: how many examples and bytes, which ids, how even.
 

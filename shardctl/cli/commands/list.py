@@ -57,4 +57,4 @@ def list(
             if (parts := parse_dataset_name(title)) is not None
         ),
     )
-    FORMATS.write(out, listed, every_row=every_row)
+    FORMATS.write(out, listed, every_layout=every_row)

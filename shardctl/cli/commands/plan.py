@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import warn
@@ -35,9 +35,7 @@ def plan(
             "--drop-remainder", help="Give every host the same number; leave out the rest."
         ),
     ] = False,
-    every_row: Annotated[
-        bool, typer.Option("--all", help="Show every file instruction in the table.")
-    ] = False,
+    every_row: AllOption = False,
 ) -> None:
     """Resolve subsplits to file instructions, for one reader or for each host.
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_text
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, as_csv, as_table, as_text
 from shardctl.cli.options.dataset import (
     chosen_dataset,
     plan_of_file,
@@ -61,6 +61,7 @@ def resume(
             "1 if it breaks its promise.",
         ),
     ] = False,
+    every_row: AllOption = False,
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.
 
@@ -84,12 +85,13 @@ def resume(
         proof = read_and_compare(dataset, made, seen=log)
     if out.format != "table" and made.num_instructions >= _LONG:
         _say_size(made, out)
-    FORMATS.write(out, made, proof)
+    FORMATS.write(out, made, proof, every_row=every_row)
     if proof is not None:
         if out.format != "table" or out.output is not None:
             from shardctl.rendering.resume import proof_lines
+            from shardctl.rendering.text.tables import Screen
 
-            for line in proof_lines(proof):
+            for line in proof_lines(proof, Screen(abridged=not every_row)):
                 say(line)
         if not proof.holds:
             raise typer.Exit(1)

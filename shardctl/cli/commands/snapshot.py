@@ -1,8 +1,10 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl snapshot`: a small file that fixes an order."""
 
+from dataclasses import replace
+
 from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import warn
@@ -31,4 +33,5 @@ def snapshot(
     settings = reading.settings(project)
     taken = take_snapshot(chosen_dataset(source, project), spec, settings)
     warn(taken.warnings)
-    FORMATS.write(out, taken.snapshot)
+    refs = refs_to_keep(source, out.output)
+    FORMATS.write(out, replace(taken.snapshot, refs=refs))

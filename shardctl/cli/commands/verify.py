@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import (
     chosen_dataset,
     plan_of_file,
@@ -64,6 +64,7 @@ def verify(
         typer.Option("--plan", metavar="FILE", help="Run a plan of shardctl resume instead."),
     ] = None,
     allow_version: AllowVersionOption = False,
+    every_row: AllOption = False,
 ) -> None:
     """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
 
@@ -80,7 +81,7 @@ def verify(
         raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
     if files:
         others = {"take": take, "plan": plan, "allow_version": allow_version or None}
-        _files(source, out, specs or [], {**reading.given(), **others})
+        _files(source, out, specs or [], {**reading.given(), **others}, every_row=every_row)
         return
     if specs is not None and len(specs) > 1:
         extra = quoted(" ".join(specs[1:]))
@@ -96,13 +97,18 @@ def verify(
         )
         found = replace(_plan(dataset, made, wanted), plan=plan)
     warn(found.warnings)
-    FORMATS.write(out, found)
+    FORMATS.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)
 
 
 def _files(
-    source: DatasetOptions, out: OutputOptions, splits: list[str], given: dict[str, Any]
+    source: DatasetOptions,
+    out: OutputOptions,
+    splits: list[str],
+    given: dict[str, Any],
+    *,
+    every_row: bool,
 ) -> None:
     for name, value in given.items():
         if value is not None:
@@ -114,7 +120,7 @@ def _files(
     dataset = chosen_dataset(source, project_here())
     with ProgressBars() as bars:
         found = verify_files(dataset, *splits, watch=bars.show)
-    _OF_FILES.write(out, found)
+    _OF_FILES.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)
 

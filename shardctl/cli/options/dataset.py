@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardctl.cli.output import say
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.readers.project_file import Project
+    from shardctl.readers.reference import Fallback
 
 
 def project_here() -> Project:
@@ -27,7 +29,7 @@ def project_here() -> Project:
 
 
 def chosen_dataset(
-    options: DatasetOptions, project: Project, *, fallback: str | None = None
+    options: DatasetOptions, project: Project, *, fallback: Fallback | None = None
 ) -> Dataset:
     """Return the dataset the options, the environment, the project or the folder choose.
 
@@ -47,6 +49,18 @@ def chosen_dataset(
     if chosen.note is not None:
         say(chosen.note)
     return chosen.dataset
+
+
+def refs_to_keep(options: DatasetOptions, output: str | None) -> tuple[str, ...]:
+    """Return the references of the options as the file `output` keeps them, see there.
+
+    What goes to stdout keeps them as from the working folder.
+    """
+    from shardctl.files.file_text import working_folder
+    from shardctl.readers.reference import refs_found_again
+
+    folder = os.path.dirname(output) if output not in (None, "-") else ""
+    return refs_found_again(options.dataset or (), cwd=working_folder(), folder=Path(folder or "."))
 
 
 def plan_of_file(

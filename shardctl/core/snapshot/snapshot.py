@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,8 @@ class Snapshot:
 
     `head` names no folder: the order is the same wherever the files lie. `splits` are those that
     the spec reads; `first_ids` are for people. `pipeline` holds every setting in force; a long list
-    of files in it is a hash.
+    of files in it is a hash. `refs` say how the dataset was named where its name does not find it
+    again; they fix no order, so snapshots that differ in nothing else are equal.
     """
 
     head: DatasetHead
@@ -41,6 +42,7 @@ class Snapshot:
     first_ids: tuple[int | str, ...]
     rules: RuleSet
     tree: HashTree
+    refs: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def num_examples(self) -> int:
@@ -127,8 +129,9 @@ def shortened(pipeline: SettingsDocument) -> SettingsDocument:
 def checksum(document: Mapping[str, Any]) -> str:
     """Return the checksum of a document, which its own `checksum` takes no part in.
 
-    It is over the values and not over their text, so that a formatter of YAML may pass.
+    It is over the values and not over their text, so that a formatter of YAML may pass. `refs` are
+    left out as well: whoever moves a layout file may say so.
     """
-    values = {key: value for key, value in document.items() if key != "checksum"}
+    values = {key: value for key, value in document.items() if key not in ("checksum", "refs")}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, ShardHashes
@@ -17,6 +16,7 @@ from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.head import read_head
+from shardctl.files.shard_files import files_of_field
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
 _MAX_NUM_SHARDS = 10_000_000
@@ -108,6 +108,9 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
             ),
         ),
         tree=_tree(document),
+        refs=tuple(
+            fields.text(ref, "a ref") for ref in fields.items(document.get("refs", []), "refs")
+        ),
     )
     if pinned.tree.root.hex() != document.get("order"):
         raise DatasetError("order is not the root of the tree")
@@ -169,7 +172,7 @@ def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
     if "shard_lengths" in record:
         if num_shards > _MAX_NUM_SHARDS:
             raise DatasetError(f"num_shards {num_shards} is more than {_MAX_NUM_SHARDS}")
-        files = tuple(_files(record.get("files"), num_shards))
+        files = tuple(files_of_field(record.get("files"), num_shards))
         lengths = record["shard_lengths"]
         if lengths == EVEN:
             split = Split.even(
@@ -203,27 +206,3 @@ def _lengths(value: object, num_shards: int) -> tuple[int, ...]:
     if len(lengths) != num_shards:
         raise DatasetError(f"{len(lengths)} shard_lengths for {num_shards} shards")
     return tuple(lengths)
-
-
-def _files(value: object, num_shards: int) -> Iterator[ShardFiles]:
-    if value is None:
-        return
-    if isinstance(value, str):
-        yield _templated(value, num_shards)
-        return
-    for item in fields.items(value, "files"):
-        part = fields.mapping(item, "a part of files")
-        if "names" in part:
-            names = tuple(
-                fields.text(name, "a file name") for name in fields.items(part["names"], "names")
-            )
-            yield ShardFiles(num_shards=len(names), names=names)
-        else:
-            size = fields.count(part.get("num_shards"), "num_shards of a part of files")
-            yield _templated(fields.text(part.get("template"), "template"), min(size, num_shards))
-
-
-def _templated(template: str, num_shards: int) -> ShardFiles:
-    return ShardFiles.from_template(
-        template, dataset="", split="", file_format="", num_shards=num_shards
-    )

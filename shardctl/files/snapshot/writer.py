@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, even_lengths, run_lengths
 from shardctl.core.snapshot.snapshot import (
     KIND,
@@ -17,6 +16,7 @@ from shardctl.core.snapshot.snapshot import (
 from shardctl.errors import UsageError
 from shardctl.files.documents import Block, Document, Words, to_json, to_yaml
 from shardctl.files.head import head
+from shardctl.files.shard_files import files_field
 
 _COMMENT = (
     "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
@@ -29,6 +29,7 @@ def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
         **head(KIND, snapshot.head, format_version=SNAPSHOT_VERSION),
+        **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,
         "order": snapshot.tree.root.hex(),
@@ -57,31 +58,12 @@ def _split(pinned: PinnedSplit) -> Document:
     if split is not None:
         lengths = split.shard_lengths
         even = len(lengths) > 1 and lengths == even_lengths(split)
-        document["files"] = _files(split.files)
+        document["files"] = files_field(split.files)
         document["shard_lengths"] = EVEN if even else list(run_lengths(lengths))
     elif pinned.hashes is not None:
         document["shards_per_digest"] = pinned.hashes.size
         document["shard_digests"] = list(pinned.hashes.digests)
     return document
-
-
-def _files(parts: tuple[ShardFiles, ...]) -> object:
-    """Return a template of file names; where one is not enough, the names, or several of both."""
-    if not parts:
-        return None
-    if len(parts) == 1 and parts[0].names is None:
-        return _template(parts[0])
-    return [
-        {"template": _template(part), "num_shards": part.num_shards}
-        if part.names is None
-        else {"names": list(part.names)}
-        for part in parts
-    ]
-
-
-def _template(part: ShardFiles) -> str:
-    escaped = part.pattern.replace("{", "{{").replace("}", "}}")
-    return escaped.replace("\0", "{SHARD_INDEX}")
 
 
 def snapshot_yaml(snapshot: Snapshot) -> Iterator[str]:

@@ -16,13 +16,14 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
-from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.instructions.subsplit import Resolved, default_spec
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
 from shardctl.planning.open_splits import refuse_open_hosts
+from shardctl.planning.order import resolved_spec
 
 Remainder = Literal["ragged", "drop", "pad"]
 
@@ -203,7 +204,7 @@ def evaluate(
             given = Argument(name, number, given=True)
             raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
     settings = ReadSettings() if settings is None else settings
-    resolved = resolve_subsplit(_default(dataset) if spec is None else spec, dataset)
+    resolved = resolved_spec(dataset, _default(dataset) if spec is None else spec)
     refuse_open_hosts(resolved, settings.host_mode, num_hosts)
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),

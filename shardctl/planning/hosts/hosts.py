@@ -160,16 +160,7 @@ def hosts_of(
             _compared(reads, resolved, count, settings, modes, keep_columns=keep)
             for count in progress.over(counts, lambda count: count + len(reads))
         ),
-        warnings=(*resolved.warnings, *_data_source(dataset)),
-    )
-
-
-def _data_source(dataset: Dataset) -> tuple[str, ...]:
-    if dataset.file_format != "array_record":
-        return ()
-    return (
-        "array_record files are read by as_data_source, which seeks; the figures are those of "
-        "as_dataset, which reads a file from its start",
+        warnings=resolved.warnings,
     )
 
 

@@ -11,9 +11,11 @@ from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
+from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_splits
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.same_dataset import check_same_dataset
@@ -34,7 +36,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
     if plan.dataset is not dataset.identity:
         check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
     if all(reads.files is dataset for reads in _all_reads(plan)):
-        _check_spec(plan, dataset)
+        _checked_spec(plan, dataset)
         return plan
     if allow_version and plan.dataset.title != dataset.title:
         plan = replace(plan, dataset=dataset.identity)
@@ -45,12 +47,13 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts
         ),
     )
-    _check_spec(found, dataset)
-    return found
+    said = format_warnings(dataset, _checked_spec(found, dataset).ranges)
+    return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *said))))
 
 
-def _check_spec(plan: ResumePlan, dataset: Dataset) -> None:
-    """Check that the spec of a plan has an order, and that instructions read splits of it."""
+def _checked_spec(plan: ResumePlan, dataset: Dataset) -> Resolved:
+    """Return the spec of a plan, checked: it has an order, and instructions read splits of it."""
+    refuse_unreadable(dataset)
     resolved = resolved_spec(dataset, plan.spec)
     if not plan.from_seen:  # which counts from the start of no order
         refuse_open_splits(resolved)
@@ -65,6 +68,7 @@ def _check_spec(plan: ResumePlan, dataset: Dataset) -> None:
                 )
             _check_shards(reads.shard[reads.split == index], dataset.splits[index])
         _check_fit(reads)
+    return resolved
 
 
 def _check_fit(reads: Reads) -> None:

@@ -18,6 +18,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
@@ -68,6 +69,7 @@ def resume_on_hosts(
         UsageError: a count past a host's end, as many counts as no host count, a host in the
             settings, files that repeat without end.
     """
+    refuse_unreadable(dataset)
     settings = ReadSettings() if settings is None else settings
     if settings.host is not None:
         raise UsageError(

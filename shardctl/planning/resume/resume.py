@@ -33,6 +33,7 @@ from shardctl.core.resume.resume_plan import (
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, resolved_spec
 from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
@@ -70,6 +71,7 @@ def resume(
     examples (1e-6 if None) to be lost on the average; `ResumePlan.unseeded` has the numbers.
 
     Raises:
+        DatasetError: files that `as_dataset` does not read.
         UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
             batch size, no such mode, a mode without a seed where there is one, a risk that is not
             above 0 and at most the size of the buffer.
@@ -88,6 +90,7 @@ def resume(
         raise UsageError(
             phrase("{mode!}: choose from {}", choices(get_args(BufferMode)), mode=mode)
         )
+    refuse_unreadable(dataset)
     settings = ReadSettings() if settings is None else settings
     planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)

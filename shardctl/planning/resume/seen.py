@@ -18,6 +18,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_hosts
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.hosts import even_shares
@@ -58,6 +59,7 @@ def resume_unseen_of(
 ) -> ResumePlan:
     """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
     dataset, codes = resolved.dataset, codes_of(resolved)
+    refuse_unreadable(dataset)
     if settings.host is not None:
         refuse_open_hosts(resolved, settings.host_mode, settings.host.count)
     reads = _each_once(_share(dataset, resolved.ranges, settings), codes)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
 from shardctl.rendering.diff.diff import cause_line, cause_record
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.quantities import counted
-from shardctl.rendering.text.tables import PLAIN, Column, Screen, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
-_ROWS = 20
-_RANGES = 3  # ranges of a file that the text shows
+_ROWS = 20  # files on a terminal, and in an annotation
+_RANGES = 3  # ranges of a file there
 _COLUMNS = (
     Column(heading="file", align="left"),
     Column(heading="expected", align="left"),
@@ -36,8 +37,10 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
     if diff.files:
         yield "\n"
         yield paragraph(f"{counted(len(diff.files), 'file')} read differently:", screen)
-        rows = [(f.filename, _ranges(f.expected), _ranges(f.actual)) for f in diff.files]
-        yield table(_COLUMNS, elided(rows, _ROWS), screen)
+        most = _RANGES if screen.abridged else None
+        files = OnDemand(len(diff.files), diff.files.__getitem__)
+        rows = files.map(lambda f: (f.filename, _ranges(f.expected, most), _ranges(f.actual, most)))
+        yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
     for cause in diff.changes:
         lead = "without effect on the reads: " if diff.equal else ""
         yield paragraph(f"{lead}{cause_line(cause)}", screen)
@@ -56,12 +59,12 @@ def _read(read: Reads | None) -> str:
     return "{filename} of {split}, skip {skip:,}, take {take:,}".format_map(record)
 
 
-def _ranges(ranges: Sequence[Range]) -> str:
+def _ranges(ranges: Sequence[Range], most: int | None) -> str:
     if not ranges:
         return "not read"
     shown = [f"{start:,} to {stop - 1:,}" if stop > start else "nothing" for start, stop in ranges]
-    rest = f" and {len(shown) - _RANGES} more" if len(shown) > _RANGES else ""
-    return "; ".join(shown[:_RANGES]) + rest
+    rest = f" and {len(shown) - most} more" if most is not None and len(shown) > most else ""
+    return "; ".join(shown[:most]) + rest
 
 
 def plans_document(diff: PlansDiff) -> Document:
@@ -112,5 +115,5 @@ def _file(file: ChangedFile) -> Document:
 def plans_annotation(diff: PlansDiff) -> Iterator[str]:
     """Yield an annotation of the expected file where the plans differ, none where they do not."""
     if not diff.equal:
-        text = "".join(plans_table(diff, PLAIN)).partition("\n")[2].strip("\n")
+        text = "".join(plans_table(diff, Screen(abridged=True))).partition("\n")[2].strip("\n")
         yield annotation("error", text, title=plans_headline(diff), file=diff.labels[0])

@@ -12,9 +12,9 @@ from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Load, Strategy
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counted, human_bytes
-from shardctl.rendering.text.tables import Column, Screen, elided, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
-_ROWS = 8  # hosts shown of one strategy unless all are asked for
+_ROWS = 8  # hosts of one strategy on a terminal
 
 _OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
 
@@ -22,8 +22,11 @@ _PER_HOST = ("host", "examples", "bytes", "files", "batches")
 CSV_HEADER = ("strategy", "index", "num_examples", "num_bytes", "num_files", "num_batches")
 
 
-def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> Iterator[str]:
-    """Yield the strategies side by side, which serves best and why, then the hosts under it."""
+def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False) -> Iterator[str]:
+    """Yield the strategies side by side, which serves best and why, then the hosts under it.
+
+    With `every_strategy` the hosts under the others follow too.
+    """
     comparison = plan.comparisons[0]
     yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
     columns = [Column(heading="measure", align="left")]
@@ -37,10 +40,10 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_row: bool = False) -> 
     yield paragraph(f"serves best: {named}, {reason(comparison)}", screen)
     for line in advice(comparison, plan.settings):
         yield paragraph(f"- {as_options(line)}", screen)
-    shown = comparison.strategies if every_row else [best] if best is not None else []
+    shown = comparison.strategies if every_strategy else [best] if best is not None else []
     for strategy in shown:
         yield "\n"
-        yield from _host_table(strategy, screen, None if every_row else _ROWS)
+        yield from _host_table(strategy, screen)
 
 
 def title(plan: HostsPlan, hosts: str) -> str:
@@ -110,7 +113,7 @@ def _yes_or_no(value: bool | None) -> str:
     return "open" if value is None else "yes" if value else "no"
 
 
-def _host_table(strategy: Strategy, screen: Screen, keep: int | None) -> Iterator[str]:
+def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
     yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
     columns = [Column(heading=heading) for heading in _PER_HOST]
     records = _records(strategy)
@@ -122,7 +125,7 @@ def _host_table(strategy: Strategy, screen: Screen, keep: int | None) -> Iterato
         cells = (str(host), f"{examples:,}", _bytes(num_bytes), f"{files:,}", _count(batches))
         return cells[: len(columns)]
 
-    yield table(columns, elided(OnDemand(len(records), row), keep), screen)
+    yield from table_pieces(columns, OnDemand(len(records), row), screen, keep=_ROWS)
 
 
 def _bytes(num_bytes: int | None) -> str:

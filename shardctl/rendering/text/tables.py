@@ -27,13 +27,15 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Screen:
-    """What the output can show: how many columns, and whether in colour.
+    """What the output can show: how many columns, whether in colour, and of long tables how much.
 
-    `width` is None where nothing may be cut or folded, as in a pipe or a file.
+    `width` is None where nothing may be cut or folded, as in a pipe or a file; where `abridged` is
+    set, the first and last rows of a long table stand for all.
     """
 
     width: int | None = None
     color: bool = False
+    abridged: bool = False
 
 
 PLAIN = Screen()
@@ -47,8 +49,14 @@ class Column:
     align: Literal["left", "right"] = "right"
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen) -> str:
-    """Return a table as text, folded to the screen's width where it has one.
+def table(
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    screen: Screen,
+    *,
+    keep: int | None = None,
+) -> str:
+    """Return a table as text, see `table_pieces`, folded to the screen's width where it has one.
 
     >>> from shardctl.rendering.text.tables import PLAIN
     >>> columns = [Column(heading="file", align="left"), Column(heading="take")]
@@ -61,28 +69,78 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Scre
     imagenet2012    12
     -train
     """
-    return "".join(table_pieces(columns, rows, screen))
+    return "".join(table_pieces(columns, rows, screen, keep=keep))
 
 
 def table_pieces(
-    columns: Sequence[Column], rows: Iterable[Sequence[str]], screen: Screen
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    screen: Screen,
+    *,
+    keep: int | None = None,
 ) -> Iterator[str]:
-    """Yield a table as text; rows that are made on demand are made twice, and never all kept."""
+    """Yield a table as text; rows that are made on demand are made twice, and never all kept.
+
+    Of more than `keep` rows a screen that abridges gets the first and the last, and between them a
+    line that counts the others.
+
+    >>> columns, rows = [Column(heading="take")], [["1"], ["2"], ["3"], ["4"]]
+    >>> print(table(columns, rows, Screen(width=80, abridged=True), keep=2), end="")
+    take
+       1
+    … 2 more rows; --all shows them
+       4
+    """
+    shown, gap = _shown(rows, keep, screen)
     cells: Sequence[Sequence[str]]
-    cells = rows.map(_cells) if isinstance(rows, OnDemand) else [_cells(row) for row in rows]
+    cells = shown.map(_cells) if isinstance(shown, OnDemand) else [_cells(row) for row in shown]
     headings = [column.heading for column in columns]
     widths = list(map(_width, headings))
     for row in cells:
         widths = list(map(max, widths, map(_width, row)))
     fitting = _fitting(widths, columns, screen.width)
     if fitting is None:
-        yield from _records(headings, cells, screen)
+        yield from _records(headings, cells, gap, screen)
         return
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
-    for row in cells:
+    for number, row in enumerate(cells):
+        if number == gap.before:
+            yield paragraph(gap.text, screen)
         for line in _row(row, fitting, columns):
             yield f"{line}\n"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Gap:
+    """The line that stands for rows left out, and the row before which it stands."""
+
+    text: str = ""
+    before: int = -1
+
+
+def _shown(
+    rows: Iterable[Sequence[str]], keep: int | None, screen: Screen
+) -> tuple[Iterable[Sequence[str]], _Gap]:
+    """Return the rows that are shown; where some are left out, the first and the last half."""
+    if keep is None or not screen.abridged:
+        return rows, _Gap()
+    rows = rows if isinstance(rows, Sequence) else list(rows)
+    if len(rows) <= keep + 1:
+        return rows, _Gap()
+    tail = keep // 2
+    shown = [*rows[: keep - tail], *rows[len(rows) - tail :]]
+    return shown, _Gap(text=left_out(len(rows) - keep, "row", screen), before=keep - tail)
+
+
+def left_out(count: int, noun: str, screen: Screen) -> str:
+    """Return the line that counts what is left out; at a terminal it says how to see it.
+
+    >>> left_out(1008, "row", Screen(width=80, abridged=True))
+    '… 1,008 more rows; --all shows them'
+    """
+    line = f"… {count:,} more {noun}{'s' * (count != 1)}"
+    return line if screen.width is None else f"{line}; --all shows them"
 
 
 def _cells(row: Sequence[str]) -> list[str]:
@@ -117,7 +175,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column])
 
 
 def _records(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], screen: Screen
+    headings: Sequence[str], rows: Sequence[Sequence[str]], gap: _Gap, screen: Screen
 ) -> Iterator[str]:
     """Yield each row as lines of `heading: cell`, cells without text left out."""
     if not rows:
@@ -125,6 +183,8 @@ def _records(
     for number, row in enumerate(rows):
         if number:
             yield "\n"
+        if number == gap.before:
+            yield f"{paragraph(gap.text, screen)}\n"
         for heading, cell in zip(headings, row, strict=True):
             if cell:
                 yield paragraph(f"{heading}: {cell}", screen)
@@ -178,19 +238,3 @@ def _width(text: str) -> int:
 
 def _styled(line: str, style: Literal["", "bold"], screen: Screen) -> str:
     return f"{_BOLD}{line}{_PLAIN}" if style == "bold" and screen.color else line
-
-
-def elided(rows: Sequence[Sequence[str]], keep: int | None) -> list[Sequence[str]]:
-    """Return the first and last rows with one row between that counts those left out.
-
-    `keep` None keeps every row.
-
-    >>> elided([["a"], ["b"], ["c"], ["d"]], 2)
-    [['a'], ['… 2 more'], ['d']]
-    """
-    if keep is None or len(rows) <= keep + 1:
-        return list(rows)
-    head = keep - keep // 2
-    tail = keep - head
-    gap = [f"… {len(rows) - keep:,} more", *[""] * (len(rows[0]) - 1)]
-    return [*rows[:head], gap, *rows[len(rows) - tail :]]

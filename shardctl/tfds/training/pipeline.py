@@ -11,6 +11,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
@@ -56,6 +57,7 @@ def pipeline(
     settings = ReadSettings() if settings is None else settings
     tf = tensorflow()
     dataset = dataset_of(builder)
+    refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))

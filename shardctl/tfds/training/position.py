@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.files.position_file import PositionRecord, read_position, write_position
+from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
@@ -54,8 +56,11 @@ class Position:
     ) -> None:
         self._builder = builder
         self._dataset = dataset_of(builder)
+        refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
         planned = plan_order(self._dataset, spec, settings)
+        for warning in format_warnings(self._dataset, planned.ranges):
+            warnings.warn(warning, stacklevel=3)  # past @checked
         self._spec, self._num_examples = planned.spec, planned.order.num_examples
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._planned = planned.with_settings(self._settings)

@@ -16,7 +16,7 @@ def toy(tmp_path: Path) -> Path:
     return build_dataset(tmp_path / "data", splits={"train": [3, 4, 5], "test": [2, 0]})
 
 
-def test_imagenet_is_a_summary_and_its_first_and_last_shards(shardctl: Shardctl) -> None:
+def test_imagenet_is_a_summary_and_its_shards(shardctl: Shardctl) -> None:
     ran = shardctl("layout", "-d", "imagenet2012", "train", "test")
     assert (ran.exit_code, ran.stderr) == (0, "")
     shown = ran.stdout.splitlines()
@@ -24,7 +24,7 @@ def test_imagenet_is_a_summary_and_its_first_and_last_shards(shardctl: Shardctl)
     assert shown[2].split()[:5] == ["train", "1,281,167", "1,024", "136.9", "GiB"]
     assert shown[3].split()[:5] == ["test", "100,000", "128", "12.7", "GiB"]
     assert "divides evenly among this many hosts: 1, 2, 4, 8, 16, 32, … 512, 1024" in shown
-    assert len(shown) < 30
+    assert sum(line.startswith("imagenet2012-") for line in shown) == 1024 + 128
 
 
 def test_all_shows_every_shard(shardctl: Shardctl) -> None:

@@ -84,3 +84,58 @@ def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
         )
         texts.add((folder / "order.yaml").read_bytes())
     assert len(texts) == 1
+
+
+BIG = "splits: {train: {num_examples: 100, num_shards: 7}}\n"
+
+
+def test_diff_finds_the_dataset_of_a_snapshot_from_any_folder(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pinned").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    Path("big.yaml").write_text(BIG, encoding="utf-8")
+    Path("more.yaml").write_text(BIG, encoding="utf-8")
+    for refs in (["big.yaml"], ["big.yaml", "more.yaml"]):
+        given = [word for ref in refs for word in ("-d", ref)]
+        for name in ("order.yaml", "order.json"):
+            path = f"pinned/{name}"
+            assert not shardctl("snapshot", "train", *given, "-o", path).exit_code
+            kept = yaml.safe_load(Path(path).read_text("utf-8"))["refs"]
+            assert kept == [f"../{ref}" for ref in refs]
+            for folder in (".", "pinned", "elsewhere"):
+                monkeypatch.chdir(tmp_path / folder)
+                assert shardctl("diff", os.path.relpath(tmp_path / path)).exit_code == 0
+                assert shardctl("diff", str(tmp_path / path), "--block", "3").exit_code == 1
+            monkeypatch.chdir(tmp_path)
+
+
+def test_a_dataset_that_has_moved_is_asked_for_and_may_be_named_in_the_file(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("big.yaml").write_text(f"name: big\n{BIG}", encoding="utf-8")
+    shardctl("snapshot", "train", "-d", "big.yaml", "-o", "order.yaml")
+    Path("big.yaml").rename("new.yaml")
+    ran = shardctl("diff", "order.yaml")
+    assert ran.exit_code == 2
+    assert "no file or folder 'big.yaml'; say where the dataset is with --dataset REF" in ran.stderr
+    assert shardctl("diff", "order.yaml", "-d", "new.yaml").exit_code == 0
+    text = Path("order.yaml").read_text("utf-8")
+    Path("order.yaml").write_text(text.replace("big.yaml", "new.yaml"), encoding="utf-8")
+    assert shardctl("diff", "order.yaml").exit_code == 0
+    shardctl("diff", "order.yaml", "--block", "3", "--update")
+    assert yaml.safe_load(Path("order.yaml").read_text("utf-8"))["refs"] == ["new.yaml"]
+
+
+def test_paths_that_are_others_on_the_next_machine_are_not_kept(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("big.yaml").write_text(BIG, encoding="utf-8")
+    for ref in (str(tmp_path / "big.yaml"), "mnist"):
+        ran = shardctl("snapshot", "train", "-d", ref)
+        assert "refs" not in yaml.safe_load(ran.stdout)
+    on_stdout = yaml.safe_load(shardctl("snapshot", "train", "-d", "big.yaml").stdout)
+    assert on_stdout["refs"] == ["big.yaml"]

@@ -10,6 +10,7 @@ from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_h
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.project_file import Project
+from shardctl.readers.reference import Fallback
 from tests.cli.conftest import Shardctl
 
 LAYOUT = "name: {name}\nsplits: {{train: {{shard_lengths: [3, 4]}}}}\n"
@@ -40,7 +41,8 @@ def test_a_default_is_said_and_a_fallback_is_not(
     assert capsysbinary.readouterr().err == (
         b"no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset\n"
     )
-    assert chosen_dataset(DatasetOptions(), Project(), fallback="here.yaml").title == "here"
+    named = Fallback(refs=["here.yaml"], folder=Path(), said_by="order.yaml")
+    assert chosen_dataset(DatasetOptions(), Project(), fallback=named).title == "here"
     assert capsysbinary.readouterr().err == b""
 
 

@@ -93,4 +93,4 @@ def test_numbers_of_hosts_out_of_range_are_refused(count: int) -> None:
 
 def test_data_sources_are_said_to_differ() -> None:
     dataset = Dataset(name="d", splits=IMAGENET.splits, file_format="array_record")
-    assert "seeks" in hosts(dataset, "train", 2).warnings[0]
+    assert "as_data_source" in hosts(dataset, "train", 2).warnings[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.rendering.diff.plans import plans_annotation, plans_document, plans_table
-from shardctl.rendering.text.tables import PLAIN
+from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of
 from tests.rendering.github_runner import as_github_reads
@@ -51,3 +51,25 @@ def test_equal_plans_take_a_line() -> None:
     found = diff_plans(plans(), plans(), labels=("x", "y"))
     assert "".join(plans_table(found, PLAIN)) == "x and y read the same\n"
     assert list(plans_annotation(found)) == []
+
+
+def test_a_terminal_and_an_annotation_show_some_files_and_ranges_and_a_pipe_all() -> None:
+    many = dataset_of({"train": (10,) * 30})
+    names = many.split("train").filenames
+
+    def reads(first: int) -> PlanListing:
+        rows = [(name, skip, 1) for name in names for skip in range(first, 10, 2)]
+        listed = ListedPlan(title="train", reads=named_reads(*rows))
+        return PlanListing(kind="plan", dataset=many.identity, plans=(listed,))
+
+    found = diff_plans(reads(0), reads(1), labels=("a", "b"))
+    whole = "".join(plans_table(found, PLAIN))
+    assert all(whole.count(name) >= 1 for name in names)
+    assert whole.count("0 to 0; 2 to 2; 4 to 4; 6 to 6; 8 to 8") == 30
+    assert "more" not in whole
+    short = "".join(plans_table(found, Screen(width=200, abridged=True)))
+    assert short.count("0 to 0; 2 to 2; 4 to 4 and 2 more") == 20
+    assert "\n… 10 more rows; --all shows them\n" in short
+    noted = "".join(plans_annotation(found))
+    assert "… 10 more rows" in noted
+    assert "--all" not in noted

@@ -17,8 +17,8 @@ from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.rendering.hosts.host_plans import IMAGENET, plan
 
 
-def text(shown: HostsPlan, screen: Screen = PLAIN, *, every_row: bool = False) -> str:
-    return "".join(rendering.hosts_table(shown, screen, every_row=every_row))
+def text(shown: HostsPlan, screen: Screen = PLAIN, *, every_strategy: bool = False) -> str:
+    return "".join(rendering.hosts_table(shown, screen, every_strategy=every_strategy))
 
 
 def test_strategies_are_side_by_side_then_the_hosts_under_the_best() -> None:
@@ -55,7 +55,7 @@ def test_a_refused_strategy_is_marked_and_the_reason_follows() -> None:
 
 
 def test_all_shows_every_host_under_each_strategy() -> None:
-    shown = text(plan(64, IMAGENET), every_row=True)
+    shown = text(plan(64, IMAGENET), every_strategy=True)
     assert shown.count("what each host reads") == 3
     assert sum(line.split()[:1] == ["63"] for line in shown.splitlines()) == 3
 
@@ -63,7 +63,7 @@ def test_all_shows_every_host_under_each_strategy() -> None:
 @pytest.mark.parametrize("width", [60, 80])
 @pytest.mark.parametrize("num_hosts", [1, 60, 2000])
 def test_tables_fit_a_screen(width: int, num_hosts: int) -> None:
-    screen = Screen(width=width)
+    screen = Screen(width=width, abridged=True)
     shown = plan(num_hosts, IMAGENET, batch=256, shuffle_seed=1, drop_remainder=True)
     lines = text(shown, screen).splitlines()
     assert max(map(len, lines)) <= width

@@ -7,7 +7,8 @@ import unicodedata
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.rendering.text.tables import PLAIN, Column, Screen, elided, paragraph, table
+from shardctl.core.on_demand import OnDemand
+from shardctl.rendering.text.tables import PLAIN, Column, Screen, paragraph, table, table_pieces
 from tests.cases import check_cases
 
 FILE_AND_TAKE = [Column(heading="file", align="left"), Column(heading="take")]
@@ -189,15 +190,45 @@ def test_a_paragraph_breaks_between_words_and_keeps_them_all() -> None:
         (5, None, ["0", "1", "2", "3", "4"]),
         (5, 5, ["0", "1", "2", "3", "4"]),
         (5, 4, ["0", "1", "2", "3", "4"]),  # one row is as short as the line that would count it
-        (6, 4, ["0", "1", "… 2 more", "4", "5"]),
-        (6, 3, ["0", "1", "… 3 more", "5"]),
-        (2_000, 2, ["0", "… 1,998 more", "1999"]),
-        (6, 1, ["0", "… 5 more"]),
+        (6, 4, ["0", "1", "… 2 more rows; --all shows them", "4", "5"]),
+        (6, 3, ["0", "1", "… 3 more rows; --all shows them", "5"]),
+        (2_000, 2, ["0", "… 1,998 more rows; --all shows them", "1999"]),
         (0, 3, []),
     ],
 )
 def test_rows_left_out_are_counted(count: int, keep: int | None, expected: list[str]) -> None:
-    rows = [[str(number), "x"] for number in range(count)]
-    found = elided(rows, keep)
-    assert [row[0] for row in found] == expected
-    assert all(len(row) == 2 for row in found)
+    columns = [Column(heading="number", align="left")]
+    rows = [[str(number)] for number in range(count)]
+    for given in (rows, iter(rows), OnDemand(count, rows.__getitem__)):
+        found = table(columns, given, Screen(width=80, abridged=True), keep=keep)
+        assert found.splitlines()[1:] == expected
+
+
+def test_in_records_the_line_that_counts_is_between_two() -> None:
+    columns = [Column(heading="a" * 20), Column(heading="b" * 20)]
+    screen = Screen(width=35, abridged=True)
+    found = table(columns, [[str(number), "x"] for number in range(4)], screen, keep=2)
+    assert found.split("\n\n") == [
+        f"{'a' * 20}: 0\n{'b' * 20}: x",
+        "… 2 more rows; --all shows them",
+        f"{'a' * 20}: 3\n{'b' * 20}: x\n",
+    ]
+
+
+def test_where_nothing_is_abridged_every_row_is_there_and_none_is_kept() -> None:
+    class Row(list[str]):
+        alive = 0
+
+        def __init__(self, number: int) -> None:
+            super().__init__([str(number)])
+            Row.alive += 1
+
+        def __del__(self) -> None:
+            Row.alive -= 1
+
+    columns = [Column(heading="number", align="left")]
+    found = []
+    for piece in table_pieces(columns, OnDemand(5_000, Row), PLAIN, keep=4):
+        assert Row.alive <= 2
+        found.append(piece)
+    assert found[1:] == [f"{number}\n" for number in range(5_000)]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardctl.tfds
+from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from tests.core.order.order_cases import changed
@@ -195,3 +197,15 @@ def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: 
     assert position.consumed == 12
     with pytest.raises(DatasetError, match="its name was steps, now toy; its config was c"):
         position.restore(before / "ordered.position.json")
+
+
+def test_what_the_files_may_not_keep_is_said(builder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    position = "shardctl.tfds.training.position.dataset_of"
+    train = Split(name="train", shard_lengths=(214,))
+    parquet = Dataset(name="d", splits=(train,), file_format="parquet")
+    monkeypatch.setattr(position, lambda _: parquet)
+    with pytest.warns(UserWarning, match="a file of 214 examples holds 114 rows"):
+        shardctl.tfds.Position(builder, "train")
+    monkeypatch.setattr(position, lambda _: replace(parquet, file_format="array_record"))
+    with pytest.raises(DatasetError, match="as_dataset does not read array_record files"):
+        shardctl.tfds.Position(builder, "train")

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.tfds_rules import ORDERED_CYCLE, PARQUET_BATCH, RANDOM_ACCESS_FORMATS
+from shardctl.core.tfds_rules import ORDERED_CYCLE, RANDOM_ACCESS_FORMATS
+from shardctl.planning.file_formats import why_not_as_dataset, why_short
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -76,9 +77,10 @@ def format_refused(context: LintContext) -> Iterator[Violation]:
             fix="as_dataset, or prepare the dataset as array_record",
             settings=("as_data_source",),
         )
-    if not context.reads_data_source and form == "array_record":
+    why = why_not_as_dataset(context.dataset)
+    if not context.reads_data_source and why is not None:
         yield Violation(
-            why="as_dataset does not read array_record files: it raises NotImplementedError",
+            why=why,
             fix=phrase("as_data_source, said with {as_data_source=True}"),
             settings=("as_data_source",),
         )
@@ -199,33 +201,12 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
 )
 def short_parquet(context: LintContext) -> Iterator[Violation]:
     """Find Parquet shards of more examples than TFDS's writer keeps."""
-    if context.dataset.file_format != "parquet":
-        return
     pieces = [piece for read in context.reads for piece in read.resolved.ranges]
     for split in {piece.split.name: piece.split for piece in pieces}.values():
-        longest = max(split.shard_lengths, default=0)
-        num_rows = num_rows_written(longest)
-        if num_rows != longest:
+        why = why_short(context.dataset, split)
+        if why is not None:
             yield Violation(
-                why=f"{split.name}: as TFDS writes it, a file of {longest:,} examples holds "
-                f"{num_rows:,} rows",
+                why=why,
                 fix="count the files with `shardctl verify`; write another format, or more shards",
                 settings=("specs", "eval"),
             )
-
-
-def num_rows_written(length: int) -> int:
-    """Return how many of a shard's examples TFDS 4.9.10 writes to its Parquet file.
-
-    Batch k skips 100 k examples and takes up to 100.
-
-    >>> num_rows_written(100), num_rows_written(214)
-    (100, 114)
-    """
-    num_rows = batch = 0
-    while length > 0:
-        taken = max(0, min(PARQUET_BATCH, length - PARQUET_BATCH * batch))
-        num_rows += taken
-        length -= PARQUET_BATCH * (batch + 1)
-        batch += 1
-    return num_rows

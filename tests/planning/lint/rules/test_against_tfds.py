@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.file_formats import num_rows_written
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import lint
-from shardctl.planning.lint.rules.formats import num_rows_written
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.cases import FUZZ, check_cases
 from tests.core.instructions.tfds_splits import Layout, tfds_reads, tfds_splits

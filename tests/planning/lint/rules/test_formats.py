@@ -6,8 +6,9 @@ import pytest
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.planning.file_formats import num_rows_written
 from shardctl.planning.lint.rules import formats
-from shardctl.planning.lint.rules.formats import num_in_whole_shards, num_rows_written
+from shardctl.planning.lint.rules.formats import num_in_whole_shards
 from tests.planning.lint.rules.rule_cases import PARQUET, SOURCE, Case, Row, case, codes_of
 
 CASES: tuple[Row, ...] = (
