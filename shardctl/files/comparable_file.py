@@ -20,6 +20,7 @@ from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import PLAN_KIND, resume_document
 from shardctl.files.plan.reader import plan_from_document
+from shardctl.files.plan.record_lines import without_record_lines
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
 
@@ -49,10 +50,11 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
     """
     data = read_file(path)
     shown = printable(str(path))
+    data, lists = without_record_lines(data, is_json=is_json(data))
     document = _parsed(data, shown)
     kind = document.get("kind")
     if kind == PLAN_KIND:
-        return _resume(plan_from_document(document, source=shown))
+        return _resume(plan_from_document(document, source=shown, lists=lists))
     with fields.said_about(shown):
         if kind == KIND:
             return snapshot_from_document(document)

@@ -163,10 +163,11 @@ def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
     several = []
     for host in old:
         reads, reading = host.order.reads, host.order.reading(epoch)
-        # A host's own runs first: in the order of the files the rows of all need no sort.
-        several.append(rest_of_reading(reads, reading, _num_read(host, epoch)).runs())
+        own = [rest_of_reading(reads, reading, _num_read(host, epoch))]
         if len(pending := _pending(host, epoch)):
-            several.append(reads_at(reads, reading, pending))
+            own.append(reads_at(reads, reading, pending))
+        # A host's own runs first: in the order of the files the rows of all need no sort.
+        several.append(joined(own).runs())
         del reading
         host.order.forget_readings()
     return joined(several)
