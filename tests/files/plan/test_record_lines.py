@@ -18,6 +18,7 @@ from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.layout_file import dataset_from_layout
 
+
 def dataset(**lengths: tuple[int, ...]) -> Dataset:
     splits = {name: {"shard_lengths": list(shards)} for name, shards in lengths.items()}
     return dataset_from_layout({"splits": splits}, stem="toy", folder=Path("/data"))
