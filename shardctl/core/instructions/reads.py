@@ -216,14 +216,13 @@ class Reads:
         if starts.all():
             return reads
         first = np.flatnonzero(starts)
-        return Reads(
-            files=reads.files,
-            part=chosen(reads.part, first),
-            split=chosen(reads.split, first),
-            shard=reads.shard[first],
-            skip=chosen(reads.skip, first),
-            take=np.add.reduceat(reads.take, first),
+        part, split, skip = (
+            chosen(column, first) for column in (reads.part, reads.split, reads.skip)
         )
+        take = np.add.reduceat(reads.take, first)
+        del first  # as long as a column: the last one goes without it
+        shard = reads.shard[starts]
+        return Reads(files=reads.files, part=part, split=split, shard=shard, skip=skip, take=take)
 
     def _in_file_order(self) -> bool:
         """Whether the rows lie by split, then shard, then skip."""
