@@ -41,9 +41,12 @@ def chosen(values: Int64s, rows: Int64s | slice) -> Int64s:
     Many zeros are left to the system, as in `joined_arrays`.
     """
     if not is_constant(values):
-        if not isinstance(rows, slice) and len(rows) > _PIECE and not values.any():
-            return np.zeros(len(rows), np.int64)
-        return values[rows]
+        if isinstance(rows, slice) or len(rows) <= _PIECE:
+            return values[rows]
+        found = np.zeros(len(rows), np.int64)
+        for at in pieces(len(rows)):
+            _put(found, at.start, values[rows[at]])
+        return found
     count = len(range(*rows.indices(len(values)))) if isinstance(rows, slice) else len(rows)
     return constant(int(values[0]), count)
 
@@ -64,15 +67,21 @@ def joined_constants(several: Sequence[Int64s]) -> Int64s:
 def joined_arrays(several: Sequence[Int64s]) -> Int64s:
     """Return arrays one after the other, as an array of its own.
 
-    Arrays of zeros are left to the system, which gives memory only to what is written.
+    Many zeros are left to the system, which gives memory only to what is written.
     """
     joined = np.zeros(sum(map(len, several)), np.int64)
     start = 0
     for values in several:
-        if values.any():
-            joined[start : start + len(values)] = values
+        for at in pieces(len(values)):
+            _put(joined, start + at.start, values[at])
         start += len(values)
     return joined
+
+
+def _put(zeros: Int64s, start: int, values: Int64s) -> None:
+    """Write values over zeros, unless they are zeros too."""
+    if values.any():
+        zeros[start : start + len(values)] = values
 
 
 def exact_sum(values: Int64s) -> int:

@@ -15,11 +15,12 @@ from shardctl.core.snapshot.snapshot import KIND, Snapshot
 from shardctl.core.text import choices, printable
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.file_text import read_file
+from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
 from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import PLAN_KIND, resume_document
 from shardctl.files.plan.reader import plan_from_document
+from shardctl.files.plan.record_lines import without_record_lines
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
 
@@ -47,12 +48,13 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
         DatasetError: the file cannot be read, is torn or edited, of another version, or of a kind
             that is not compared.
     """
-    data = read_file(path)
+    data = read_file(path, max_num_bytes=MAX_PLAN_BYTES)
     shown = printable(str(path))
+    data, lists = without_record_lines(data, is_json=is_json(data))
     document = _parsed(data, shown)
     kind = document.get("kind")
     if kind == PLAN_KIND:
-        return _resume(plan_from_document(document, source=shown))
+        return _resume(plan_from_document(document, source=shown, lists=lists))
     with fields.said_about(shown):
         if kind == KIND:
             return snapshot_from_document(document)

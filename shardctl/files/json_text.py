@@ -9,19 +9,23 @@ from typing import NoReturn
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import MAX_VALUES, decode, read_file
+from shardctl.files.number_lists import packed_lists, unpacked
 
 
-def read_json(path: Path) -> object:
-    """Return the value a JSON file holds.
+def read_json(path: Path, *, packed: tuple[str, ...] = ()) -> object:
+    """Return the value a JSON file holds; long lists of counts under the keys of `packed` packed.
 
     Raises:
         DatasetError: the file cannot be read or is not JSON.
     """
-    return parse_json(read_file(path), source=printable(str(path)))
+    return parse_json(read_file(path), source=printable(str(path)), packed=packed)
 
 
-def parse_json(data: bytes, *, source: str) -> object:
+def parse_json(data: bytes, *, source: str, packed: tuple[str, ...] = ()) -> object:
     """Return the value of a JSON text; `source` names it in errors.
+
+    A long list of counts under one of the keys of `packed` comes as `PackedInts`, whether they are
+    numbers or stand in quotes; see `packed_lists`.
 
     A key that occurs twice is refused, as protobuf's parser does (json_format.Parse), and so are
     NaN and Infinity, which are not JSON.
@@ -33,14 +37,22 @@ def parse_json(data: bytes, *, source: str) -> object:
         DatasetError: not UTF-8, not JSON, nested too deeply, a number too long to convert, or more
             values than any dataset needs.
     """
-    text = decode(data, source=source)
     # Every value but the first of its list or mapping stands behind a comma, so this is no less
     # than the values; a comma in a text counts too.
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise DatasetError(f"{source}: more than {MAX_VALUES} values")
+    data, lists = packed_lists(data, packed) if packed else (data, [])
+    text = decode(data, source=source)
+    del data
+
+    def mapping_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if lists:
+            pairs = [(key, unpacked(value, lists)) for key, value in pairs]
+        return _without_duplicates(pairs)
+
     try:
         value: object = json.loads(
-            text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant
+            text, object_pairs_hook=mapping_of, parse_constant=_refuse_constant
         )
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at").lower()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import (
@@ -22,6 +23,7 @@ from shardctl.files.json_text import read_json
 
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
+_LENGTHS = ("shardLengths", "shard_lengths")
 
 
 def read_tfds_folder(path: Path) -> Dataset:
@@ -32,7 +34,7 @@ def read_tfds_folder(path: Path) -> Dataset:
     """
     folder = find_tfds_folder(path)
     source = printable(str(folder / DATASET_INFO_FILENAME))
-    document = read_json(folder / DATASET_INFO_FILENAME)
+    document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS)
     with fields.said_about(source):
         return dataset_from_info(document, data_dir=absolute(folder))
 
@@ -147,7 +149,7 @@ def _split(
 ) -> Split:
     name = fields.split_name(_field(info, "name") or "")
     with fields.said_about(f"split {quoted(name)}"):
-        lengths = _shard_lengths(_field(info, "shardLengths", "shard_lengths"))
+        lengths = _shard_lengths(_field(info, *_LENGTHS))
         if not lengths:
             _refuse_unknown_lengths(info)
         template = _field(info, "filepathTemplate", "filepath_template") or DEFAULT_TEMPLATE
@@ -175,7 +177,7 @@ def _split(
     )
 
 
-def _shard_lengths(value: object) -> tuple[int, ...]:
+def _shard_lengths(value: object) -> Sequence[int]:
     """Return the shard lengths: protobuf writes int64 as text, some writers write numbers.
 
     The quick way takes a million plain numbers in a tenth of a second; anything else goes one by
@@ -183,6 +185,8 @@ def _shard_lengths(value: object) -> tuple[int, ...]:
     """
     if value is None:
         return ()
+    if isinstance(value, PackedInts):  # counts, as they are read
+        return value
     if not isinstance(value, list):
         raise DatasetError(f"shardLengths must be a list, not {fields.shown(value)}")
     if _all_plain(value):

@@ -124,8 +124,9 @@ def _evenly_split(
         rows = np.flatnonzero(reads.part == part)
         if not len(rows):
             continue
-        rows = rows[np.argsort(reads.first[rows])]  # a sort function may have moved them
         first = reads.first[rows]
+        ascending = np.argsort(first)  # a sort function may have moved them
+        rows, first = rows[ascending], first[ascending]
         last = first + reads.take[rows]
         bounds = even_bounds(piece, num_hosts)
         start, stop = bounds[:-1], bounds[1:]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import overload
 
 from shardctl.core.arrays import Int64s
 
@@ -20,3 +23,40 @@ class NamedFiles:
     names: Sequence[str]
     lengths: Int64s
     shards: Int64s | None = None
+
+
+class JoinedNames(Sequence[str]):
+    """Names held as long texts, a name a line: two bytes a name and its letters.
+
+    Those of one text are cut apart together, so that going through all is quick.
+
+    >>> names = JoinedNames(["a\\nb", "c"])
+    >>> len(names), names[-1], names[1:], list(names)
+    (3, 'c', ['b', 'c'], ['a', 'b', 'c'])
+    """
+
+    __slots__ = ("_cut", "_starts", "_texts")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._starts = [*accumulate((text.count("\n") + 1 for text in texts), initial=0)]
+        self._cut: tuple[int, list[str]] = (-1, [])
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        places = range(len(self))[index]
+        return self._name(places) if isinstance(places, int) else [*map(self._name, places)]
+
+    def _name(self, index: int) -> str:
+        at = bisect_right(self._starts, index) - 1
+        which, names = self._cut
+        if which != at:
+            names = self._texts[at].split("\n")
+            self._cut = at, names
+        return names[index - self._starts[at]]

@@ -13,10 +13,10 @@ from shardctl.core.arrays import (
     chosen,
     constant,
     distinct,
-    is_ascending,
     is_constant,
     joined_arrays,
     joined_constants,
+    pieces,
     run_of,
 )
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
@@ -110,7 +110,7 @@ class Reads:
             raise ValueError("these files are known by name alone: find them in a dataset first")
         return self.files
 
-    @cached_property
+    @property
     def first(self) -> Int64s:
         """The id of the first example that each row reads, counted in its split, int64[n]."""
         first = self._of_shards(Split.offsets64)
@@ -188,12 +188,12 @@ class Reads:
         low = int(np.searchsorted(self._ends, start, side="right"))
         high = int(np.searchsorted(self._ends, stop, side="left")) + 1
         rows = self.select(slice(low, high))
-        skip = np.zeros_like(rows.take)
-        take = rows.take.copy()  # a slice of this one's column
-        skip[0] = start - (int(self._ends[low]) - int(take[0]))
-        take[0] -= skip[0]
+        skip, take = joined_arrays([rows.skip]), rows.take.copy()  # these are slices of the columns
+        cut = start - (int(self._ends[low]) - int(take[0]))
+        skip[0] += cut
+        take[0] -= cut
         take[-1] -= int(self._ends[high - 1]) - stop
-        return rows.trimmed(skip, take)
+        return replace(rows, skip=skip, take=take)
 
     def runs(self) -> Reads:
         """Return the rows in the order of the files, those that continue one another as one.
@@ -201,20 +201,40 @@ class Reads:
         Rows that read no example are left out; rows that read the same example stay two rows.
         """
         reads = self if self.take.all() else self.select(np.flatnonzero(self.take))
-        if not (is_constant(reads.split) and is_ascending(reads.shard)):
+        if not reads._in_file_order():
             # By split, then shard, then skip: lexsort takes its first key last.
-            reads = reads.select(np.lexsort((reads.skip, reads.shard, reads.split)))
-        if not len(reads):
+            keys = (reads.skip, reads.shard, *(() if is_constant(reads.split) else (reads.split,)))
+            reads = reads.select(np.lexsort(keys))
+        starts = np.ones(len(reads), bool)
+        for at in pieces(len(reads) - 1):
+            before, after = reads.select(at), reads.select(slice(at.start + 1, at.stop + 1))
+            starts[at.start + 1 : at.stop + 1] = (
+                (after.split != before.split)
+                | (after.shard != before.shard)
+                | (after.skip != before.skip + before.take)
+            )
+        if starts.all():
             return reads
-        continues = (
-            (reads.split[1:] == reads.split[:-1])
-            & (reads.shard[1:] == reads.shard[:-1])
-            & (reads.skip[1:] == reads.skip[:-1] + reads.take[:-1])
+        first = np.flatnonzero(starts)
+        part, split, skip = (
+            chosen(column, first) for column in (reads.part, reads.split, reads.skip)
         )
-        if not continues.any():
-            return reads
-        starts = np.flatnonzero(np.concatenate([[True], ~continues]))
-        return replace(reads.select(starts), take=np.add.reduceat(reads.take, starts))
+        take = np.add.reduceat(reads.take, first)
+        del first  # as long as a column: the last one goes without it
+        shard = reads.shard[starts]
+        return Reads(files=reads.files, part=part, split=split, shard=shard, skip=skip, take=take)
+
+    def _in_file_order(self) -> bool:
+        """Whether the rows lie by split, then shard, then skip."""
+        for at in pieces(len(self) - 1):
+            before, after = self.select(at), self.select(slice(at.start + 1, at.stop + 1))
+            same = after.split == before.split
+            later = (after.shard > before.shard) | (
+                (after.shard == before.shard) & (after.skip >= before.skip)
+            )
+            if not ((after.split > before.split) | (same & later)).all():
+                return False
+        return True
 
     @cached_property
     def _ends(self) -> Int64s:
@@ -301,7 +321,7 @@ def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) 
         files=dataset,
         part=constant(part, len(touched)),
         split=constant(split_index, len(touched)),
-        shard=np.arange(touched.start, touched.stop, dtype=np.int64),
+        shard=piece.split.shards64[run],
         skip=skip,
         take=take,
     )

@@ -299,6 +299,7 @@ class Order:
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
         self._readings.clear()
+        self.__dict__.pop("_first_codes", None)
 
     def _built_reading(self, epoch: int, limit: int | None) -> EpochReading:
         """Return a reading, that of the latest calls if it is among them."""

@@ -45,7 +45,11 @@ def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
                 host=host,
             )
         )
-    return reads.select(mode.own_instructions(len(reads), host))
+    own = mode.own_instructions(len(reads), host)
+    if own == slice(None):
+        return reads
+    # Rows and not a slice, which would keep the rows of all hosts in memory.
+    return reads.select(np.arange(*own.indices(len(reads))))
 
 
 class RowLookup:

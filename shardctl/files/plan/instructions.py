@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, constant
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError
 from shardctl.files import fields
+from shardctl.files.plan.record_lines import RecordLines
 
 _RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
-def read_instructions(value: object, names: Mapping[str, int], what: str) -> Reads:
+def read_instructions(
+    value: object, names: Mapping[str, int], what: str, lists: Sequence[RecordLines] = ()
+) -> Reads:
     """Return a list of file instructions; `names` are the splits with their places.
+
+    `lists` are those that were read before: `[k]` stands for the k-th.
 
     Raises:
         DatasetError: no list, a record with other fields, a split that is not there, or a skip and
             a take that do not fit the file.
     """
     records = fields.items(value, what)
+    if lists and len(records) == 1 and records[0] in range(len(lists)):
+        return _of_lines(lists[records[0]], names, what)
     filenames: list[str] = []
     columns = np.empty((len(records), 5), np.int64)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
@@ -59,6 +66,36 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
         shard=np.arange(len(records)),
         skip=skip,
         take=take,
+    )
+
+
+def _of_lines(lines: RecordLines, names: Mapping[str, int], what: str) -> Reads:
+    places = [names.get(name, -1) for name in lines.split_names]
+    if -1 in places:
+        wrong = places.index(-1)
+        at = int(np.flatnonzero(lines.split == wrong)[0])
+        raise DatasetError(
+            f"{what}, entry {at}: file {fields.shown(lines.names[at])} of split "
+            f"{fields.shown(lines.split_names[wrong])}; the splits are {choices(names)}"
+        )
+    _check_fit(lines.skip, lines.take, lines.lengths, what)
+    count = len(lines.take)
+    return Reads(
+        files=NamedFiles(
+            split_names=tuple(names),
+            names=lines.names,
+            lengths=lines.lengths,
+            shards=lines.shards,
+        ),
+        part=constant(0, count),
+        split=(
+            constant(places[0], count)
+            if len(places) == 1
+            else np.array(places, np.int64)[lines.split]
+        ),
+        shard=np.arange(count),
+        skip=lines.skip,
+        take=lines.take,
     )
 
 

@@ -24,12 +24,13 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.file_text import read_file
+from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
 from shardctl.files.head import read_identity, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.after_read import read_call
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
 from shardctl.files.plan.instructions import read_instructions
+from shardctl.files.plan.record_lines import RecordLines, without_record_lines
 from shardctl.files.yaml_text import parse_yaml
 
 _REQUIRED = (
@@ -62,7 +63,7 @@ def read_plan(path: Path | str) -> ResumePlan:
             was cut off or edited.
     """
     path = Path(path)
-    return parse_plan(read_file(path), source=printable(str(path)))
+    return parse_plan(read_file(path, max_num_bytes=MAX_PLAN_BYTES), source=printable(str(path)))
 
 
 def parse_plan(data: bytes, *, source: str) -> ResumePlan:
@@ -72,15 +73,20 @@ def parse_plan(data: bytes, *, source: str) -> ResumePlan:
         DatasetError: as for `read_plan`.
     """
     is_json = data.lstrip()[:1] == b"{"
+    data, lists = without_record_lines(data, is_json=is_json)
     try:
         document = (parse_json if is_json else parse_yaml)(data, source=source)
     except DatasetError as error:
         raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
-    return plan_from_document(document, source=source)
+    return plan_from_document(document, source=source, lists=lists)
 
 
-def plan_from_document(document: object, *, source: str) -> ResumePlan:
+def plan_from_document(
+    document: object, *, source: str, lists: Sequence[RecordLines] = ()
+) -> ResumePlan:
     """Return the plan that a parsed file holds; `source` names it in errors.
+
+    `lists` are the file instructions that `without_record_lines` took out of its text.
 
     Raises:
         DatasetError: as for `read_plan`.
@@ -89,7 +95,7 @@ def plan_from_document(document: object, *, source: str) -> ResumePlan:
         plan = fields.mapping(document, "a plan file")
         _check_kind(plan)
         try:
-            return _plan(plan)
+            return _plan(plan, lists)
         except UsageError as error:
             raise DatasetError(f"{error}") from error
 
@@ -109,15 +115,19 @@ def _check_kind(document: Mapping[str, object]) -> None:
         raise DatasetError(f"the plan is cut off: it has no {choices(missing, 3)}")
 
 
-def _plan(document: Mapping[str, object]) -> ResumePlan:
+def _plan(document: Mapping[str, object], lists: Sequence[RecordLines]) -> ResumePlan:
     splits = read_split_sizes(document["splits"])
     names = {split.name: index for index, split in enumerate(splits)}
-    instructions = read_instructions(document["file_instructions"], names, "file_instructions")
+    instructions = read_instructions(
+        document["file_instructions"], names, "file_instructions", lists
+    )
     hosts = [
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
-    shares = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
+    shares = [
+        read_instructions(host.get("file_instructions"), names, what, lists) for host, what in hosts
+    ]
     _check_digest(document, instructions, shares)
     settings = fields.mapping(document["pipeline"], "pipeline")
     pending = document.get("pending")

@@ -165,12 +165,13 @@ def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
     several = []
     for host in old:
         reads, reading = host.order.reads, host.order.reading(epoch)
-        several.append(rest_of_reading(reads, reading, _num_read(host, epoch)))
+        own = [rest_of_reading(reads, reading, _num_read(host, epoch))]
         if len(pending := _pending(host, epoch)):
-            several.append(reads_at(reads, reading, pending))
-        if host.order.num_buffered is None:  # the pending ids are asked for later
-            del reading
-            host.order.forget_readings()
+            own.append(reads_at(reads, reading, pending))
+        # A host's own runs first: in the order of the files the rows of all need no sort.
+        several.append(joined(own).runs())
+        del reading
+        host.order.forget_readings()
     return joined(several)
 
 
@@ -193,7 +194,11 @@ def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
             _pending(host, epoch) * num_hosts + index,
         ]
     single = reads_at(reads, reading, np.concatenate(positions))
-    return joined([single, rest_of_reading(reads, reading, foremost * num_hosts)])
+    rest = rest_of_reading(reads, reading, foremost * num_hosts)
+    del reading
+    for host in old:
+        host.order.forget_readings()
+    return joined([single, rest])
 
 
 def _num_read(host: _OldHost, epoch: int) -> int:
@@ -217,6 +222,7 @@ def _pending_ids(old: Sequence[_OldHost]) -> tuple[int | str, ...]:
     for host in old:
         epoch = host.point.epoch
         ids += ids_at(host.order, host.order.reading(epoch), _pending(host, epoch))
+        host.order.forget_readings()
     return tuple(ids)
 
 

@@ -1,0 +1,110 @@
+"""Plan files of millions of instructions: read by line to the same plan as when parsed whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.errors import DatasetError
+from shardctl.files.plan import record_lines
+from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan.record_lines import without_record_lines
+from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.resume import resume
+from shardctl.readers.layout_file import dataset_from_layout
+
+
+def dataset(**lengths: tuple[int, ...]) -> Dataset:
+    splits = {name: {"shard_lengths": list(shards)} for name, shards in lengths.items()}
+    return dataset_from_layout({"splits": splits}, stem="toy", folder=Path("/data"))
+
+
+TOY = dataset(train=(10,) * 12, test=(8, 8, 8, 7))
+Writer = Callable[[ResumePlan], Iterator[str]]
+
+
+@pytest.fixture(autouse=True)
+def short_texts_count_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_lines, "_LONG", 0)
+    monkeypatch.setattr(record_lines, "_PIECE", 300)  # two or three records
+
+
+def plans() -> list[ResumePlan]:
+    return [
+        resume(TOY, "train", consumed=7),
+        resume(TOY, "train+test", consumed=33),
+        resume(TOY, "test", consumed=31),
+        resume_on_hosts(TOY, "train+test", hosts=3, to_hosts=2, consumed=4),
+        resume_on_hosts(TOY, "test", hosts=1, to_hosts=20, consumed=29),
+    ]
+
+
+@pytest.mark.parametrize("write", [plan_json, plan_yaml])
+@pytest.mark.parametrize("number", range(5))
+def test_a_plan_read_by_line_is_the_plan_that_was_written(write: Writer, number: int) -> None:
+    plan = plans()[number]
+    data = "".join(write(plan)).encode()
+    rest, lists = without_record_lines(data, is_json=write is plan_json)
+    wanted = [plan.instructions, *(host.instructions for host in plan.hosts)]
+    assert [list(one.names) for one in lists] == [one.filenames() for one in wanted if len(one)]
+    assert b".tfrecord-" not in rest.replace(b"tfrecord-{", b"")
+    assert rest.count(b"\n") == data.count(b"\n")
+    assert parse_plan(data, source="plan") == plan
+
+
+@pytest.mark.parametrize("write", [plan_json, plan_yaml])
+def test_more_instructions_than_a_document_may_have_values(
+    write: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json_text", "yaml_text"):
+        monkeypatch.setattr(f"shardctl.files.{name}.MAX_VALUES", 200)
+    many = dataset(train=(2,) * 45)
+    plan = resume(many, "train", consumed=3)
+    data = "".join(write(plan)).encode()
+    assert parse_plan(data, source="plan") == plan
+    monkeypatch.setattr(record_lines, "_LONG", 1 << 24)
+    with pytest.raises(DatasetError, match="more than 200 values"):
+        parse_plan(data, source="plan")
+
+
+@pytest.mark.parametrize("write", [plan_json, plan_yaml])
+def test_an_edit_is_found_and_said_as_in_a_short_file(
+    write: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = "".join(write(plans()[0])).encode()
+    edits = [
+        (b": 10}", b": 11}"),
+        (b": 10}", b": 9223372036854775808}"),
+        (b": 10}", b": -1}"),
+        (b": 10}", b": 010}"),
+        (b'"train", ', b'"trian", '),
+        (b'"train", ', b'"tr\\u0061in", '),
+        (b"toy-train.tfrecord-00003", b"toy-train.tfrecord-00004"),
+        (b": 10},\n", b": 10}\n"),
+        (b": 10}\n  ]", b": 10},\n  ]"),
+        (b"}\n", b"},\n"),
+        (b": 10}", b": 10, shard_index: 3}"),
+        (b": 10}", b': 10, "shard_index": 3}'),
+        (b"take", b"tak"),
+    ]
+    texts = [data.replace(old, new, 1) for old, new in edits]
+    lines = data.split(b"\n")
+    texts += [b"\n".join(lines[:stop]) for stop in range(len(lines) - 1)]
+    texts += [b"\n".join([*lines[:k], *lines[k + 1 :]]) for k in range(len(lines) - 1)]
+    for text in texts:
+        by_line = _answer(text)
+        with monkeypatch.context() as patched:
+            patched.setattr(record_lines, "_LONG", 1 << 24)
+            assert by_line == _answer(text)
+
+
+def _answer(data: bytes) -> str:
+    try:
+        return repr(parse_plan(data, source="plan"))
+    except DatasetError as error:
+        return str(error)
