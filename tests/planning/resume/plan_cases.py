@@ -236,3 +236,15 @@ def _changed(value: Any, field: tuple[str, str]) -> list[Any]:
         case _:
             assert dataclasses.is_dataclass(value), f"{field}: {value!r} has no case"
             return nothing
+
+
+def is_of_another_pipeline(plan: ResumePlan) -> bool:
+    """Return whether a plan is in all its fields that of its pipeline, so that nothing is wrong.
+
+    So it may be with another cycle or block, where no block is cut. A plan file has the two again
+    in `read_config`, where they are compared.
+    """
+    mode: Any = "exactly-once" if plan.mode == "exact" else plan.mode
+    risk = None if plan.unseeded is None else plan.unseeded.risk
+    made = resume(TOY, plan.spec, plan.settings, consumed=plan.consumed, mode=mode, risk=risk)
+    return replace(made, settings=plan.settings) == plan

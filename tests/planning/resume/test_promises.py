@@ -40,10 +40,9 @@ from shardctl.files.plan.writer import plan_json
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.proof import prove
-from shardctl.planning.resume.resume import resume
 from tests.cases import add_cases
 from tests.oracles import interleave_by_hand
-from tests.planning.resume.plan_cases import SEEN, TOY, mutants, plans
+from tests.planning.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
 
 Place = tuple[int, int, int]  # split, shard, index in the shard
 
@@ -104,18 +103,6 @@ def further(plan: ResumePlan) -> Iterator[list[Place]]:
         read = list(zip(*columns, strict=True))
         # Of buffers without a seed no more is said than what each epoch holds.
         yield read if plan.unseeded is None else sorted(read)
-
-
-def is_of_another_pipeline(plan: ResumePlan) -> bool:
-    """Return whether a plan is in all its fields that of its pipeline, so that nothing is wrong.
-
-    So it may be with another cycle or block, where no block is cut. A plan file has the two again
-    in `read_config`, where they are compared.
-    """
-    mode: Any = "exactly-once" if plan.mode == "exact" else plan.mode
-    risk = None if plan.unseeded is None else plan.unseeded.risk
-    made = resume(TOY, plan.spec, plan.settings, consumed=plan.consumed, mode=mode, risk=risk)
-    return replace(made, settings=plan.settings) == plan
 
 
 def report_of(make: Any) -> tuple[ResumePlan | None, str]:

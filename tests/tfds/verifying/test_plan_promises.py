@@ -10,7 +10,7 @@ from shardctl.planning.resume.seen import resume_unseen
 from shardctl.tfds.verifying import plan_promises
 from shardctl.tfds.verifying.plan_promises import looked_at
 from tests.cases import add_cases
-from tests.planning.resume.plan_cases import SEEN, TOY, mutants, plans
+from tests.planning.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
 
 # What is read is compared with TensorFlow where there is an order.
 READ = (".spec", ".settings", ".instructions", ".dataset", ".warnings")
@@ -30,7 +30,8 @@ def test_whatever_a_plan_says_is_looked_at_without_its_log(name: str) -> None:
             broken = looked_at(TOY, applied(changed, TOY)).broken
         except ShardctlError:
             continue
-        if not broken:
+        # A risk for which as many buffers are read again makes the same plan.
+        if not broken and not (path == ".unseeded.risk" and is_of_another_pipeline(changed)):
             silent.append(path)
     assert silent == []
 
