@@ -181,7 +181,7 @@ def test_long_work_ends_soon_after_an_interrupt(words: str, huge: str, tmp_path:
 def test_an_interrupt_at_any_moment_ends_long_work_soon(huge: str, tmp_path: Path) -> None:
     chance = random_of_a_fuzz_run()
     needed = []
-    for _ in counted(range(FUZZ // 20)):
+    for _ in counted(range(max(FUZZ // 20, 1))):
         words = chance.choice(_LONG).replace("HUGE", huge)
         needed.append(seconds_to_end(words, tmp_path, chance.uniform(0, 4)))
     needed.sort()
