@@ -57,8 +57,8 @@ def order_to_resume(
     if mode not in UNSEEDED_MODES:
         raise UnpredictableOrderError(
             phrase(
-                "{buffer} without a seed: what it held only the seed of that very run tells, "
-                "{buffer_seed=N} or {global_seed=N}, and any other gives a wrong plan; without it "
+                "{buffer} without a seed: only the seed of that very run tells what the buffer held"
+                " ({buffer_seed=N} or {global_seed=N}; any other makes a wrong plan); without it "
                 "{mode=at-most-once} repeats nothing and loses what the buffer held, and "
                 "{mode=at-least-once} with {risk=R} reads the last buffers again, so that fewer "
                 "than R examples are lost on the average"

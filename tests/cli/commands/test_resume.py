@@ -108,7 +108,9 @@ def test_without_a_seed_the_numbers_of_both_modes_are_in_the_document(
     options = ("resume", "--consumed", 6, "--buffer", 3, "--cycle", 1, "-d", toy)
     ran = shardctl(*options)
     assert ran.exit_code == 2
-    assert "only the seed of that very run tells, --buffer-seed N" in ran.stderr
+    assert (
+        "only the seed of that very run tells what the buffer held (--buffer-seed N" in ran.stderr
+    )
     for offered in ("--mode at-most-once", "--mode at-least-once with --risk R", "--seen FILE"):
         assert offered in ran.stderr
     ran = shardctl(*options, "--mode", "at-most-once", "--prove", "-f", "json")
