@@ -179,7 +179,7 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
 def _check(spec: str, num_examples: int, num_classes: int | None, target: float | None) -> None:
     if num_examples < 2:
         raise UsageError(
-            f"{spec} has {num_examples} examples here: the quality of an order needs 2 at least"
+            f"the quality of an order needs 2 examples at least, and {spec} has {num_examples} here"
         )
     if num_classes is not None and not 0 <= num_classes <= num_examples:
         raise UsageError(

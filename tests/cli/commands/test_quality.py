@@ -103,7 +103,10 @@ def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train[:1]"], "error: train[:1] has 1 examples here: the quality of an order needs 2"),
+        (
+            ["train[:1]"],
+            "error: the quality of an order needs 2 examples at least, and train[:1] has 1",
+        ),
         (["--target", "1.5"], "error: --target '1.5': a score above 0, at most 1, is needed"),
         (["--target", "nan"], "error: --target 'nan': a score above 0, at most 1, is needed"),
         (["--classes", "0"], "error: --classes '0'"),

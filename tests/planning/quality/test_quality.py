@@ -54,7 +54,7 @@ def test_every_small_pipeline_has_a_score() -> None:
         except ShardctlError:
             return
         if size < 2:
-            with pytest.raises(UsageError, match="needs 2 at least"):
+            with pytest.raises(UsageError, match="needs 2 examples at least"):
                 quality(dataset, spec, settings)
             return
         found = quality(dataset, spec, settings, num_classes=classes and min(classes, size))
@@ -99,7 +99,7 @@ def test_other_seeds_score_about_the_same() -> None:
 
 @pytest.mark.parametrize("spec", ["train[:1]", "train[:0]"])
 def test_one_example_has_no_order(spec: str) -> None:
-    with pytest.raises(UsageError, match="needs 2 at least"):
+    with pytest.raises(UsageError, match="needs 2 examples at least"):
         quality(even_dataset(10, 2), spec)
 
 
