@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -20,6 +22,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute, subfolder_names
 from shardctl.files.json_text import read_json
+from shardctl.readers.features import read_example_size
 
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
@@ -36,7 +39,8 @@ def read_tfds_folder(path: Path) -> Dataset:
     source = printable(str(folder / DATASET_INFO_FILENAME))
     document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS)
     with fields.said_about(source):
-        return dataset_from_info(document, data_dir=absolute(folder))
+        dataset = dataset_from_info(document, data_dir=absolute(folder))
+    return replace(dataset, features=partial(read_example_size, folder.absolute()))
 
 
 def find_tfds_folder(path: Path) -> Path:

@@ -68,7 +68,7 @@ def lint(
     """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
-    something. Formats: {formats}.
+    something (--fail-on). Formats: {formats}.
 
     Example: shardctl lint 'train[:60%]' --eval 'train[50%:]' --epochs 90 -d imagenet2012
     """
@@ -98,7 +98,7 @@ def lint(
     )
     origins = _origins(project, reading, using, specs, for_people=out.format == "table")
     FORMATS.write(out, found, origins)
-    if found.findings:
+    if found.fails(arguments.get("fail_on", "notice")):
         raise typer.Exit(1)
 
 

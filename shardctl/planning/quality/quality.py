@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shardctl.core.arguments.byte_counts import Bytes
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
@@ -19,6 +20,8 @@ from shardctl.planning.quality.across import (
     across_epochs,
     across_hosts,
 )
+from shardctl.planning.quality.element_size import ElementSize, element_size
+from shardctl.planning.quality.memory import MemoryBudget, memory_budget
 from shardctl.planning.quality.metrics import (
     buffer_coverage,
     far_metrics,
@@ -28,6 +31,7 @@ from shardctl.planning.quality.metrics import (
 from shardctl.planning.quality.parts import Part, by_position
 from shardctl.planning.quality.sample import OrderSample, epoch_length, sample_epoch
 from shardctl.planning.quality.score import Metric, Score, score_of
+from shardctl.planning.quality.verdict import Verdict, lowest_uniform, reaches, verdict_of
 from shardctl.planning.quality.what_if import (
     Alternative,
     BufferForTarget,
@@ -58,6 +62,9 @@ class Quality:
     num_examples: of the epoch. window: examples in a batch, or what is taken for one.
     assumed: stand-ins for settings that the pipeline leaves open.
     num_classes: how many the labels sorted in storage are taken to have, None where not asked.
+    verdict: what the score is worth, in a word or a few.
+    element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
+        that is not known, or there is no buffer. memory: what an amount of memory buys.
     sampled: None where every position is measured.
     """
 
@@ -68,6 +75,7 @@ class Quality:
     assumed: Mapping[str, Any]
     num_classes: int | None
     score: Score
+    verdict: Verdict
     metrics: tuple[Metric, ...]
     by_position: tuple[Part, ...]
     tail: Part | None
@@ -75,6 +83,9 @@ class Quality:
     across_hosts: AcrossHosts | None
     alternatives: tuple[Alternative, ...]
     buffer_for_target: BufferForTarget | None
+    element_size: ElementSize | None
+    buffer_bytes: int | None
+    memory: MemoryBudget | None
     sampled: Sampled | None
     warnings: tuple[str, ...] = ()
 
@@ -94,31 +105,36 @@ def quality(
     num_classes: int | None = None,
     target: float | None = None,
     what_if: bool = True,
+    memory: Bytes | None = None,
+    example_bytes: int | None = None,
 ) -> Quality:
     """Return the quality of the order in which a pipeline reads a spec.
 
     num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a shard.
     target: a score for which to find the smallest shuffle buffer. what_if: whether to measure
-        alternatives, too.
+        alternatives, too. memory: bytes, or a text such as "8GiB", for which to say what buffer
+        they hold and how well it shuffles. example_bytes: what a decoded example takes, where the
+        metadata does not say it or what is kept of an example differs.
 
     Seeds that are not given get stand-ins: the quality depends on them little.
 
     Raises:
-        UsageError: fewer than 2 examples; a bad spec, target or number of classes.
+        UsageError: fewer than 2 examples; a bad spec, target, size or number of classes; memory for
+            examples of which no size is known.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> data = Dataset(name="d", splits=(Split.even(name="train", num_examples=600, num_shards=6),))
     >>> for settings in (ReadSettings(), ReadSettings(buffer=-2)):
     ...     found = quality(data, "train", settings, what_if=False)
-    ...     print(round(found.score.value, 1), dict(found.assumed))
-    0.1 {}
-    0.9 {'buffer_seed': 2}
+    ...     print(round(found.score.value, 1), found.verdict, dict(found.assumed))
+    0.1 no shuffle {}
+    0.9 as good as uniform {'buffer_seed': 2}
     """
     settings, assumed = with_stand_in_seeds(ReadSettings() if settings is None else settings)
     planned = plan_order(dataset, spec, settings)
     order = planned.order
     num_examples = epoch_length(order)
-    _check(planned.spec, num_examples, num_classes, target)
+    _check(planned.spec, num_examples, num_classes, target, example_bytes)
     window = _window(settings, num_examples)
     question = Question(
         dataset=dataset,
@@ -126,10 +142,13 @@ def quality(
         settings=settings,
         window=window,
         num_classes=num_classes,
+        element_size=element_size(dataset, planned.ranges, example_bytes),
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
+    score = score_of(metrics)
+    held = None if order.num_buffered is None else min(order.num_buffered, order.stream_size)
     return Quality(
         spec=planned.spec,
         order=order,
@@ -137,7 +156,8 @@ def quality(
         window=window,
         assumed=assumed,
         num_classes=num_classes or (None if num_classes is None else len(sample.shard_sizes)),
-        score=score_of(metrics),
+        score=score,
+        verdict=verdict_of(score, order),
         metrics=metrics,
         by_position=parts,
         tail=tail,
@@ -145,6 +165,9 @@ def quality(
         across_hosts=across_hosts(question),
         alternatives=alternatives(question) if what_if else (),
         buffer_for_target=None if target is None else buffer_for_target(question, target),
+        element_size=question.element_size,
+        buffer_bytes=None if held is None else question.buffer_bytes(held),
+        memory=None if memory is None else memory_budget(question, int(memory)),
         sampled=None
         if sample.complete
         else Sampled(
@@ -176,7 +199,46 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
     return notes
 
 
-def _check(spec: str, num_examples: int, num_classes: int | None, target: float | None) -> None:
+def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
+    """Return why an order is not as good as the least that is asked for, and the cheapest cure.
+
+    None where it is good enough. A change that needs no memory is cheaper than a buffer, a small
+    buffer than a large one, and all of them than writing the dataset anew.
+    """
+    if reaches(plan.score, plan.verdict, minimum):
+        return None
+    least = lowest_uniform(plan.score)
+    said = f"score {plan.score.value:.4f} ({plan.verdict})"
+    if not isinstance(minimum, str):
+        said += f" is below {minimum:g}"
+        if minimum > plan.score.expected:
+            return f"{said}, and so is a uniform permutation, which scores {plan.score.expected:.4f}"
+    elif plan.verdict == "cannot tell":
+        said += f": a uniform permutation of so few examples may score {least:.4f}"
+    else:
+        said += f" is not {minimum}"
+    cures = [
+        choice
+        for choice in plan.alternatives[1:]
+        if reaches(choice.score, choice.verdict, minimum)
+    ]
+    cheapest = min(cures, key=lambda choice: (choice.rewrites, choice.buffer or 0), default=None)
+    if cheapest is not None:
+        return f"{said}; cheapest cure: {cheapest.change} (score {cheapest.score.value:.4f})"
+    return phrase(
+        "{}; no change of those measured is enough; {buffer=}, the whole epoch, is uniform",
+        said,
+        buffer=plan.num_examples,
+    )
+
+
+def _check(
+    spec: str,
+    num_examples: int,
+    num_classes: int | None,
+    target: float | None,
+    example_bytes: int | None,
+) -> None:
     if num_examples < 2:
         raise UsageError(
             f"the quality of an order needs 2 examples at least, and {spec} has {num_examples} here"
@@ -192,6 +254,10 @@ def _check(spec: str, num_examples: int, num_classes: int | None, target: float 
         )
     if target is not None and not 0 < target <= 1:
         raise UsageError(phrase("{target=}: a score above 0, at most 1, is needed", target=target))
+    if example_bytes is not None and example_bytes < 1:
+        raise UsageError(
+            phrase("{example_bytes=}: a number, at least 1, is needed", example_bytes=example_bytes)
+        )
 
 
 def _window(settings: ReadSettings, num_examples: int) -> int:

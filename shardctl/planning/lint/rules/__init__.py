@@ -26,6 +26,7 @@ LINT_RULES: tuple[Rule, ...] = (
     ordering.not_deterministic,
     ordering.racy_interleave,
     ordering.buffer_never_fills,
+    shuffling.no_shuffle,
     seeds.global_seed,
     seeds.equal_seeds,
     seeds.drawn_seed,
