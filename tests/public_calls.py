@@ -330,7 +330,16 @@ CALLS: Mapping[str, list[Call]] = {
             },
         )
     ],
-    "quality": [_planned(shardctl.quality, num_classes=3, target=0.5, what_if=False)],
+    "quality": [
+        _planned(
+            shardctl.quality,
+            num_classes=3,
+            target=0.5,
+            what_if=False,
+            memory=100,
+            example_bytes=20,
+        )
+    ],
     "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
     "resume": [
         _planned(shardctl.resume, consumed=29, mode="exact-order"),

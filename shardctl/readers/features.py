@@ -57,9 +57,7 @@ def example_size(document: object) -> ExampleSize | None:
     return ExampleSize(
         num_bytes=sum(leaf.num_bytes or 0 for leaf in leaves),
         num_tensors=len(leaves),
-        unknown=tuple(
-            "/".join(leaf.path) or _EXAMPLE for leaf in leaves if leaf.num_bytes is None
-        ),
+        unknown=tuple("/".join(leaf.path) or _EXAMPLE for leaf in leaves if leaf.num_bytes is None),
     )
 
 

@@ -48,8 +48,14 @@ class MemoryBudget:
 
     @property
     def files_do_as_well(self) -> bool:
-        """Whether shuffling files, which takes no memory, mixes as well as the buffer."""
-        return self.files is not None and self.files.score.value >= self.score - _ALIKE
+        """Whether shuffling files, which takes no memory, mixes as well as the buffer.
+
+        Not where neither does anything.
+        """
+        if self.files is None:
+            return False
+        gains = self.files.score.value > self.without.score.value + _ALIKE
+        return gains and self.files.score.value >= self.score - _ALIKE
 
 
 def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
@@ -72,8 +78,8 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
     num_examples = epoch_length(question.order(bare))
     fits = size.fits(num_bytes)
     buffer = min(fits, num_examples)
-    files = None if settings.shuffles_files else question.measured_if_allowed(
-        with_shuffled_files(bare)
+    files = (
+        None if settings.shuffles_files else question.measured_if_allowed(with_shuffled_files(bare))
     )
     bought, both = without, None
     if buffer > 1:

@@ -212,15 +212,15 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     if not isinstance(minimum, str):
         said += f" is below {minimum:g}"
         if minimum > plan.score.expected:
-            return f"{said}, and so is a uniform permutation, which scores {plan.score.expected:.4f}"
+            return (
+                f"{said}, and so is a uniform permutation, which scores {plan.score.expected:.4f}"
+            )
     elif plan.verdict == "cannot tell":
         said += f": a uniform permutation of so few examples may score {least:.4f}"
     else:
         said += f" is not {minimum}"
     cures = [
-        choice
-        for choice in plan.alternatives[1:]
-        if reaches(choice.score, choice.verdict, minimum)
+        choice for choice in plan.alternatives[1:] if reaches(choice.score, choice.verdict, minimum)
     ]
     cheapest = min(cures, key=lambda choice: (choice.rewrites, choice.buffer or 0), default=None)
     if cheapest is not None:

@@ -95,7 +95,7 @@ def _budget(plan: Quality, memory: MemoryBudget, size: ElementSize) -> Iterator[
         )
     if not memory.gains:
         yield "the buffer gains next to nothing"
-    elif memory.files_do_as_well:
+    if memory.files_do_as_well:
         yield "shuffling files does as well alone, and takes no memory"
 
 

@@ -11,8 +11,7 @@ from shardctl.planning.quality.score import Metric
 from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
-_METRIC = ("name", "value", "score", "expected", "spread", "sampling_error", "counts")
-CSV_HEADER = (*_METRIC, "verdict")
+CSV_HEADER = ("name", "value", "score", "expected", "spread", "sampling_error", "counts")
 
 LABELS = {
     "same_shard_neighbours": "same-shard neighbours",
@@ -93,8 +92,8 @@ def _part_row(part: Part, names: list[str]) -> list[str]:
 
 
 def metric_record(metric: Metric) -> dict[str, Any]:
-    """Return a metric with the names of CSV_HEADER, but for the verdict, which it has none of."""
-    return dict(zip(_METRIC, metric_row(metric), strict=False))
+    """Return a metric with the names of CSV_HEADER."""
+    return dict(zip(CSV_HEADER, metric_row(metric), strict=True))
 
 
 def metric_row(metric: Metric) -> tuple[object, ...]:
@@ -107,7 +106,6 @@ def metric_row(metric: Metric) -> tuple[object, ...]:
         metric.spread,
         metric.sampling_error,
         metric.scale,
-        None,
     )
 
 

@@ -112,8 +112,7 @@ def quality_rows(plan: Quality) -> Iterator[tuple[object, ...]]:
     """Yield a row of CSV_HEADER for the score and for each metric."""
     score = plan.score
     error = score.sampling_error
-    figures = (score.value, score.value, score.expected, score.spread, error)
-    yield ("score", *figures, None, plan.verdict)
+    yield ("score", score.value, score.value, score.expected, score.spread, error, None)
     for metric in plan.metrics:
         yield metric_row(metric)
 
@@ -230,11 +229,10 @@ def target_line(plan: Quality) -> str:
         return f"{title}: none, one of the whole epoch scores {found.score:.4f}"
     if not found.buffer:
         return f"{title}: none is needed, without one it is {found.score:.4f}"
-    size = "of unknown size" if found.num_bytes is None else human_bytes(found.num_bytes)
-    return (
-        f"{title}: {found.buffer:,} examples, {size} {counted_how(plan.element_size)}; "
-        f"it scores {found.score:.4f}"
-    )
+    size = "of unknown size"
+    if found.num_bytes is not None:
+        size = f"{human_bytes(found.num_bytes)} {counted_how(plan.element_size)}"
+    return f"{title}: {found.buffer:,} examples, {size}; it scores {found.score:.4f}"
 
 
 def alternative_record(choice: Alternative) -> dict[str, Any]:

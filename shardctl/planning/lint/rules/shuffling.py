@@ -1,4 +1,4 @@
-"""SC001 to SC006, SC010: shuffles that shuffle less than they seem to, or are not there."""
+"""SC001 to SC006, SC017: shuffles that shuffle less than they seem to, or are not there."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
 
 
 @rule(
-    "SC010",
+    "SC017",
     "no-shuffle",
     "warning",
     "training examples that nothing shuffles",
@@ -266,7 +266,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
         fix=phrase(
             "Give {shuffle_seed=N} where there are several files, and {buffer=N} with "
             "{buffer_seed=N}; `shardctl quality` says how well that shuffles. Where the order is "
-            "meant, {ignore=[SC010]}; what is no training is named by {evaluated=SPEC}."
+            "meant, {ignore=[SC017]}; what is no training is named by {evaluated=SPEC}."
         ),
         example="shardctl lint -d imagenet2012",
     ),
