@@ -70,6 +70,10 @@ def _watch(what: str, done: int, total: int) -> None:
     pass
 
 
+def _no_features() -> None:
+    pass
+
+
 def _same(example: Any) -> Any:
     return example
 
@@ -125,6 +129,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "ordered": False,
                 "origin": "metadata",
                 "folders": (world.dataset, world.dataset),
+                "features": _no_features,
             },
         )
     ],

@@ -1,7 +1,7 @@
 """The features TFDS describes beside a prepared dataset, features.json: what an example takes.
 
-The file is a proto `Feature` of TFDS as JSON (core/features/feature.py, `to_proto`). Older versions wrote
-mappings of `type` and `content` (`from_json`, "Legacy mode"), which are read as well.
+The file is a proto `Feature` of TFDS as JSON (core/features/feature.py, `to_proto`). Older versions
+wrote mappings of `type` and `content` (`from_json`, "Legacy mode"), which are read as well.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def example_size(document: object) -> ExampleSize | None:
 
     >>> image = {"pythonClassName": "tensorflow_datasets.core.features.image_feature.Image",
     ...          "image": {"shape": {"dimensions": ["28", "28", "1"]}, "dtype": "uint8"}}
-    >>> text = {"pythonClassName": "tensorflow_datasets.core.features.text_feature.Text", "text": {}}
+    >>> text = {"pythonClassName": "tensorflow_datasets.core.features.text_feature.Text",
+    ...         "text": {}}
     >>> example_size({"pythonClassName": "tensorflow_datasets.core.features.features_dict."
     ...               "FeaturesDict", "featuresDict": {"features": {"x": image, "name": text}}})
     ExampleSize(num_bytes=784, num_tensors=2, unknown=('name',))

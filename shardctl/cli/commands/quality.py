@@ -35,6 +35,12 @@ def _minimum(text: Any) -> Any:
     return minimum_score(text)
 
 
+def _known_minimums(incomplete: str) -> list[str]:
+    from shardctl.planning.quality.verdict import MINIMUM_WORDS
+
+    return [word for word in MINIMUM_WORDS if word.startswith(incomplete)]
+
+
 def quality(
     source: DatasetOptions,
     reading: OrderOptions,
@@ -69,6 +75,7 @@ def quality(
             "--min-score",
             metavar="SCORE",
             parser=_minimum,
+            autocompletion=_known_minimums,
             help="Exit with 1 if the score is lower: a number, or weak, fair, good or uniform.",
         ),
     ] = None,

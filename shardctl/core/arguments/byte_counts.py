@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated
 
-from shardctl.core.arguments.kinds import Kind
 from shardctl.core.arguments.values import whole_number
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 
 _NUMBER = re.compile(r"(\d[\d_,]*(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
@@ -34,7 +33,7 @@ def byte_count(value: object) -> int:
     (8589934592, 1500, 4096)
 
     Raises:
-        UsageError: it says none, or none at all.
+        UsageError: it says none, or fewer than 1 or more than an int64 holds.
     """
     if not isinstance(value, str):
         number = whole_number(value)
@@ -44,7 +43,7 @@ def byte_count(value: object) -> int:
             raise UsageError(_RULE)
         amount = Fraction(re.sub("[_,]", "", found[1]))
         number = int(amount * _UNITS[found[2].lower()])
-    if number < 1:
+    if not 1 <= number <= INT64_MAX:
         raise UsageError(_RULE)
     return number
 
@@ -55,8 +54,3 @@ def parse_bytes(option: str, text: str) -> int:
         return byte_count(text)
     except UsageError as error:
         raise UsageError(f"{option} {quoted(text)}: {error}") from None
-
-
-Bytes = Annotated[
-    int | str, Kind(take=byte_count, needed="a number of bytes", several="numbers of bytes")
-]

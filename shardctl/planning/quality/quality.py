@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shardctl.core.arguments.byte_counts import Bytes
+from shardctl.core.arguments.byte_counts import byte_count
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
@@ -105,16 +105,16 @@ def quality(
     num_classes: int | None = None,
     target: float | None = None,
     what_if: bool = True,
-    memory: Bytes | None = None,
-    example_bytes: int | None = None,
+    memory: int | str | None = None,
+    example_bytes: int | str | None = None,
 ) -> Quality:
     """Return the quality of the order in which a pipeline reads a spec.
 
     num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a shard.
     target: a score for which to find the smallest shuffle buffer. what_if: whether to measure
         alternatives, too. memory: bytes, or a text such as "8GiB", for which to say what buffer
-        they hold and how well it shuffles. example_bytes: what a decoded example takes, where the
-        metadata does not say it or what is kept of an example differs.
+        they hold and how well it shuffles. example_bytes: what a decoded example takes, likewise,
+        where the metadata does not say it or less is kept of an example.
 
     Seeds that are not given get stand-ins: the quality depends on them little.
 
@@ -134,7 +134,8 @@ def quality(
     planned = plan_order(dataset, spec, settings)
     order = planned.order
     num_examples = epoch_length(order)
-    _check(planned.spec, num_examples, num_classes, target, example_bytes)
+    _check(planned.spec, num_examples, num_classes, target)
+    budget = _bytes("memory", memory)
     window = _window(settings, num_examples)
     question = Question(
         dataset=dataset,
@@ -142,7 +143,7 @@ def quality(
         settings=settings,
         window=window,
         num_classes=num_classes,
-        element_size=element_size(dataset, planned.ranges, example_bytes),
+        element_size=element_size(dataset, planned.ranges, _bytes("example_bytes", example_bytes)),
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
@@ -167,7 +168,7 @@ def quality(
         buffer_for_target=None if target is None else buffer_for_target(question, target),
         element_size=question.element_size,
         buffer_bytes=None if held is None else question.buffer_bytes(held),
-        memory=None if memory is None else memory_budget(question, int(memory)),
+        memory=None if budget is None else memory_budget(question, budget),
         sampled=None
         if sample.complete
         else Sampled(
@@ -232,13 +233,7 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     )
 
 
-def _check(
-    spec: str,
-    num_examples: int,
-    num_classes: int | None,
-    target: float | None,
-    example_bytes: int | None,
-) -> None:
+def _check(spec: str, num_examples: int, num_classes: int | None, target: float | None) -> None:
     if num_examples < 2:
         raise UsageError(
             f"the quality of an order needs 2 examples at least, and {spec} has {num_examples} here"
@@ -254,10 +249,13 @@ def _check(
         )
     if target is not None and not 0 < target <= 1:
         raise UsageError(phrase("{target=}: a score above 0, at most 1, is needed", target=target))
-    if example_bytes is not None and example_bytes < 1:
-        raise UsageError(
-            phrase("{example_bytes=}: a number, at least 1, is needed", example_bytes=example_bytes)
-        )
+
+
+def _bytes(name: str, value: int | str | None) -> int | None:
+    try:
+        return None if value is None else byte_count(value)
+    except UsageError as error:
+        raise UsageError(phrase("{}: {}", Argument(name, value, given=True), error)) from None
 
 
 def _window(settings: ReadSettings, num_examples: int) -> int:

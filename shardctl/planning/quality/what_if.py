@@ -60,7 +60,7 @@ class Question:
         return Measured(score=score, verdict=verdict_of(score, order))
 
     def measured_if_allowed(self, settings: ReadSettings) -> Measured | None:
-        """Return the score under settings that TFDS may refuse for this dataset; None if it does."""
+        """Return the score under settings that TFDS may refuse for this dataset, then None."""
         try:
             return self.measured(settings)
         except ShardctlError:
@@ -107,11 +107,9 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     All are measured alike. What TFDS refuses for this dataset is left out.
     """
     asked = [("as it is", question.settings, None), *_changes(question)]
-    found = []
+    found: list[Alternative] = []
     for change, settings, buffer in asked:
-        measured = (
-            question.measured(settings) if not found else question.measured_if_allowed(settings)
-        )
+        measured = question.measured_if_allowed(settings)
         if measured is None:
             continue
         found.append(

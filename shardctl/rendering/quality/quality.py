@@ -9,8 +9,8 @@ from typing import Any
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.quality.what_if import Alternative
 from shardctl.planning.quality.verdict import meaning
+from shardctl.planning.quality.what_if import Alternative
 from shardctl.rendering.quality.memory import counted_how, memory_record, memory_text
 from shardctl.rendering.quality.metrics import (
     CSV_HEADER,

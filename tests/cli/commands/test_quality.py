@@ -197,8 +197,10 @@ def test_memory_buys_a_buffer_that_can_be_pasted(shardctl: Shardctl, toy: Path) 
     document = json.loads(bought.stdout)
     memory = document["memory"]
     assert document["example_bytes"] == {
-        **{"num_bytes": 100, "basis": "stored"},
-        **{"unknown": [], "overhead": 0},
+        "num_bytes": 100,
+        "basis": "stored",
+        "unknown": [],
+        "overhead": 0,
     }
     assert (memory["fits"], memory["buffer"], memory["whole_epoch"]) == (5000, 5000, False)
     tables = shardctl("quality", "-d", toy, "--memory", "500KB").stdout

@@ -47,13 +47,14 @@ def test_a_size_is_so_many_bytes(text: object, number: int) -> None:
         "8G8",
         "nan",
         "1..2",
+        "9EiB",
         "9" * 200,
     ],
 )
 def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="a number of bytes is needed, as 8GiB, 500MB or 4096"):
         byte_count(text)
-    with pytest.raises(UsageError, match="^--memory '"):
+    with pytest.raises(UsageError, match=r"^--memory '"):
         parse_bytes("--memory", text)
 
 

@@ -43,13 +43,15 @@ def test_the_best_that_is_known_counts(
     known: ExampleSize | None,
     num_bytes: int | None,
     given: int | None,
-    expected: int,
+    expected: Fraction | int,
     basis: str,
     certain: bool,
 ) -> None:
     size = _size(known, num_bytes, given)
     assert size is not None
-    assert (size.num_bytes, size.basis, size.certain) == (expected, basis, certain)
+    assert size.num_bytes == expected
+    assert size.basis == basis
+    assert size.certain == certain
     assert size.unknown == (() if known is None or given is not None else known.unknown)
 
 

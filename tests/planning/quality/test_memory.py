@@ -78,7 +78,8 @@ def test_the_scores_are_those_of_the_pipelines_they_stand_for() -> None:
         ),
     ):
         alone = quality(dataset, "train", settings, what_if=False)
-        assert (alone.score.value, alone.verdict) == (pytest.approx(score), verdict)
+        assert alone.score.value == pytest.approx(score)
+        assert alone.verdict == verdict
 
 
 def test_where_files_are_shuffled_there_is_nothing_to_compare_with() -> None:
@@ -130,7 +131,7 @@ def test_without_any_size_the_way_out_is_named() -> None:
     found = quality(plain, "train", what_if=False, memory="1MB", example_bytes=800)
     assert found.memory is not None
     assert found.memory.fits == 1000
-    with pytest.raises(UsageError, match="^example_bytes=0: a number, at least 1, is needed"):
+    with pytest.raises(UsageError, match=r"^example_bytes=0: a number of bytes is needed"):
         quality(plain, "train", example_bytes=0)
-    with pytest.raises(UsageError, match='^memory="8 cups": '):
+    with pytest.raises(UsageError, match=r'^memory="8 cups": '):
         quality(plain, "train", memory="8 cups")

@@ -251,11 +251,11 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
     "training examples that nothing shuffles",
     story=Story(
         happens=phrase(
-            "tfds.load and as_dataset do not shuffle by themselves: shuffle_files is False. Without "
-            "it and without ds.shuffle every run reads the examples in the one order in which the "
-            "files are interleaved. Each batch then holds stretches of a few files, as long as a "
-            "block, and the next run, or fit's next epoch over the same dataset, makes the same "
-            "batches again.\n\n"
+            "tfds.load and as_dataset do not shuffle by themselves: shuffle_files is False. "
+            "Without it and without ds.shuffle every run reads the examples in the one order in "
+            "which the files are interleaved. Each batch then holds stretches of a few files, as "
+            "long as a block, and the next run, or fit's next epoch over the same dataset, makes "
+            "the same batches again.\n\n"
             "The finding is about specs that are trained on. An evaluation needs no shuffle, an "
             "ordered dataset is meant to stay in order, and where several epochs are read the "
             "finding is SC001."
