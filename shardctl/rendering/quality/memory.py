@@ -54,12 +54,12 @@ def _example(size: ElementSize) -> str:
         names = choices(size.unknown, _MOST_NAMES)
         why = f"features.json gives no fixed size for: {names}"
         if size.basis == "features":
-            return phrase("at least {}, since {}; {example_bytes=N} says it", each, why)
+            return phrase("at least {}, since {}; {example_bytes=N} says what it is", each, why)
     else:
         why = "no features.json is here"
     return phrase(
-        "{} as stored on average, since {}; decoded images take several times as much: "
-        "{example_bytes=N} says it",
+        "{} as stored on average, since {}; decoded, images take several times as much: "
+        "{example_bytes=N} says what it is",
         each,
         why,
     )

@@ -56,22 +56,22 @@ def _lines(
             2_000_000,
             None,
             "an example in a buffer: 100 B as stored on average, since no features.json is here; "
-            "decoded images take several times as much: --example-bytes N says it",
+            "decoded, images take several times as much: --example-bytes N says what it is",
         ),
         (
             _PARTLY,
             200_000_000,
             None,
             "an example in a buffer: 9.8 KiB as stored on average, since features.json gives no "
-            "fixed size for: image, name; decoded images take several times as much: "
-            "--example-bytes N says it",
+            "fixed size for: image, name; decoded, images take several times as much: "
+            "--example-bytes N says what it is",
         ),
         (
             _PARTLY,
             None,
             None,
             "an example in a buffer: at least 1000 B, since features.json gives no fixed size for: "
-            "image, name; --example-bytes N says it",
+            "image, name; --example-bytes N says what it is",
         ),
     ],
 )
