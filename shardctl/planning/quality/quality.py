@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shardctl.core.arguments.byte_counts import byte_count
@@ -31,7 +31,14 @@ from shardctl.planning.quality.metrics import (
 from shardctl.planning.quality.parts import Part, by_position
 from shardctl.planning.quality.sample import OrderSample, epoch_length, sample_epoch
 from shardctl.planning.quality.score import Metric, Score, score_of
-from shardctl.planning.quality.verdict import Verdict, lowest_uniform, reaches, verdict_of
+from shardctl.planning.quality.verdict import (
+    FAIR,
+    GOOD,
+    Verdict,
+    lowest_uniform,
+    reaches,
+    verdict_of,
+)
 from shardctl.planning.quality.what_if import (
     Alternative,
     BufferForTarget,
@@ -63,6 +70,7 @@ class Quality:
     assumed: stand-ins for settings that the pipeline leaves open.
     num_classes: how many the labels sorted in storage are taken to have, None where not asked.
     verdict: what the score is worth, in a word or a few.
+    question: what was measured, for what it would be under other settings.
     element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
         that is not known, or there is no buffer. memory: what an amount of memory buys.
     sampled: None where every position is measured.
@@ -87,6 +95,7 @@ class Quality:
     buffer_bytes: int | None
     memory: MemoryBudget | None
     sampled: Sampled | None
+    question: Question = field(repr=False, compare=False)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -177,6 +186,7 @@ def quality(
             stretch=sample.length,
             buffer_drawn=sample.buffer_drawn,
         ),
+        question=question,
         warnings=(*planned.resolved.warnings, *_notes(assumed, order)),
     )
 
@@ -204,7 +214,8 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     """Return why an order is not as good as the least that is asked for, and the cheapest cure.
 
     None where it is good enough. A change that needs no memory is cheaper than a buffer, a small
-    buffer than a large one, and all of them than writing the dataset anew.
+    buffer than a large one, and all of them than writing the dataset anew. Where no alternative is
+    enough, it is the smallest buffer.
     """
     if reaches(plan.score, plan.verdict, minimum):
         return None
@@ -224,10 +235,20 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
         choice for choice in plan.alternatives[1:] if reaches(choice.score, choice.verdict, minimum)
     ]
     cheapest = min(cures, key=lambda choice: (choice.rewrites, choice.buffer or 0), default=None)
-    if cheapest is not None:
+    if cheapest is not None and not cheapest.rewrites:
         return f"{said}; cheapest cure: {cheapest.change} (score {cheapest.score.value:.4f})"
+    target = {"weak": 0.0, "fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
+    if not isinstance(target, str) and plan.verdict != "cannot tell":
+        smallest = buffer_for_target(plan.question, target)
+        if smallest.buffer:
+            return phrase(
+                "{}; cheapest cure: {buffer=} (score {})",
+                said,
+                f"{smallest.score:.4f}",
+                buffer=smallest.buffer,
+            )
     return phrase(
-        "{}; no change of those measured is enough; {buffer=}, the whole epoch, is uniform",
+        "{}; cheapest cure: {buffer=}, the whole epoch, which is uniform",
         said,
         buffer=plan.num_examples,
     )

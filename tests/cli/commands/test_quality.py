@@ -137,7 +137,7 @@ def test_bad_usage_is_one_line_and_no_output(
         (
             ("--shuffle-seed", 1),
             "uniform",
-            "; no change of those measured is enough; --buffer 50000,",
+            "; cheapest cure: --buffer 50000, the whole epoch, which is uniform",
         ),
         (
             ("--shuffle-seed", 1),
@@ -171,7 +171,7 @@ def test_of_three_examples_no_word_is_reached_and_why(shardctl: Shardctl, tmp_pa
     ran = shardctl("quality", "-d", path, "--shuffle-seed", 1, "--min-score", "fair")
     assert ran.exit_code == 1
     assert "(cannot tell): a uniform permutation of so few examples may score 0.0000" in ran.stderr
-    assert "--buffer 3, the whole epoch, is uniform" in ran.stderr
+    assert "cheapest cure: --buffer 3, the whole epoch, which is uniform" in ran.stderr
     ran = shardctl("quality", "-d", path, "--buffer", 3, "--buffer-seed", 1, "--min-score", "good")
     assert (ran.exit_code, ran.stderr) == (0, "")
 
