@@ -30,13 +30,13 @@ def _score(text: Any) -> float:
 
 
 def _minimum(text: Any) -> Any:
-    from shardctl.planning.quality.verdict import minimum_score
+    from shardctl.planning.quality.minimum import minimum_score
 
     return minimum_score(text)
 
 
 def _known_minimums(incomplete: str) -> list[str]:
-    from shardctl.planning.quality.verdict import MINIMUM_WORDS
+    from shardctl.planning.quality.minimum import MINIMUM_WORDS
 
     return [word for word in MINIMUM_WORDS if word.startswith(incomplete)]
 
@@ -116,8 +116,8 @@ def quality(
     Example: shardctl quality --shuffle-files --buffer 10000 --target 0.9 -d imagenet2012
     """
     from shardctl.core.hosts.host import Host
+    from shardctl.planning.quality.minimum import shortfall
     from shardctl.planning.quality.quality import quality as measured_quality
-    from shardctl.planning.quality.quality import shortfall
     from shardctl.rendering.text.command_line import as_options
 
     project = project_here()

@@ -9,6 +9,7 @@ from typing import Any
 from shardctl.core.arguments.byte_counts import byte_count
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
@@ -20,7 +21,6 @@ from shardctl.planning.quality.across import (
     across_epochs,
     across_hosts,
 )
-from shardctl.planning.quality.element_size import ElementSize, element_size
 from shardctl.planning.quality.memory import MemoryBudget, memory_budget
 from shardctl.planning.quality.metrics import (
     buffer_coverage,
@@ -32,11 +32,7 @@ from shardctl.planning.quality.parts import Part, by_position
 from shardctl.planning.quality.sample import OrderSample, epoch_length, sample_epoch
 from shardctl.planning.quality.score import Metric, Score, score_of
 from shardctl.planning.quality.verdict import (
-    FAIR,
-    GOOD,
     Verdict,
-    lowest_uniform,
-    reaches,
     verdict_of,
 )
 from shardctl.planning.quality.what_if import (
@@ -146,13 +142,14 @@ def quality(
     _check(planned.spec, num_examples, num_classes, target)
     budget = _bytes("memory", memory)
     window = _window(settings, num_examples)
+    splits = tuple({piece.split.name: piece.split for piece in planned.ranges}.values())
     question = Question(
         dataset=dataset,
         ranges=planned.ranges,
         settings=settings,
         window=window,
         num_classes=num_classes,
-        element_size=element_size(dataset, planned.ranges, _bytes("example_bytes", example_bytes)),
+        element_size=element_size(dataset, splits, _bytes("example_bytes", example_bytes)),
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
@@ -208,50 +205,6 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
     if order.codes.several_splits:
         notes.append("several splits are read: in storage one follows the other")
     return notes
-
-
-def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
-    """Return why an order is not as good as the least that is asked for, and the cheapest cure.
-
-    None where it is good enough. A change that needs no memory is cheaper than a buffer, a small
-    buffer than a large one, and all of them than writing the dataset anew. Where no alternative is
-    enough, it is the smallest buffer.
-    """
-    if reaches(plan.score, plan.verdict, minimum):
-        return None
-    least = lowest_uniform(plan.score)
-    said = f"score {plan.score.value:.4f} ({plan.verdict})"
-    if not isinstance(minimum, str):
-        said += f" is below {minimum:g}"
-        if minimum > plan.score.expected:
-            return (
-                f"{said}, and so is a uniform permutation, which scores {plan.score.expected:.4f}"
-            )
-    elif plan.verdict == "cannot tell":
-        said += f": a uniform permutation of so few examples may score {least:.4f}"
-    else:
-        said += f" is not {minimum}"
-    cures = [
-        choice for choice in plan.alternatives[1:] if reaches(choice.score, choice.verdict, minimum)
-    ]
-    cheapest = min(cures, key=lambda choice: (choice.rewrites, choice.buffer or 0), default=None)
-    if cheapest is not None and not cheapest.rewrites:
-        return f"{said}; cheapest cure: {cheapest.change} (score {cheapest.score.value:.4f})"
-    target = {"weak": 0.0, "fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
-    if not isinstance(target, str) and plan.verdict != "cannot tell":
-        smallest = buffer_for_target(plan.question, target)
-        if smallest.buffer:
-            return phrase(
-                "{}; cheapest cure: {buffer=} (score {})",
-                said,
-                f"{smallest.score:.4f}",
-                buffer=smallest.buffer,
-            )
-    return phrase(
-        "{}; cheapest cure: {buffer=}, the whole epoch, which is uniform",
-        said,
-        buffer=plan.num_examples,
-    )
 
 
 def _check(spec: str, num_examples: int, num_classes: int | None, target: float | None) -> None:

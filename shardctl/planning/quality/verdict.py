@@ -1,4 +1,4 @@
-"""What the score of an order is worth, in words, and whether it is enough.
+"""What the score of an order is worth, in words.
 
 Two verdicts are facts and need no score: an order that nothing shuffles, and one that comes out of
 a buffer as large as its epoch, which is a uniform permutation however it looks. The others are
@@ -19,11 +19,9 @@ order that scores so can be either, and the verdict is that it cannot be told.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
 from shardctl.planning.quality.score import Score
 
 Verdict = Literal["no shuffle", "weak", "fair", "good", "as good as uniform", "cannot tell"]
@@ -31,11 +29,6 @@ Verdict = Literal["no shuffle", "weak", "fair", "good", "as good as uniform", "c
 FAIR = 0.5
 GOOD = 0.8
 SPREADS = 5.0
-
-# The verdicts that a minimum may name, from the worst; `uniform` is short for the last.
-_RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
-_SHORT: dict[str, Verdict] = {"uniform": "as good as uniform"}
-MINIMUM_WORDS = (*_RANKS[1:-1], *_SHORT)
 
 _MEANINGS: dict[Verdict, str] = {
     "no shuffle": "nothing shuffles; examples come as the files are interleaved",
@@ -72,44 +65,3 @@ def lowest_uniform(score: Score) -> float:
 def meaning(verdict: Verdict) -> str:
     """Return what a verdict says, as a clause."""
     return _MEANINGS[verdict]
-
-
-def minimum_score(value: object) -> float | Verdict:
-    """Return the least that a score is to be: a number, or the verdict that a word names.
-
-    >>> minimum_score("0.8"), minimum_score("good"), minimum_score("uniform")
-    (0.8, 'good', 'as good as uniform')
-
-    Raises:
-        UsageError: neither a number from 0 to 1 nor such a word.
-    """
-    word = str(value).strip().lower()
-    word = _SHORT.get(word, word)
-    for verdict in _RANKS[1:]:
-        if verdict == word:
-            return verdict
-    try:
-        number = float(word)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:  # also refuses nan
-        *words, last = MINIMUM_WORDS
-        raise UsageError(
-            phrase(
-                "{min_score!}: a score from 0 to 1, or {} or {}, is needed",
-                ", ".join(words),
-                last,
-                min_score=value,
-            )
-        )
-    return number
-
-
-def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
-    """Return whether a score is enough: for a number the score itself, for a word its verdict.
-
-    One of which nothing can be told reaches no word.
-    """
-    if not isinstance(minimum, str):
-        return score.value >= minimum
-    return verdict in _RANKS and _RANKS.index(verdict) >= _RANKS.index(minimum)

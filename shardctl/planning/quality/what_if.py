@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError
-from shardctl.planning.quality.element_size import ElementSize
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.sample import epoch_length, sample_epoch
 from shardctl.planning.quality.score import Score, score_of

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices
-from shardctl.planning.quality.element_size import ElementSize
 from shardctl.planning.quality.memory import MemoryBudget
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.what_if import Measured

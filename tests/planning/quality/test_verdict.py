@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, get_args
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.quality import quality
@@ -23,8 +21,6 @@ from shardctl.planning.quality.verdict import (
     Verdict,
     lowest_uniform,
     meaning,
-    minimum_score,
-    reaches,
     verdict_of,
 )
 from shardctl.readers.catalog import catalog_dataset
@@ -194,41 +190,6 @@ def test_of_a_few_examples_nothing_can_be_told() -> None:
         found = _verdict(num_examples, 2, ReadSettings(shuffle_seed=1, cycle=1))
         assert found == "cannot tell", num_examples
     assert _verdict(1000, 500, ReadSettings(shuffle_seed=1)) in ("fair", "good")
-
-
-@pytest.mark.parametrize(
-    ("text", "minimum"),
-    [
-        ("0.5", 0.5),
-        (0, 0.0),
-        ("1", 1.0),
-        ("weak", "weak"),
-        ("Fair", "fair"),
-        ("good", "good"),
-        ("uniform", "as good as uniform"),
-        ("as good as uniform", "as good as uniform"),
-    ],
-)
-def test_a_minimum_is_a_number_or_a_word(text: object, minimum: object) -> None:
-    assert minimum_score(text) == minimum
-
-
-@pytest.mark.parametrize("text", ["", "1.1", "-0.1", "nan", "inf", "best", "no shuffle", "50%"])
-def test_no_other_minimum_is_taken(text: str) -> None:
-    rule = "a score from 0 to 1, or weak, fair, good or uniform, is needed"
-    with pytest.raises(UsageError, match=re.escape(rule)):
-        minimum_score(text)
-
-
-def test_a_word_asks_for_the_verdict_and_a_number_for_the_score() -> None:
-    score = _score(0.6)
-    ranks = ("no shuffle", "weak", "fair", "good", "as good as uniform")
-    for at, verdict in enumerate(ranks):
-        for least, word in enumerate(ranks[1:], 1):
-            assert reaches(score, verdict, minimum_score(word)) == (at >= least)  # type: ignore[arg-type]
-        assert reaches(score, verdict, 0.6)  # type: ignore[arg-type]
-        assert not reaches(score, verdict, 0.61)  # type: ignore[arg-type]
-    assert not reaches(score, "cannot tell", "weak")
 
 
 def test_every_verdict_has_a_meaning() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.quality.across import AcrossEpochs, AcrossHosts
-from shardctl.planning.quality.element_size import ElementSize
 from shardctl.planning.quality.quality import quality
 from shardctl.planning.quality.score import Metric, score_of
 from shardctl.planning.quality.what_if import Alternative, BufferForTarget

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.element_size import TENSOR_OVERHEAD, ElementSize, element_size
 from shardctl.core.dataset.example_size import ExampleSize
-from shardctl.core.instructions.split_range import SplitRange
-from shardctl.planning.quality.element_size import TENSOR_OVERHEAD, ElementSize, element_size
 
 _KNOWN = ExampleSize(num_bytes=792, num_tensors=2)
 _PARTLY = ExampleSize(num_bytes=8, num_tensors=3, unknown=("image", "name"))
@@ -24,7 +23,7 @@ def _size(
 ) -> ElementSize | None:
     split = Split(name="train", shard_lengths=(6, 4), num_bytes=num_bytes)
     dataset = Dataset(name="d", splits=(split,), features=None if known is None else lambda: known)
-    return element_size(dataset, [SplitRange(split=split, start=2, stop=5)], given)
+    return element_size(dataset, [split], given)
 
 
 @pytest.mark.parametrize(

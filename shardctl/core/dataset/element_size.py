@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.dataset.dataset import Dataset, Split
 
 # What a tensor takes in a buffer beside its values: the object, its shape, its allocation. Measured
 # as the resident memory of `ds.shuffle` with TensorFlow 2.21 on Linux, 100,000 to 200,000 elements
@@ -49,17 +48,15 @@ class ElementSize:
 
 
 def element_size(
-    dataset: Dataset, ranges: Sequence[SplitRange], example_bytes: int | None = None
+    dataset: Dataset, splits: Sequence[Split], example_bytes: int | None = None
 ) -> ElementSize | None:
     """Return what an example of some splits takes in a buffer, None where nothing is known of it.
 
     What the user says comes first; then the features of the dataset, where all are of fixed size;
     then the mean size as stored. `example_bytes` is without TensorFlow's overhead.
 
-    >>> from shardctl.core.dataset.dataset import Split
     >>> split = Split(name="train", shard_lengths=(4,), num_bytes=10)
-    >>> ranges = [SplitRange(split=split, start=0, stop=4)]
-    >>> element_size(Dataset(name="d", splits=(split,)), ranges).of(2)
+    >>> element_size(Dataset(name="d", splits=(split,)), [split]).of(2)
     5
     """
     known = dataset.example_size
@@ -74,7 +71,7 @@ def element_size(
             num_bytes=Fraction(known.num_bytes + overhead), basis="features", overhead=overhead
         )
     unknown = () if known is None else known.unknown
-    stored = _stored(ranges)
+    stored = _stored(splits)
     if stored is not None and (of_features is None or stored > of_features):
         return ElementSize(num_bytes=stored, basis="stored", unknown=unknown)
     if of_features is not None:
@@ -84,8 +81,7 @@ def element_size(
     return None
 
 
-def _stored(ranges: Sequence[SplitRange]) -> Fraction | None:
-    splits = {piece.split.name: piece.split for piece in ranges}.values()
+def _stored(splits: Sequence[Split]) -> Fraction | None:
     num_bytes = [split.num_bytes for split in splits]
     num_examples = sum(split.num_examples for split in splits)
     if not num_examples or None in num_bytes:
