@@ -45,7 +45,7 @@ _BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.
 _FILE = re.compile(r"# (?P<name>[\w.-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
 _GAP = "...\n"
 # Documents in whose folder there is a dataset that TFDS wrote, `toy`, and a damaged copy of it.
-_WITH_DATASETS = ("keras.md", "training.md", "verify.md")
+_WITH_DATASETS = ("questions.md", "keras.md", "training.md", "verify.md")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -249,8 +249,13 @@ def _pieces(shown: str) -> list[list[str]]:
 
 
 def _likeness(piece: Sequence[str], lines: Sequence[str]) -> float:
+    """Return how like lines are to those shown; one that begins as another counts as the same."""
     return sum(
-        difflib.SequenceMatcher(None, *pair).ratio() for pair in zip(piece, lines, strict=False)
+        max(
+            difflib.SequenceMatcher(None, shown, line).ratio(),
+            len(os.path.commonprefix([shown, line])) / max(len(shown.rstrip()), 1),
+        )
+        for shown, line in zip(piece, lines, strict=False)
     )
 
 

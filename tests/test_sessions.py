@@ -169,6 +169,7 @@ def test_what_a_python_program_logs_is_not_shown(tmp_path: Path) -> None:
         ("a\n...\n", "b\nc\n", "b\n...\n"),
         ("...\nz 1\n", "a\nb\nz 2\n", "...\nz 2\n"),
         ("a\n...\nmiddle 1\n...\nz\n", "a\nb\nmiddle 2\nc\nz\n", "a\n...\nmiddle 2\n...\nz\n"),
+        ("a\n...\nno:\n...\n", "a\nno\nno: that is why\nz\n", "a\n...\nno: that is why\n...\n"),
         ("a\n...\nb\nc\n", "x\n", "x\n"),  # shorter than what was shown
         ("", "new\n", "new\n"),
     ],

@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import io
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -75,6 +76,12 @@ def help(
             autocompletion=_offered,
         ),
     ] = None,
+    man_pages: Annotated[
+        str | None,
+        typer.Option(
+            "--man-pages", metavar="DIR", help="Write every man page, under DIR/man1 and DIR/man7."
+        ),
+    ] = None,
 ) -> None:
     """Explain a command or a subject, with sessions to try, rules and limits.
 
@@ -87,12 +94,35 @@ def help(
     from shardctl.cli.main import COMMANDS
 
     subjects = guide_questions()
+    if man_pages is not None:
+        if topic is not None or out.output is not None:
+            raise UsageError("--man-pages writes every page into DIR: leave out what else is asked")
+        _write_man_pages(Path(man_pages))
+        return
     if topic is not None and topic not in COMMANDS and topic not in subjects:
         from shardctl.cli.failures import no_such
 
         raise UsageError(no_such("help page", topic, sorted({*COMMANDS, *subjects})))
-    command = topic if topic in COMMANDS else None
-    FORMATS.write(out, command, read_guide(topic) if topic in subjects else None)
+    FORMATS.write(out, *_answer(topic))
+
+
+def _write_man_pages(folder: Path) -> None:
+    """Write each page where man looks for it: commands in section 1, guides alone in 7."""
+    from shardctl.cli.main import COMMANDS
+
+    for topic in (None, *dict.fromkeys((*COMMANDS, *guide_questions()))):
+        section = 1 if topic is None or topic in COMMANDS else 7
+        name = "shardctl" if topic is None else f"shardctl-{topic}"
+        file = folder / f"man{section}" / f"{name}.{section}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        FORMATS.write(OutputOptions(format="man", output=str(file)), *_answer(topic))
+
+
+def _answer(topic: str | None) -> "Topic":
+    from shardctl.cli.main import COMMANDS
+
+    guide = read_guide(topic) if topic in guide_questions() else None
+    return (topic if topic in COMMANDS else None), guide
 
 
 def _group(command: str | None) -> Any:

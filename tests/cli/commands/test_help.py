@@ -118,6 +118,34 @@ def test_the_man_page_of_shardctl_lists_commands_and_guides(shardctl: Shardctl) 
     assert [name for name in SUBJECTS if f"shardctl help {name}" not in page] == []
 
 
+def test_all_man_pages_are_written_where_man_looks(shardctl: Shardctl) -> None:
+    ran = shardctl("help", "--man-pages", "share/man")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+    pages = {path.name for path in Path("share/man/man1").iterdir()}
+    assert pages == {"shardctl.1", *(f"shardctl-{name}.1" for name in COMMANDS)}
+    guides = {path.name for path in Path("share/man/man7").iterdir()}
+    assert guides == {f"shardctl-{name}.7" for name in {*SUBJECTS} - {*COMMANDS}}
+    page = Path("share/man/man1/shardctl-resume.1").read_text("utf-8")
+    assert page == shardctl("help", "-f", "man", "resume").stdout
+
+
+@pytest.mark.parametrize("others", [("resume",), ("-o", "page")], ids=" ".join)
+def test_man_pages_take_nothing_else(others: tuple[str, ...], shardctl: Shardctl) -> None:
+    ran = shardctl("help", "--man-pages", "share", *others)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert (
+        ran.stderr
+        == "error: --man-pages writes every page into DIR: leave out what else is asked\n"
+    )
+    assert not Path("share").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(shardctl: Shardctl) -> None:
+    Path("taken").write_text("")
+    ran = shardctl("help", "--man-pages", "taken")
+    assert (ran.exit_code, ran.stderr) == (2, "error: 'taken/man1': Not a directory\n")
+
+
 def test_a_tab_offers_commands_and_subjects(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
