@@ -253,7 +253,7 @@ def _likeness(piece: Sequence[str], lines: Sequence[str]) -> float:
     return sum(
         max(
             difflib.SequenceMatcher(None, shown, line).ratio(),
-            len(os.path.commonprefix([shown, line])) / max(len(shown.rstrip()), 1),
+            line.startswith(shown.rstrip()),
         )
         for shown, line in zip(piece, lines, strict=False)
     )
