@@ -40,10 +40,10 @@ def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> 
     else:
         yield f"\n## Options of `shardctl {command}`\n\n```text\n{options}```\n"
     if command is None:
-        from shardctl.rendering.guide.listing import guides_table
+        from shardctl.rendering.guide.listing import guides_list
 
         yield "\n"
-        yield from guides_table(guide_questions(), screen)
+        yield from guides_list(guide_questions(), screen)
 
 
 def _man_page(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
