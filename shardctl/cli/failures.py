@@ -100,13 +100,13 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     ctx: Any = getattr(error, "ctx", None)
     parameter: Any = getattr(error, "param", None)
     if match["command"]:
-        return no_such("command", match["name"], commands)
+        return _no_such("command", match["name"], commands)
     if match["extra"]:
         return f"{quoted(match['words'])} is more than {meant} takes; {explained}"
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
     if match["option"]:
-        return f"{no_such('option', str(_name_of(error)), _option_names(ctx))}; {explained}"
+        return f"{_no_such('option', str(_name_of(error)), _option_names(ctx))}; {explained}"
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
@@ -118,12 +118,7 @@ def _name_of(error: TyperException) -> object:
     return getattr(error, "option_name", "")
 
 
-def no_such(kind: str, name: str, names: Sequence[str]) -> str:
-    """Return that there is nothing of that name, and which names come near it or are there.
-
-    >>> no_such("command", "plna", ["list", "plan"])
-    "no command 'plna'; close commands: plan"
-    """
+def _no_such(kind: str, name: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     close += [other for other in names if other.startswith(name) and other not in close][:3]
     if close:

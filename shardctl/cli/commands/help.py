@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 
@@ -100,10 +101,17 @@ def help(
         _write_man_pages(Path(man_pages))
         return
     if topic is not None and topic not in COMMANDS and topic not in subjects:
-        from shardctl.cli.failures import no_such
-
-        raise UsageError(no_such("help page", topic, sorted({*COMMANDS, *subjects})))
+        raise UsageError(_no_page(topic, sorted({*COMMANDS, *subjects})))
     FORMATS.write(out, *_answer(topic))
+
+
+def _no_page(topic: str, topics: list[str]) -> str:
+    import difflib  # 4 ms
+
+    close = difflib.get_close_matches(topic, topics, n=3, cutoff=0.6)
+    if close:
+        return f"no help page {quoted(topic)}; close help pages: {choices(close)}"
+    return f"no help page {quoted(topic)}; choose from {choices(topics, 60)}"
 
 
 def _write_man_pages(folder: Path) -> None:
