@@ -2,7 +2,8 @@
 
 A document is run in a folder of its own, from top to end:
 
-- a block of a file begins with its name in a comment: `# faces.yaml`, `# train.py`
+- a block of a file begins with its name in a comment: `# faces.yaml`, `# train.py`, which is a line
+  of the file, but not of a JSON file
 - a `console` block is a session: commands after `$ `, below each what it answers on stdout and
   stderr; a line `...` stands for any number of lines, and `/data` for the folder
 - `$ echo $?` says the exit code of the command before; it has to be there where that is not 0
@@ -42,7 +43,7 @@ README = REPOSITORY / "README.md"
 DOCUMENTS = (README, *(FOLDER / f"{subject}.md" for subject in guide_questions()))
 
 _BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# (?P<name>[\w.-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
+_FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
 _GAP = "...\n"
 # Documents in whose folder there is a dataset that TFDS wrote, `toy`, and a damaged copy of it.
 _WITH_DATASETS = ("questions.md", "keras.md", "training.md", "verify.md")
@@ -162,7 +163,10 @@ def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
     with alone_in(folder):
         for block in blocks(document):
             if block.file is not None:
-                Path(block.file).write_text(block.text, encoding="utf-8")
+                file = Path(block.file)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                text = block.text.partition("\n")[2] if file.suffix == ".json" else block.text
+                file.write_text(text, encoding="utf-8")
             elif block.kind == "python" and ">>> " in block.text:
                 _run_python(block, names, document)
             for exchange in dialogue(block) if block.kind == "console" else ():

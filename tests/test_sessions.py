@@ -57,7 +57,13 @@ def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
 def test_every_document_has_something_to_run(document: Path) -> None:
     kinds = {block.kind for block in blocks(document)}
     assert kinds & {"console", "python"}
-    assert kinds <= {"console", "python", "yaml", "sh"}  # no other kind would be run or checked
+    assert kinds <= {
+        "console",
+        "python",
+        "yaml",
+        "json",
+        "sh",
+    }  # no other kind would be run or checked
 
 
 @each_document
@@ -69,7 +75,7 @@ def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
         for exchange in dialogue(block)
     ]
     for block in blocks(document):
-        if block.kind == "yaml":
+        if block.kind in ("yaml", "json"):
             assert isinstance(yaml.safe_load(block.text), dict)
             # A file that no command sees is there for nothing.
             project = block.file == "shardctl.yaml" and commands
@@ -104,6 +110,14 @@ def test_every_command_has_a_session() -> None:
         if exchange.command.startswith("shardctl ")
     }
     assert sorted(set(COMMANDS) - shown) == []
+
+
+def test_a_file_of_json_has_no_comment(tmp_path: Path) -> None:
+    path = tmp_path / "toy.md"
+    path.write_text(
+        '```json\n# data/a.json\n{"a": 1}\n```\n```console\n$ cat data/a.json\n{"a": 1}\n```\n'
+    )
+    assert faults(ran(path, tmp_path / "here")) == []
 
 
 @pytest.fixture
