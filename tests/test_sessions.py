@@ -12,6 +12,7 @@ import yaml
 from shardctl.cli.main import COMMANDS
 from tests.sessions import (
     DOCUMENTS,
+    Block,
     Exchange,
     blocks,
     dialogue,
@@ -77,15 +78,7 @@ def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
     for block in blocks(document):
         if block.kind in ("yaml", "json"):
             assert isinstance(yaml.safe_load(block.text), dict)
-            # A file that no command sees is there for nothing.
-            project = block.file == "shardctl.yaml" and commands
-            named = block.file and any(block.file in command for command in commands)
-            assert (
-                project
-                or named
-                or "runs-on" in block.text
-                or is_named_in_a_file(block.file, document)
-            )
+            assert is_used(block, commands, document), "no command sees this file"
         elif block.kind == "python" and ">>> " in block.text:
             assert doctest.DocTestParser().get_examples(block.text)
         elif block.kind == "python":
@@ -94,10 +87,15 @@ def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
             assert f"python {block.file}" in commands or block.file == "train.py"
 
 
-def is_named_in_a_file(name: str | None, document: Path) -> bool:
-    """Return whether a file of the document, such as shardctl.yaml, names another one."""
-    files = [block.text for block in blocks(document) if block.file not in (None, name)]
-    return name is not None and any(name in text for text in files)
+def is_used(block: Block, commands: list[str], document: Path) -> bool:
+    """Return whether a block of YAML or JSON is a file of a session, or the job of a runner."""
+    if block.file is None:
+        return "runs-on" in block.text
+    if block.file == "shardctl.yaml":
+        return bool(commands)
+    top = block.file.partition("/")[0]  # a file in a folder, which is what commands name
+    other_files = (one.text for one in blocks(document) if one.file not in (None, block.file))
+    return any(top in text for text in (*commands, *other_files))
 
 
 def test_every_command_has_a_session() -> None:
