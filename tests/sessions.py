@@ -45,6 +45,7 @@ DOCUMENTS = (README, *(FOLDER / f"{subject}.md" for subject in guide_questions()
 _BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
 _GAP = "...\n"
+_MOST_LINES = 60  # of a wrong answer, in a report
 # Documents in whose folder there is a dataset that TFDS wrote, `toy`, and a damaged copy of it.
 _WITH_DATASETS = ("questions.md", "keras.md", "training.md", "verify.md")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
@@ -200,7 +201,8 @@ def faults(ran: Sequence[Exchange]) -> list[str]:
     found = []
     for number, exchange in enumerate(ran):
         if not matches(exchange.answer, exchange.shown):
-            found.append(f"$ {exchange.command}\n{exchange.answer}")
+            answer = updated(exchange.shown, exchange.answer).splitlines(True)
+            found.append(f"$ {exchange.command}\n{''.join(answer[:_MOST_LINES])}")
         after = ran[number + 1].command if number + 1 < len(ran) else ""
         if exchange.exit_code and after != "echo $?":
             found.append(f"$ {exchange.command}\nexits with {exchange.exit_code}: show `echo $?`")
