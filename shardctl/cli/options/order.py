@@ -139,12 +139,12 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
 def _stated(project: "Project") -> dict[str, Any]:
     """Return the settings under `read:` of a project."""
     from shardctl.core.settings.document import settings_from_document
+    from shardctl.core.settings.names import main_names
 
-    read = dict(project.read)
-    for key in ("file_order", "file-order"):
-        if project.path is not None and isinstance(read.get(key), str):
-            # The name of a list, as the option has it.
-            read[key] = list(_listed_files(project.path.parent / str(read[key])))
+    read = main_names(project.read)
+    if project.path is not None and isinstance(read.get("file_order"), str):
+        # The name of a list, as the option has it.
+        read["file_order"] = list(_listed_files(project.path.parent / str(read["file_order"])))
     return settings_from_document(read)
 
 
