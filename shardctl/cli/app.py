@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import shardctl
 from shardctl.cli.formats import Formats
+from shardctl.cli.options.names import long_names, main_name
 from shardctl.cli.options.shared import spelled_out
 
 _HELP = (
@@ -22,25 +26,49 @@ _EPILOG = (
 )
 
 
+class _WithHelpPage:
+    """Its help is a page with panels."""
+
+    def get_help(self, ctx: Any) -> str:
+        from shardctl.cli.help_page import help_on_screen
+
+        return help_on_screen(self, ctx)
+
+
+class _Command(_WithHelpPage, TyperCommand):
+    """Its options are understood by their other names, too."""
+
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
+        options = (name for param in self.params for name in (*param.opts, *param.secondary_opts))
+        extra["token_normalize_func"] = partial(main_name, long_names(options))
+        return super().make_context(info_name, args, *more, **extra)
+
+
+class _Commands(_WithHelpPage, TyperGroup):
+    pass
+
+
 def application(names: Iterable[str]) -> typer.Typer:
     """Return the application with some of its commands, each a function named like its module."""
     app = typer.Typer(
         name="shardctl",
+        cls=_Commands,
         help=_HELP,
         epilog=_EPILOG,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
     for name in names:
         module = importlib.import_module(f"shardctl.cli.commands.{name}")
         command = getattr(module, name)
         formats: Formats = module.FORMATS
-        page = (inspect.getdoc(command) or "").replace("{formats}", ", ".join(formats.names))
+        page = inspect.getdoc(command) or ""
         summary = " ".join(page.partition("\n\n")[0].split())
-        app.command(name, help=page, short_help=summary)(spelled_out(command, formats))
+        register = app.command(name, cls=_Command, help=page, short_help=summary)
+        register(spelled_out(command, formats))
     return app
 
 

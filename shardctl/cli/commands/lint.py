@@ -70,9 +70,13 @@ def lint(
     """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
-    something. Formats: {formats}.
+    something.
 
-    Example: shardctl lint 'train[:60%]' --eval 'train[50%:]' --epochs 90 -d imagenet2012
+    Examples:
+      # Does the evaluation read what the training reads?
+      shardctl lint 'train[:60%]' --eval 'train[50%:]' --epochs 90 -d imagenet2012
+      # What a finding is about
+      shardctl lint --explain SC001
     """
     from shardctl.planning.lint.lint import explained
     from shardctl.planning.lint.lint import lint as lint_pipeline

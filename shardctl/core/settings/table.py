@@ -143,7 +143,6 @@ SETTINGS: tuple[Setting, ...] = (
         kind=Switch(),
         help="Shuffle the files.",
         stands_for="as_dataset(shuffle_files)",
-        default="no, or yes with a shuffle seed",
         in_force=lambda settings, ordered: settings.shuffles_files,
         said=_files_shuffled,
         place=2,
@@ -176,7 +175,6 @@ SETTINGS: tuple[Setting, ...] = (
         kind=BufferSize(least=1),
         help="Shuffle in a buffer of N examples, -2 for all.",
         stands_for="ds.shuffle(buffer_size)",
-        default="no buffer",
         aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
         said=_buffer,
         place=5,
@@ -225,7 +223,6 @@ SETTINGS: tuple[Setting, ...] = (
             "Repeat the files for ever, of which as many examples are followed as {epochs=N} hold."
         ),
         stands_for="ReadConfig.repeat_filenames",
-        default="no",
         aliases=("repeat_filenames",),
         said=lambda in_force: "files repeated" if in_force["repeat_files"] else "",
         place=3,
@@ -235,7 +232,6 @@ SETTINGS: tuple[Setting, ...] = (
         kind=Switch(),
         help="Files back to front.",
         stands_for="ReadConfig.experimental_interleave_sort_fn",
-        default="no",
         said=_files_in_order,
         place=1,
     ),
@@ -250,7 +246,6 @@ SETTINGS: tuple[Setting, ...] = (
         kind=WhichHost(),
         help="Host I of N, from 0.",
         stands_for="input_pipeline_id of num_input_pipelines",
-        default="one host",
         about="hosts",
         said=lambda in_force: (
             f"host {in_force['host']} by {in_force['host_by']}" if in_force["host"] else ""
@@ -270,7 +265,6 @@ SETTINGS: tuple[Setting, ...] = (
         kind=WholeNumber(least=1),
         help="Examples of a batch.",
         stands_for="ds.batch",
-        default="no batches",
         aliases=("batch_size",),
         said=_batches,
         place=8,
@@ -280,7 +274,6 @@ SETTINGS: tuple[Setting, ...] = (
         kind=Switch(),
         help="Drop a last partial batch.",
         stands_for="ds.batch(drop_remainder)",
-        default="no",
     ),
     Setting(
         name="pass",
