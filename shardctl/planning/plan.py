@@ -80,8 +80,9 @@ def plan(
 ) -> Plans:
     """Return the file instructions of each spec, split among hosts as `tfds.even_splits` does.
 
-    No spec is `train`, else the only split. With `hosts` every host gets a plan, with `host` that one only; each part of a sum is split by
-    itself, and `drop_remainder` leaves out what does not divide.
+    No spec is `train`, else the only split. With `hosts` every host gets a plan, with `host` that
+    one only; each part of a sum is split by itself, and `drop_remainder` leaves out what does not
+    divide.
 
     Raises:
         UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice;

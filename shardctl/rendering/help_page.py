@@ -18,8 +18,9 @@ _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 # What stands behind a sentence: the name in TFDS or tf.data, and the default.
 _QUIET = re.compile(r"(?: \((?:[^()]|\([^()]*\))*\))?(?: \[(?:default: [^\]]*|required)\])?$")
 _BREAKS = re.compile(r"[^./|_]*[./|_]*")  # where a word that fills a line may be broken
-# A word, or an option with its value.
-_SHELL_WORDS = re.compile(r"(?:--?[\w-]+ (?=[^-]))?(?:[^\s'\"]|'[^']*'|\"[^\"]*\")+")
+_WORD = r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\")+"
+_SHELL_WORDS = re.compile(_WORD)
+_SHELL_UNITS = re.compile(rf"(?:--?[\w-]+ (?=[^-]))?{_WORD}")  # an option with its value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,8 +84,9 @@ def _lines(page: HelpPage, paper: Paper) -> Iterator[str]:
     for paragraph in page.paragraphs:
         yield ""
         yield from _indented(_wrapped(paragraph.split(), width - 2))
-    names = [f"{name}," for panel in page.panels for entry in panel.entries for name in entry.names]
-    column = max((len(name) - 1 for name in names if len(name) <= _MOST_FOR_NAMES), default=0)
+    entries = [entry for panel in page.panels for entry in panel.entries]
+    names = [name for entry in entries for name in _name_lines(entry, _MOST_FOR_NAMES)]
+    column = max((len(name) for name in names if len(name) <= _MOST_FOR_NAMES), default=0)
     boxed = paper.boxes and width >= _SIDE_BY_SIDE
     for panel in page.panels:
         yield ""
@@ -133,16 +135,20 @@ def _entry(entry: Entry, column: int | None, width: int, paper: Paper) -> Iterat
         yield from (_styled(line, _BOLD, paper) for line in names)
         yield from (f"    {line}" for line in _meaning(entry.meaning, width - 4, paper))
         return
+    meaning = _meaning(entry.meaning, width - column - 2, paper)
+    for name in _name_lines(entry, column):
+        if len(name) > column:  # alone on its line
+            yield from (_styled(line, _BOLD, paper) for line in _wrapped(name.split(), width))
+        else:
+            blanks = " " * (column - len(name) + 2)
+            yield f"{_styled(name, _BOLD, paper)}{blanks}{next(meaning, '')}"
+    yield from (" " * (column + 2) + line for line in meaning)
+
+
+def _name_lines(entry: Entry, width: int) -> list[str]:
+    """Return the names on one line where they fit, else each on its own."""
     together = ", ".join(entry.names)
-    names = [together] if len(together) <= column else [f"{name}," for name in entry.names]
-    names[-1] = names[-1].rstrip(",")
-    meaning = list(_meaning(entry.meaning, width - column - 2, paper))
-    while names and len(names[0]) > column:  # alone on its line
-        yield from (_styled(line, _BOLD, paper) for line in _wrapped(names.pop(0).split(), width))
-    for number in range(max(len(names), len(meaning))):
-        name = names[number] if number < len(names) else ""
-        said = meaning[number] if number < len(meaning) else ""
-        yield f"{_styled(name, _BOLD, paper)}{' ' * (column - len(name))}  {said}"
+    return [together] if len(together) <= width else together.replace(", -", ",\n-").split("\n")
 
 
 def _meaning(text: str, width: int, paper: Paper) -> Iterator[str]:
@@ -161,22 +167,34 @@ def _meaning(text: str, width: int, paper: Paper) -> Iterator[str]:
 
 
 def _example(example: str, width: int, paper: Paper) -> Iterator[str]:
-    """Yield the lines of an example; a command that is too long goes on after a backslash."""
+    """Yield the lines of an example; a command that is too long goes on after a backslash.
+
+    A word of it that is too long stays whole, since the command would be another.
+    """
     if example.startswith("#"):
         for line in _wrapped(example[1:].split(), width - 2):
             yield _styled(f"# {line}", _DIM, paper)
         return
-    *lines, last = _wrapped(_SHELL_WORDS.findall(example), width - 6)
+    units = _SHELL_UNITS.findall(example)
+    words = [
+        word
+        for unit in units
+        for word in ([unit] if len(unit) <= width - 6 else _SHELL_WORDS.findall(unit))
+    ]
+    *lines, last = _wrapped(words, width - 6, breaks=False)
     for number, line in enumerate(lines):
         yield f"{'    ' * bool(number)}{line} \\"
     yield f"{'    ' * bool(lines)}{last}"
 
 
-def _wrapped(words: Sequence[str], width: int) -> list[str]:
-    """Return words as lines of at most `width` columns; a longer word is broken at its signs."""
+def _wrapped(words: Sequence[str], width: int, *, breaks: bool = True) -> list[str]:
+    """Return words as lines of at most `width` columns; a longer word is broken at its signs.
+
+    It is alone on its line, and wider, where nothing breaks it.
+    """
     lines = [""]
     for word in words:
-        pieces = [word] if len(word) <= width else _pieces(word, width)
+        pieces = _pieces(word, width) if breaks and len(word) > width else [word]
         for number, piece in enumerate(pieces):
             between = " " if lines[-1] and not number else ""
             if lines[-1] and len(lines[-1]) + len(between) + len(piece) > width:
@@ -186,9 +204,9 @@ def _wrapped(words: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def _pieces(word: str, width: int) -> Iterator[str]:
-    for part in filter(None, _BREAKS.findall(word)):
-        yield from (part[start : start + width] for start in range(0, len(part), width))
+def _pieces(word: str, width: int) -> list[str]:
+    parts = _BREAKS.findall(word)
+    return [part[at : at + width] for part in parts for at in range(0, len(part), width)]
 
 
 def _styled(text: str, style: str, paper: Paper) -> str:

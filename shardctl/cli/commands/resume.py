@@ -50,7 +50,9 @@ def resume(
     spec: SpecArgument = None,
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="FILE", help="Check a plan file against the dataset; - is stdin."),
+        typer.Option(
+            "--plan", metavar="FILE", help="Check a plan file against the dataset; - is stdin."
+        ),
     ] = None,
     allow_version: AllowVersionOption = False,
     prove: Annotated[

@@ -61,7 +61,9 @@ def verify(
     ] = None,
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="FILE", help="Run a plan of shardctl resume instead; - is stdin."),
+        typer.Option(
+            "--plan", metavar="FILE", help="Run a plan of shardctl resume instead; - is stdin."
+        ),
     ] = None,
     allow_version: AllowVersionOption = False,
     every_row: AllOption = False,

@@ -42,7 +42,7 @@ class LintOptions:
         ),
     ] = None
     num_hosts: Annotated[Any, number_option("--hosts", "Number of hosts [default: 1].")] = None
-    take: Annotated[Any, number_option("--take", "Examples taken of what is read (ds.take).")] = None
+    take: Annotated[Any, number_option("--take", "Examples taken of those read (ds.take).")] = None
     as_data_source: Annotated[
         bool | None,
         typer.Option(

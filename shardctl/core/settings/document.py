@@ -45,9 +45,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
         setting = SETTING_BY_NAME.get(key)
         if setting is None:
             names = choices(SETTING_BY_NAME, len(SETTING_BY_NAME))
-            raise UsageError(
-                phrase("{}: no such setting; there are: {}", Argument(key), names)
-            )
+            raise UsageError(phrase("{}: no such setting; there are: {}", Argument(key), names))
         if value is None:
             continue
         try:

@@ -42,7 +42,7 @@ def main_name(key: str) -> str:
 
 
 def which_is_meant(shared: str, among: Collection[str] = SETTING_BY_FIELD) -> Phrase | None:
-    """Return what to ask of whoever writes a shared name; None where one or none of `among` could be.
+    """Return what to ask of whoever writes a shared name; None where not two of `among` could be.
 
     >>> which_is_meant("seed", ["shuffle_seed", "buffer_seed"])
     'it could be shuffle_seed or buffer_seed; say which'
@@ -74,7 +74,7 @@ def main_names(document: Mapping[str, object]) -> dict[str, object]:
         if name in named:
             first, second = Argument(written[name]), Argument(str(key))
             raise UsageError(phrase("{} and {} are one setting; keep one", first, second))
-        if value is None and name == "cycle" and str(key).replace("-", "_") != name:
-            value = "auto"  # TFDS's None is not its default, which is to leave it out
-        named[name], written[name] = value, str(key)
+        # TFDS's None for the cycle is not its default, which is to leave it out.
+        is_auto = value is None and name == "cycle" and str(key) != name
+        named[name], written[name] = "auto" if is_auto else value, str(key)
     return named
