@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import typer
@@ -13,13 +12,13 @@ from typer.core import TyperCommand, TyperGroup
 
 import shardctl
 from shardctl.cli.formats import Formats
-from shardctl.cli.options.names import long_names, main_name
 from shardctl.cli.options.shared import spelled_out
 
 _HELP = (
     "Which examples of a TensorFlow dataset are read, from which files, in which order, on which "
     "host: answered from metadata alone."
 )
+_HELP_NAMES = ["-h", "--help"]
 _EPILOG = (
     "Quote specs: 'train[40:]' holds characters that shells read. "
     "Exit codes: 0 done, 1 a check found something, 2 bad input."
@@ -39,9 +38,17 @@ class _Command(_WithHelpPage, TyperCommand):
     """Its options are understood by their other names, too."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
-        options = (name for param in self.params for name in (*param.opts, *param.secondary_opts))
-        extra["token_normalize_func"] = partial(main_name, long_names(options))
-        return super().make_context(info_name, args, *more, **extra)
+        options = [name for param in self.params for name in (*param.opts, *param.secondary_opts)]
+        names = {name.lstrip("-") for name in (*options, *_HELP_NAMES)}
+
+        def own_name(name: str) -> str:
+            if name in names:
+                return name
+            from shardctl.cli.options.names import long_names, main_name
+
+            return main_name(long_names(options), name)
+
+        return super().make_context(info_name, args, *more, token_normalize_func=own_name, **extra)
 
 
 class _Commands(_WithHelpPage, TyperGroup):
@@ -58,7 +65,7 @@ def application(names: Iterable[str]) -> typer.Typer:
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": _HELP_NAMES},
     )
     app.callback()(_root)
     for name in names:

@@ -88,8 +88,9 @@ def _lines(page: HelpPage, paper: Paper) -> Iterator[str]:
     names = [name for entry in entries for name in _name_lines(entry, _MOST_FOR_NAMES)]
     column = max((len(name) for name in names if len(name) <= _MOST_FOR_NAMES), default=0)
     boxed = paper.boxes and width >= _SIDE_BY_SIDE
-    for panel in page.panels:
-        yield ""
+    for number, panel in enumerate(page.panels):
+        if not boxed or number == 0:
+            yield ""
         inner = width - (4 if boxed else 2)
         rows = (
             line
