@@ -106,14 +106,24 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
     if match["option"]:
-        names = _option_names(ctx)
-        said = _no_such("option", str(_name_of(error)), names, _other_names(names))
-        return f"{said}; {explained}"
+        option, names = str(_name_of(error)), _option_names(ctx)
+        if option in _SPEC_AS_OPTION and _takes_spec(ctx):
+            return f"{option}: the spec is written without an option, as in shardctl {meant} train"
+        return f"{_no_such('option', option, names, _other_names(names))}; {explained}"
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
         return f"option {printable(match['flag'])} takes no value; {explained}"
     return message
+
+
+# As TFDS calls it, and as shardctl does.
+_SPEC_AS_OPTION = ("--split", "--splits", "--spec", "--specs", "--subsplit")
+
+
+def _takes_spec(ctx: Any) -> bool:
+    arguments = (p for p in ctx.command.params if p.param_type_name == "argument")
+    return any(argument.name in ("spec", "specs", "splits") for argument in arguments)
 
 
 def _name_of(error: TyperException) -> object:

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from shardctl.errors import UsageError
 
-# Of one meaning: some commands have one, some the other.
-_FORMS = {"step": "steps", "steps": "step"}
+# Of one meaning: some commands have one, some the other; TFDS's `split` is a spec.
+_FORMS = {"step": "steps", "steps": "step", "split": "spec"}
 
 
 def long_names(options: Iterable[str]) -> frozenset[str]:

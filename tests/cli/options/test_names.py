@@ -111,6 +111,19 @@ def test_locate_answers_in_the_order_of_its_options_by_any_name(shardctl: Shardc
     assert ids == ["7", "2", "3", "4000"]
 
 
+_NUMBERS = ("N", "S", "M", "N|auto", "N[,N..]", "N|A-B|A,B")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_that_takes_a_number_takes_grouped_digits(command: str) -> None:
+    group: Any = typer.main.get_command(application((command,)))
+    for param in group.commands[command].params:
+        if command == "locate" and param.metavar in ("P", "S", "I"):
+            continue  # texts that are read once the order is known; tested below
+        if param.metavar in _NUMBERS:
+            assert param.type.convert("1_0", param, None) == param.type.convert("10", param, None)
+
+
 def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
     big = shardctl("locate", "--id", "1_281_166", "-d", "imagenet2012", "-f", "csv")
     assert (
@@ -118,6 +131,10 @@ def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
     )
     both = shardctl("locate", "train+test", "--id", "test:9_999", "-d", "mnist", "-f", "csv")
     assert both.stdout.splitlines()[1].split(",")[3] == "test:9999"
+    for option in ("--position", "--step"):
+        ran = shardctl("locate", option, "1_000", "--batch", 2, "-d", "mnist", "-f", "csv")
+        assert ran == shardctl("locate", option, 1000, "--batch", 2, "-d", "mnist", "-f", "csv")
+        assert ran.exit_code == 0
     for wrong in ("1__0", "_10", "10_", "train:_1"):
         ran = shardctl("locate", "--id", wrong, "-d", "mnist")
         assert (ran.exit_code, ran.stdout) == (2, "")
@@ -137,6 +154,11 @@ def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
         ("simulate --batch_siz 3", "no option '--batch_siz'; close options: --batch"),
         ("simulate --shufle-buffer 3", "no option '--shufle-buffer'; close options: --buffer, "),
         ("simulate --suffle-seed 3", "no option '--suffle-seed'; close options: --shuffle-seed, "),
+        ("simulate --split train", "--split: the spec is written without an option, as in shardctl "
+         "simulate train"),
+        ("layout --split train", "--split: the spec is written without an option, as in shardctl "
+         "layout train"),
+        ("list --split train", "no option '--split'; "),
         ("plan --hots 3", "no option '--hots'; close options: --hosts, --host; "),
         ("simulate --interleave-cycel-length 3", "no option '--interleave-cycel-length'; close "
          "options: --cycle"),
@@ -144,7 +166,8 @@ def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
 )  # fmt: skip
 def test_what_is_refused_names_the_options(line: str, message: str, shardctl: Shardctl) -> None:
     command, *words = line.split()
-    ran = shardctl(command, "-d", "mnist", *words)
+    dataset = [] if command == "list" else ["-d", "mnist"]
+    ran = shardctl(command, *dataset, *words)
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"error: {message}")
 
