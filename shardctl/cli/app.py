@@ -14,10 +14,21 @@ import shardctl
 from shardctl.cli.formats import Formats
 from shardctl.cli.options.shared import spelled_out
 
-_HELP = (
-    "Which examples of a TensorFlow dataset are read, from which files, in which order, on which "
-    "host: answered from metadata alone."
-)
+_EXAMPLES = "Examples:\n"
+_HELP = f"""\
+Which examples of a TensorFlow dataset are read, from which files, in which order, on which host:
+answered from metadata alone.
+
+shardctl COMMAND -h shows the options of a command, and examples.
+
+{_EXAMPLES}
+# Which files does a tenth of ImageNet come from?
+shardctl plan 'train[:10%]' -d imagenet2012
+# In which order are its examples read with this seed?
+shardctl simulate --shuffle-seed 42 -d imagenet2012
+# Where does a job go on that stopped at step 1234?
+shardctl resume --steps 1234 --batch 256 -d imagenet2012
+"""
 _HELP_NAMES = ["-h", "--help"]
 _EPILOG = (
     "Quote specs: 'train[40:]' holds characters that shells read. "
@@ -26,7 +37,13 @@ _EPILOG = (
 
 
 class _WithHelpPage:
-    """Its help is a page with panels."""
+    """Its help is a page with panels; the examples at the end of the text are apart from it."""
+
+    def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
+        text, _, examples = inspect.cleandoc(help or "").partition(_EXAMPLES)
+        named["help"] = text.rstrip()
+        super().__init__(*given, **named)
+        self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
 
     def get_help(self, ctx: Any) -> str:
         from shardctl.cli.help_page import help_on_screen

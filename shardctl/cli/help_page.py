@@ -20,7 +20,6 @@ from shardctl.cli.panels import (
 )
 from shardctl.rendering.help_page import Entry, HelpPage, Panel, Paper, help_text
 
-_EXAMPLES = "Examples:\n"
 _ALIASES = (
     "Names in parentheses are those of TFDS and tf.data. Where a name is that of one option, it is "
     "understood too: --interleave_cycle_length 8 is --cycle 8. In options - and _ are the same."
@@ -47,7 +46,7 @@ def _has_boxes() -> bool:
 
 def help_page(command: Any, ctx: Any) -> HelpPage:
     """Return what the help page of a command says, or that of all commands."""
-    text, _, examples = inspect.cleandoc(command.help or "").partition(_EXAMPLES)
+    text = inspect.cleandoc(command.help or "")
     panels = tuple(_panels(command, ctx))
     closing = [command.epilog] if command.epilog else []
     if any(panel.title == ORDER for panel in panels):
@@ -56,7 +55,7 @@ def help_page(command: Any, ctx: Any) -> HelpPage:
         usage=" ".join([ctx.command_path, *_usage(command, ctx)]),
         paragraphs=tuple(filter(None, map(str.strip, text.split("\n\n")))),
         panels=panels,
-        examples=tuple(line.strip() for line in examples.splitlines() if line.strip()),
+        examples=getattr(command, "examples", ()),
         closing=tuple(closing),
     )
 

@@ -23,12 +23,16 @@ _ANSI = re.compile("\x1b\\[[0-9;]*m")
 
 
 def examples_of(command: str) -> list[str]:
-    """Return the examples of a command, without the words above them."""
-    group: Any = typer.main.get_command(application((command,)))
+    """Return the examples of a command, or of `-h` alone, without the words above them."""
+    group: Any = typer.main.get_command(application((command,) if command else COMMANDS))
     root = group.make_context("shardctl", [], resilient_parsing=True)
-    one = group.commands[command]
-    page = help_page(one, one.make_context(command, [], root, resilient_parsing=True))
-    return [line for line in page.examples if not line.startswith("#")]
+    one = group.commands.get(command, group)
+    ctx = one.make_context(command, [], root, resilient_parsing=True) if command else root
+    page = help_page(one, ctx)
+    assert not any("shardctl plan" in text for text in page.paragraphs)
+    words, examples = page.examples[::2], page.examples[1::2]
+    assert all(line.startswith("# ") for line in words)
+    return list(examples)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -98,7 +102,7 @@ FINDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_the_examples_run(command: str, shardctl: Shardctl, built: Path) -> None:
     """In the folders and with the files that they name, each example answers."""
     home = Path.cwd().parent / "home"
@@ -113,7 +117,7 @@ def test_the_examples_run(command: str, shardctl: Shardctl, built: Path) -> None
     assert 2 <= len(examples) <= 3
     for example in examples:
         program, *words = shlex.split(example.replace("~/", f"{home}/"))
-        assert (program, words[0]) == ("shardctl", command)
+        assert (program, words[0]) == ("shardctl", command or words[0])
         ran = shardctl(*words)
         assert "error" not in ran.stderr, example
         output = words[words.index("-o") + 1] if "-o" in words else None
