@@ -113,7 +113,13 @@ def quality(
     of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
     batches of 256 are meant. Seeds that are not given get stand-ins.
 
-    Example: shardctl quality --shuffle-files --buffer 10000 --target 0.9 -d imagenet2012
+    Examples:
+      # How much shuffling are shuffled files and a buffer?
+      shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
+      # The smallest buffer that reaches a score
+      shardctl quality --shuffle-files --target 0.9 -d mnist
+      # What a buffer of 8 GiB does
+      shardctl quality --shuffle-files --memory 8GiB --example-bytes 150536 -d imagenet2012
     """
     from shardctl.core.hosts.host import Host
     from shardctl.planning.quality.minimum import shortfall

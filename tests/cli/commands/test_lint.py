@@ -244,3 +244,13 @@ def test_a_severity_there_is_not_is_refused_with_those_there_are(shardctl: Shard
     ran = shardctl("lint", "--fail-on", "info")
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr == "error: --fail-on 'info': choose from error, warning, notice\n"
+
+
+def test_an_annotation_is_at_the_line_of_a_setting_under_another_name(shardctl: Shardctl) -> None:
+    read = "dataset: imagenet2012\nread:\n  shuffle_seed: 1\n  {}: 10\n"
+    annotations = []
+    for key in ("buffer", "shuffle_buffer"):
+        Path("shardctl.yaml").write_text(read.format(key))
+        annotations.append(shardctl("lint", "-f", "github").stdout)
+    assert annotations[0] == annotations[1]
+    assert ",line=4," in annotations[0]
