@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import Kind, kind_of
 from shardctl.core.dataset.even_lengths import even_lengths
-from shardctl.core.dataset.example_size import ExampleSize
 from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.packed_ints import PackedInts
@@ -24,6 +23,7 @@ from shardctl.errors import DatasetError, NotASplitError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
+    from shardctl.core.dataset.example_size import ExampleSize
 
 _PIECE = 1 << 16  # file names made at once
 _MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
@@ -266,9 +266,7 @@ class Dataset:
     ordered: bool = False
     origin: str = "metadata"
     folders: tuple[Dataset, ...] = ()
-    features: Callable[[], ExampleSize | None] | None = field(
-        default=None, compare=False, repr=False
-    )
+    features: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         keep_fields(self)
