@@ -10,7 +10,7 @@ import typer
 
 import shardctl
 from shardctl.cli.formats import Formats
-from shardctl.cli.options.shared import spelled_out
+from shardctl.cli.options.shared import ColorOption, spelled_out
 
 _HELP = (
     "Which examples of a TensorFlow dataset are read, from which files, in which order, on which "
@@ -58,5 +58,6 @@ def _root(
         callback=_show_version,
         is_eager=True,
     ),
+    color: ColorOption = None,
 ) -> None:
     pass

@@ -51,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _code_of(arguments: list[str], *, ends: bool) -> int:
     try:
         _open_closed_streams()
+        from shardctl.cli.color import behind_command, choose
+
+        choose(arguments)
+        arguments = behind_command(arguments)
         return _run(arguments)
     except KeyboardInterrupt:
         return _interrupted(ends=ends)

@@ -34,7 +34,13 @@ def shardctl(
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(home))
-    for name in ("SHARDCTL_DATASET", "TFDS_DATA_DIR"):
+    for name in (
+        "SHARDCTL_DATASET",
+        "TFDS_DATA_DIR",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "CLICOLOR_FORCE",
+    ):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: object) -> Outcome:
