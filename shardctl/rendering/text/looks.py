@@ -25,23 +25,16 @@ _CODES: dict[Look, tuple[str, ...]] = {
     "notice": (_BOLD,),
 }
 
-# Without colours these eight are left. Every other one is reversed, so that neighbours differ at
-# a glance.
-_SHAPES: tuple[tuple[str, ...], ...] = (
-    (),
-    (_REVERSE,),
-    (_UNDERLINE,),
-    (_BOLD, _REVERSE),
-    (_BOLD,),
-    (_UNDERLINE, _REVERSE),
-    (_BOLD, _UNDERLINE),
-    (_BOLD, _UNDERLINE, _REVERSE),
-)
-# Two slots of one shape differ in whether they are coloured at all, not in hue alone.
-_HUES = ((), (_MAGENTA,)), ((_RED,), ())
+# Sixteen slots: four marks, each plain and coloured, and these eight reversed. Without colours four
+# marks are left, plain and reversed, and neighbours differ in theirs; no two slots differ in hue
+# alone. Red is for what is wrong.
+_MARKS: tuple[tuple[str, ...], ...] = ((), (_UNDERLINE,), (_BOLD,), (_BOLD, _UNDERLINE))
 
 SLOT_LOOKS = tuple(
-    (*shape, *hues[number % 2]) for hues in _HUES for number, shape in enumerate(_SHAPES)
+    (*mark, *reverse, *hue)
+    for reverse in ((), (_REVERSE,))
+    for hue in ((), (_MAGENTA,))
+    for mark in _MARKS
 )
 
 
@@ -57,7 +50,7 @@ def styled(text: str, look: Look) -> str:
 def slot_styled(text: str, slot: int) -> str:
     r"""Return text with the look of a slot; from the seventeenth on they begin anew.
 
-    >>> slot_styled("4 5", 2), slot_styled("4 5", 18), slot_styled("0 1", 0)
+    >>> slot_styled("4 5", 1), slot_styled("4 5", 17), slot_styled("0 1", 0)
     ('\x1b[4m4 5\x1b[0m', '\x1b[4m4 5\x1b[0m', '0 1')
     """
     return _painted(text, SLOT_LOOKS[slot % len(SLOT_LOOKS)])

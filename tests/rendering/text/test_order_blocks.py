@@ -122,23 +122,23 @@ def test_looks_tell_slots_or_shards_apart_and_change_no_character() -> None:
         plain = text(simulated(**settings), 80)
         colored = text(simulated(**settings), 80, color=True)
         assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain
-        assert "\x1b[7;95m" in colored
+        assert "\x1b[4m" in colored
         assert "\x1b" not in plain
 
 
 def test_an_id_looks_like_its_slot_whichever_shard_it_comes_from() -> None:
-    # Slot 0 reads shard 0, slot 1 shard 2 and then shard 3; slot 1 looks reversed.
+    # Slot 0 reads shard 0, slot 1 shard 2 and then shard 3; slot 1 is underlined.
     rows = text(simulated(cycle=2, block=2), 80, color=True).splitlines()[3:]
     assert [row.split("  ")[-1].strip() for row in rows] == [
-        "0 1", "\x1b[7;95m5 6\x1b[0m", "2 3", "\x1b[7;95m7\x1b[0m", "4",
-        "\x1b[7;95m8 9\x1b[0m", "\x1b[7;95m10 11\x1b[0m", "\x1b[7;95m12 13\x1b[0m",
+        "0 1", "\x1b[4m5 6\x1b[0m", "2 3", "\x1b[4m7\x1b[0m", "4",
+        "\x1b[4m8 9\x1b[0m", "\x1b[4m10 11\x1b[0m", "\x1b[4m12 13\x1b[0m",
     ]  # fmt: skip
 
 
 def test_without_slots_each_shard_gets_the_next_look() -> None:
     rows = text(simulated(cycle=1, block=4), 80, color=True).splitlines()[3:]
-    looks = [row.count("\x1b[7;95m") - row.count("\x1b[4m") for row in rows]
-    assert looks == [0, 0, 1, -1, -1]  # shards 0, 0, 2, 3, 3: as it is, reversed, underlined
+    looks = [row.count("\x1b[4m") - row.count("\x1b[1m") for row in rows]
+    assert looks == [0, 0, 1, -1, -1]  # shards 0, 0, 2, 3, 3: as it is, underlined, bold
 
 
 def test_a_piped_table_is_never_folded() -> None:
