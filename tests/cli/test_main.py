@@ -54,7 +54,7 @@ def process(
         (["plan", "train", "-d"], "option -d needs a value; shardctl plan -h explains"),
         (["plan", "train", "--hosts"], "option --hosts needs a value; shardctl plan -h explains"),
         (["layout", "--all=3"], "option --all takes no value; shardctl layout -h explains"),
-        (["list", "a", "b"], "'a b' is more than list takes; shardctl list -h explains"),
+        (["snapshot", "a", "b", "c"], "'b c' is more than snapshot takes; shardctl snapshot -h "),
         (
             ["plan", "train", "-f", "xml"],
             "no format 'xml' here; choose from table, json, yaml, csv",
