@@ -45,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end_with(_code_of(words, ends=arguments is None))
     finally:
         if arguments is not None:  # called from Python, which goes on
+            from shardctl.cli.color import choose
+
+            choose([])
             _INTERRUPTS.end()
 
 

@@ -34,13 +34,7 @@ def shardctl(
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(home))
-    for name in (
-        "SHARDCTL_DATASET",
-        "TFDS_DATA_DIR",
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "CLICOLOR_FORCE",
-    ):
+    for name in ("SHARDCTL_DATASET", "TFDS_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: object) -> Outcome:

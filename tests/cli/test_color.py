@@ -32,10 +32,7 @@ class Terminal(StringIO):
 @pytest.fixture
 def env(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """The environment of a terminal that shows colour; no option is chosen."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    color.choose([])
     yield monkeypatch
     color.choose([])
 
@@ -124,7 +121,8 @@ def test_a_pipe_is_coloured_where_that_is_asked_for_and_a_file_never(shardctl: S
         assert shardctl(*words, "train", "-d", "toy.yaml").stdout.startswith(BOLD_TITLE)
     ran = shardctl("plan", "train", "-d", "toy.yaml", "--color", "always", "-o", "plan.txt")
     assert (ran.exit_code, "\x1b" in Path("plan.txt").read_text()) == (0, False)
-    assert "\x1b" not in shardctl("plan", "train", "-d", "toy.yaml").stdout  # not kept
+    assert "\x1b" not in shardctl("plan", "train", "-d", "toy.yaml").stdout
+    assert not color.is_colored(StringIO())  # a choice ends with its command
 
 
 @pytest.mark.parametrize("name", ["json", "yaml", "csv"])

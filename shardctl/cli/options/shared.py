@@ -176,7 +176,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
 
     @wraps(command)
     def run(**values: Any) -> None:
-        del values["color"]  # heeded since the command began, see `cli.color`
+        values.pop("color", None)  # heeded since the command began, see `cli.color`
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})
             if group is OutputOptions:
