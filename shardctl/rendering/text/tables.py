@@ -14,10 +14,10 @@ before Rich 15 it loses combining characters that follow blanks.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from functools import partial
+from itertools import repeat, zip_longest
 from typing import Literal
 
 from shardctl.core.on_demand import OnDemand
@@ -25,7 +25,9 @@ from shardctl.core.text import printable
 from shardctl.rendering.text.looks import Look, styled
 
 _GAP = "  "
-_LONGEST_TEXT = 10_000  # characters of a cell where tables are abridged
+_LONGEST_TEXT = 10_000  # characters of a cell on a terminal
+_WHOLE = 1 << 60  # characters of one in a pipe or a file
+_NO_LOOKS: Iterable[Look] = repeat("")
 _LEAST_WIDTH = 12  # columns a folded cell keeps, below which records read better
 # What tells files of one split apart, and what TFDS appends to it in an id: it is kept whole.
 _SHARD_NUMBER = re.compile(r"\d+-of-\d+\S*$")
@@ -116,7 +118,7 @@ def table_pieces(
     """
     shown, gap = _shown(rows, keep, screen)
     cells: Sequence[Sequence[str]]
-    cells_of = _cells_cut if screen.abridged else _cells
+    cells_of = partial(_cells, screen)
     cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
     headings = [column.heading for column in columns]
     widths = list(map(_width, headings))
@@ -169,15 +171,13 @@ def left_out(count: int, noun: str, screen: Screen) -> str:
     return line if screen.width is None else f"{line}; --all shows them"
 
 
-def _cells(row: Sequence[str], limit: int = sys.maxsize) -> list[str]:
-    return [
-        Cell(printable(cell, limit), cell.look) if type(cell) is Cell else printable(cell, limit)
-        for cell in row
-    ]
-
-
-def _cells_cut(row: Sequence[str]) -> list[str]:
-    return _cells(row, _LONGEST_TEXT)
+def _cells(screen: Screen, row: Sequence[str]) -> list[str]:
+    limit = _WHOLE if screen.width is None else _LONGEST_TEXT
+    texts = [printable(cell, limit) for cell in row]
+    if not screen.color:  # no looks are needed, and there may be very many cells
+        return texts
+    shown = zip(row, texts, strict=True)
+    return [Cell(text, cell.look) if type(cell) is Cell else text for cell, text in shown]
 
 
 def _fitting(
@@ -251,11 +251,14 @@ def _row(
 ) -> Iterator[str]:
     """Yield the lines of a row, without blanks at their ends."""
     folded = [_folded(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    looks = _NO_LOOKS
+    if color:
+        looks = [cell.look if type(cell) is Cell else "" for cell in cells]
     for pieces in zip_longest(*folded, fillvalue=""):
         padded = []
-        for cell, piece, width, column in zip(cells, pieces, widths, columns, strict=True):
+        for piece, width, column, look in zip(pieces, widths, columns, looks, strict=False):
             blanks = " " * (width - _width(piece))
-            shown = styled(piece, cell.look) if color and type(cell) is Cell else piece
+            shown = styled(piece, look) if look else piece
             padded.append(shown + blanks if column.align == "left" else blanks + shown)
         yield _GAP.join(padded).rstrip()
 
@@ -284,7 +287,7 @@ def paragraph(text: str, screen: Screen, *, style: Look = "") -> str:
     one two
     three
     """
-    limit = 10 * _LONGEST_TEXT if screen.abridged else sys.maxsize
+    limit = _WHOLE if screen.width is None else 10 * _LONGEST_TEXT
     lines = _wrapped(printable(text, limit), screen.width)
     return "".join(f"{_styled(line.rstrip(), style, screen)}\n" for line in lines)
 

@@ -305,4 +305,3 @@ def test_text_in_a_pipe_is_whole_however_long_it_is() -> None:
     text = "x" * 250_000
     assert paragraph(text, PLAIN) == f"{text}\n"
     assert table(FILE_AND_TAKE, [[text, "1"]], PLAIN).count("x") == len(text)
-    assert len(paragraph(text, Screen(width=80, abridged=True))) < len(text)
