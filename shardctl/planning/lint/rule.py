@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from shardctl.planning.lint.context import LintContext
 
 Severity = Literal["error", "warning", "notice"]
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # the gravest first
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the worst
 
 
 @dataclass(frozen=True, kw_only=True)
