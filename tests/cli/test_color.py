@@ -141,7 +141,7 @@ def test_programs_never_get_colour(shardctl: Shardctl, name: str) -> None:
         ["plan", "--bogus"],
         ["bogus"],
         ["plan", "x", "-d", "no.yaml"],
-        ["plan"],
+        ["diff"],
         ["plan", "x", "-f", "a"],
     ],
 )

@@ -51,7 +51,13 @@ def list(
     format of its files. A built-in layout says how a dataset is cut into shards; its files need not
     be here.
 
-    Example: shardctl list imagenet 2012 --data-dir ~/data
+    Examples:
+      # Every name that -d takes
+      shardctl list
+      # Those in a folder of datasets, too
+      shardctl list --data-dir ~/data
+      # What is called so
+      shardctl list imagenet v2
     """
     from shardctl.readers.data_dirs import data_dirs
     from shardctl.readers.project_file import Project
