@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import shardctl
 from shardctl.cli.formats import Formats
-from shardctl.cli.options.shared import spelled_out
+from shardctl.cli.options.shared import ColorOption, spelled_out
 
 _EXAMPLES = "Examples:\n"
 _HELP = f"""\
@@ -110,5 +110,6 @@ def _root(
         callback=_show_version,
         is_eager=True,
     ),
+    color: ColorOption = None,
 ) -> None:
     pass
