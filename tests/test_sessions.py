@@ -72,7 +72,7 @@ def test_every_document_has_something_to_run(document: Path) -> None:
 def test_a_table_is_a_table(document: Path) -> None:
     """A row after a blank line, or one of too few cells, would be a paragraph."""
     inline = [t.content for t in Markdown(document.read_text("utf-8")).parsed if t.type == "inline"]
-    assert len(inline) > 10
+    assert inline
     assert [text for text in inline if text.startswith("|") or "\n|" in text] == []
 
 
