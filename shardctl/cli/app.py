@@ -32,7 +32,8 @@ shardctl resume --steps 1234 --batch 256 -d imagenet2012
 _HELP_NAMES = ["-h", "--help"]
 _EPILOG = (
     "Quote specs: 'train[40:]' holds characters that shells read. "
-    "Exit codes: 0 done, 1 a check found something, 2 bad input."
+    "Exit codes: 0 done, 1 a check found something, 2 bad input. "
+    "shardctl help lists the guides: shardctl help questions is where to begin."
 )
 
 
