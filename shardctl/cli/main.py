@@ -46,12 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end_with(_code_of(words, ends=arguments is None))
     finally:
         if arguments is not None:  # called from Python, which goes on
+            from shardctl.cli.color import choose
+
+            choose([])
             _INTERRUPTS.end()
 
 
 def _code_of(arguments: list[str], *, ends: bool) -> int:
     try:
         _open_closed_streams()
+        from shardctl.cli.color import behind_command, choose
+
+        choose(arguments)
+        arguments = behind_command(arguments)
         return _run(arguments)
     except KeyboardInterrupt:
         return _interrupted(ends=ends)

@@ -49,6 +49,11 @@ def catalog_dataset(
     return next((_dataset(name, entry) for entry in entries if entry["version"] == found), None)
 
 
+def catalog_datasets(name: str) -> tuple[Dataset, ...]:
+    """Return the datasets of every entry under a name."""
+    return tuple(_dataset(name, entry) for entry in _document(name)["entries"])
+
+
 def catalog_titles(name: str) -> tuple[str, ...]:
     """Return name, config and version of every entry under a name."""
     return tuple(

@@ -15,11 +15,12 @@ from typing import Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
 import typer
 
+from shardctl.cli.color import CHOICES, OPTION
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.output import ProgressBars
-from shardctl.cli.panels import DATASET
-from shardctl.core.text import quoted
+from shardctl.cli.panels import DATASET, OUTPUT
+from shardctl.core.text import choices, quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.progress import watched_by
 
@@ -73,6 +74,31 @@ def number_option(flag: str, text: str, *, metavar: str = "N", minimum: int = 1)
     return typer.Option(
         flag, metavar=metavar, parser=whole_number(flag, minimum=minimum), help=text
     )
+
+
+def _color_choice(text: Any) -> str:
+    if text not in CHOICES:
+        raise UsageError(f"{OPTION} {quoted(text)}: choose from {choices(CHOICES)}")
+    return str(text)
+
+
+def _color_choices(incomplete: str) -> list[str]:
+    return [choice for choice in CHOICES if choice.startswith(incomplete)]
+
+
+# Of every command, and before the command too.
+ColorOption = Annotated[
+    str | None,
+    typer.Option(
+        OPTION,
+        metavar="WHEN",
+        parser=_color_choice,
+        help="Colour always, never or auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set "
+        "[default: auto]",
+        rich_help_panel=OUTPUT,
+        autocompletion=_color_choices,
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +167,7 @@ def _read_stdin_once(values: Mapping[str, Any]) -> None:
 def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
     """Return `command` with each parameter that is an option group replaced by its options.
 
+    Every command takes `--color` besides.
     A format that the command does not have is refused before it begins.
     """
     hints = get_type_hints(command, include_extras=True)
@@ -157,8 +184,15 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
                 parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
             )
 
+    parameters.append(
+        inspect.Parameter(
+            "color", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ColorOption
+        )
+    )
+
     @wraps(command)
     def run(**values: Any) -> None:
+        values.pop("color", None)  # heeded since the command began, see `cli.color`
         _read_stdin_once(values)
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})

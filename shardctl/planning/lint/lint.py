@@ -38,7 +38,10 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Lint:
-    """What was looked at, by which rules, and what they found, in the order of their codes."""
+    """What was looked at, by which rules, and what they found.
+
+    Errors come first, then warnings, then notices, each in the order of their codes.
+    """
 
     context: LintContext
     rules: tuple[Rule, ...]
@@ -102,7 +105,11 @@ def lint(
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
-    return Lint(context=context, rules=rules, findings=tuple(_findings(rules, context)))
+    findings = sorted(
+        _findings(rules, context),
+        key=lambda found: (SEVERITIES.index(found.severity), found.rule.code),
+    )
+    return Lint(context=context, rules=rules, findings=tuple(findings))
 
 
 def _default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
