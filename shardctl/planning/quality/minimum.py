@@ -9,7 +9,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import Score
 from shardctl.planning.quality.verdict import FAIR, GOOD, Verdict, lowest_uniform
-from shardctl.planning.quality.what_if import buffer_for_target
+from shardctl.planning.quality.what_if import Alternative, buffer_for_target
 
 # The verdicts that a minimum may name, from the worst; `uniform` is short for the last.
 _RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
@@ -61,9 +61,8 @@ def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
 def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     """Return why an order is not as good as the least that is asked for, and the cheapest cure.
 
-    None where it is good enough. A change that needs no memory is cheaper than a buffer, a small
-    buffer than a large one, and all of them than writing the dataset anew. Where no alternative is
-    enough, it is the smallest buffer.
+    None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
+    small buffer than a large one. Writing the dataset anew is no cure.
     """
     if reaches(plan.score, plan.verdict, minimum):
         return None
@@ -79,24 +78,29 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
         said += f": a uniform permutation of so few examples may score {least:.4f}"
     else:
         said += f" is not {minimum}"
-    cures = [
-        choice for choice in plan.alternatives[1:] if reaches(choice.score, choice.verdict, minimum)
-    ]
-    cheapest = min(cures, key=lambda choice: (choice.rewrites, choice.buffer or 0), default=None)
-    if cheapest is not None and not cheapest.rewrites:
-        return f"{said}; cheapest cure: {cheapest.change} (score {cheapest.score.value:.4f})"
-    target = {"weak": 0.0, "fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
+    cures = [choice for choice in plan.alternatives[1:] if _is_cure(choice, minimum)]
+    cheapest = min(cures, key=lambda choice: choice.buffer or 0, default=None)
+    table = None if cheapest is None else f"{cheapest.change} (score {cheapest.score.value:.4f})"
+    if cheapest is not None and cheapest.buffer is None:
+        return f"{said}; cheapest cure: {table}"
+    target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
     if not isinstance(target, str) and plan.verdict != "cannot tell":
         smallest = buffer_for_target(plan.question, target)
-        if smallest.buffer:
+        if smallest.buffer and (cheapest is None or smallest.buffer < (cheapest.buffer or 0)):
             return phrase(
                 "{}; cheapest cure: {buffer=} (score {})",
                 said,
                 f"{smallest.score:.4f}",
                 buffer=smallest.buffer,
             )
+    if table is not None:
+        return f"{said}; cheapest cure: {table}"
     return phrase(
         "{}; cheapest cure: {buffer=}, the whole epoch, which is uniform",
         said,
         buffer=plan.num_examples,
     )
+
+
+def _is_cure(choice: Alternative, minimum: float | Verdict) -> bool:
+    return not choice.rewrites and reaches(choice.score, choice.verdict, minimum)

@@ -133,7 +133,7 @@ def test_bad_usage_is_one_line_and_no_output(
             "check: score 0.0191 (no shuffle) is not weak; cheapest cure: files shuffled ",
         ),
         ((), "0.5", "check: score 0.0191 (no shuffle) is below 0.5; cheapest cure: files "),
-        (("--shuffle-seed", 1), "good", " is not good; cheapest cure: buffer 10,000 (score 0.8"),
+        (("--shuffle-seed", 1), "good", " is not good; cheapest cure: --buffer 9700 (score 0.8"),
         (
             ("--shuffle-seed", 1),
             "uniform",
