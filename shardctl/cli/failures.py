@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -12,6 +11,7 @@ from typing import Any
 from typer.exceptions import TyperException
 
 from shardctl.cli.output import fail, say
+from shardctl.core.nearness import nearest
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import NotASplitError, ShardctlError
 
@@ -119,8 +119,7 @@ def _name_of(error: TyperException) -> object:
 
 
 def _no_such(kind: str, name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    close += [other for other in names if other.startswith(name) and other not in close][:3]
+    close = nearest(name, names)
     if close:
         return f"no {kind} {quoted(name)}; close {kind}s: {choices(close)}"
     return f"no {kind} {quoted(name)}; choose from {choices(names, 40)}"

@@ -129,7 +129,7 @@ def find_dataset(dirs: Iterable[Path], wanted: DatasetName) -> Path | None:
     configs = dict.fromkeys(f"{found.name}/{found.config}" for found in here if found.config)
     if configs:
         raise DatasetError(
-            f"{quoted(wanted)} has configs, none of them the default; choose one: "
+            f"{quoted(wanted.said)} has configs, none of them the default; choose one: "
             f"{choices(configs)}"
         )
     return None

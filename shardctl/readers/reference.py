@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
@@ -175,7 +176,9 @@ def _read(ref: str, search: _Search) -> Dataset:
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
-    raise DatasetError(f"no dataset {quoted(ref, 200)}; {_FORMS}")
+    close = nearest(ref, _known_names(search)) if re.fullmatch(r"[\w .-]+", ref) else []
+    near = f"close names: {choices(close)}; " if close else ""
+    raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
 
 
 _FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name like mnist:3.0.1"
@@ -273,7 +276,7 @@ def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
     if folder is not None:
         return read_tfds_folder(folder)
     for reading in name.readings():
-        dataset = catalog_dataset(reading.name, reading.config, reading.version)
+        dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
         if dataset is not None:
             return dataset
     return None
@@ -281,15 +284,18 @@ def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
 
 def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
     places = ", ".join(printable(str(folder)) for folder in search.dirs)
-    said = f"no dataset {quoted(name)} in {places} or the built-in catalog"
+    said = f"no dataset {quoted(name.said)} in {places} or the built-in catalog"
     here = [str(found) for found in list_datasets_of(search.dirs, name.name)]
     here += catalog_titles(name.name)
     if here:
-        return DatasetError(f"{said}; there is: {choices(dict.fromkeys(here))}")
-    names = sorted({*dataset_names(search.dirs), *catalog_names()})
-    import difflib
-
-    close = difflib.get_close_matches(name.name, names, n=5, cutoff=0.6)
+        here = nearest_first(name.said, here) if name.config else list(dict.fromkeys(here))
+        return DatasetError(f"{said}; there is: {choices(here)}")
+    names = _known_names(search)
+    close = nearest(name.said.partition("/")[0].partition(":")[0], names, 5)
     if close:
         return DatasetError(f"{said}; close names: {choices(close)}")
     return DatasetError(f"{said}; there is: {choices(names)}")
+
+
+def _known_names(search: _Search) -> list[str]:
+    return sorted({*dataset_names(search.dirs.local()), *catalog_names()})

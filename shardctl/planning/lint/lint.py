@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
@@ -141,7 +142,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
         for prefix in prefixes:
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
                 raise UsageError(
-                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code())
+                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
                 )
     return tuple(
         rule
@@ -168,9 +169,11 @@ def explained(code: str) -> Rule:
     for rule in LINT_RULES:
         if code.upper() == rule.code or code == rule.name:
             return rule
-    raise UsageError(phrase("{code!}: {}", _no_such_code(), code=code))
+    raise UsageError(phrase("{code!}: {}", _no_such_code(code), code=code))
 
 
-def _no_such_code() -> str:
-    codes = choices((rule.code for rule in LINT_RULES), len(LINT_RULES))
+def _no_such_code(code: str) -> str:
+    by_name = {word: rule.code for rule in LINT_RULES for word in (rule.code, rule.name)}
+    near = nearest_first(code, by_name)
+    codes = choices(dict.fromkeys(by_name[word] for word in near), len(LINT_RULES))
     return f"no finding has this code; there are: {codes}"
