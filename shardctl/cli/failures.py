@@ -106,7 +106,7 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
     if match["option"]:
-        return f"{_no_such('option', str(_name_of(error)), _option_names(ctx))}; {explained}"
+        return f"{_no_option(str(_name_of(error)), ctx, arguments, commands)}; {explained}"
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
@@ -116,6 +116,17 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
 
 def _name_of(error: TyperException) -> object:
     return getattr(error, "option_name", "")
+
+
+def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequence[str]) -> str:
+    from shardctl.cli.misplaced import where_it_goes
+
+    names = _option_names(ctx)
+    elsewhere = where_it_goes(option, arguments, commands)
+    if elsewhere is None:
+        return _no_such("option", option, names)
+    near = nearest(option, names)
+    return f"{elsewhere}; close options: {choices(near)}" if near else elsewhere
 
 
 def _no_such(kind: str, name: str, names: Sequence[str]) -> str:
