@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
@@ -64,15 +65,16 @@ def choose_dataset(
         DatasetError: what was chosen is not there or broken.
     """
     search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
-    if refs:
-        dataset = _read_all(refs, search)
-    elif env.get(ENVIRONMENT_VARIABLE):
+    named = named_dataset(refs, project=project, env=env, cwd=cwd)
+    if named.source == "option":
+        dataset = _read_all(named.refs, search)
+    elif named.source == "environment":
         with said_about(ENVIRONMENT_VARIABLE):
-            dataset = _read_all([env[ENVIRONMENT_VARIABLE]], search)
-    elif project.dataset and project.path is not None:
+            dataset = _read_all(named.refs, search)
+    elif named.source == "file" and project.path is not None:
         with said_about(project.shown_path):
-            dataset = _read_all(project.dataset, replace(search, cwd=project.path.parent))
-    elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
+            dataset = _read_all(named.refs, replace(search, cwd=project.path.parent))
+    elif named.source == "folder":
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
         with said_about(fallback.said_by):
@@ -87,6 +89,29 @@ def choose_dataset(
             "choose one with --dataset",
         )
     return ChosenDataset(dataset=dataset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedDataset:
+    """The references of a dataset, and who names them; those of a file are relative to it."""
+
+    refs: tuple[str, ...]
+    source: Literal["option", "environment", "file", "folder", "default"]
+
+
+def named_dataset(
+    refs: Sequence[str], *, project: Project, env: Mapping[str, str], cwd: Path
+) -> NamedDataset:
+    """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
+    if refs:
+        return NamedDataset(refs=tuple(refs), source="option")
+    if env.get(ENVIRONMENT_VARIABLE):
+        return NamedDataset(refs=(env[ENVIRONMENT_VARIABLE],), source="environment")
+    if project.dataset and project.path is not None:
+        return NamedDataset(refs=project.dataset, source="file")
+    if os.path.isfile(cwd / DATASET_INFO_FILENAME):
+        return NamedDataset(refs=(".",), source="folder")
+    return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,18 +137,24 @@ def refs_found_again(refs: Sequence[str], *, cwd: Path, folder: Path) -> tuple[s
     keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
     another on the next machine: then none is kept.
     """
-    kept, any_path = [], False
-    for ref in dict.fromkeys(refs):
-        path = cwd / ref
-        if os.path.isabs(ref) or ref.startswith("~"):
-            return ()
-        if not os.path.exists(path) or _is_name_of_a_plain_folder(ref, path):
-            kept.append(ref)
-            continue
-        any_path = True
-        relative = Path(os.path.relpath(path, cwd / folder)).as_posix()
-        kept.append(relative if "/" in relative or path.is_file() else f"./{relative}")
-    return tuple(kept) if any_path or len(kept) > 1 else ()
+    refs = tuple(dict.fromkeys(refs))
+    if any(os.path.isabs(ref) or ref.startswith("~") for ref in refs):
+        return ()
+    kept = tuple(ref_from(ref, cwd=cwd, folder=folder) for ref in refs)
+    return kept if len(kept) > 1 or any(_is_path(ref, cwd) for ref in refs) else ()
+
+
+def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
+    """Return a reference as a file in `folder` states it: of a relative path the one from there."""
+    if os.path.isabs(ref) or ref.startswith("~") or not _is_path(ref, cwd):
+        return ref
+    relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
+    return relative if "/" in relative or (cwd / ref).is_file() else f"./{relative}"
+
+
+def _is_path(ref: str, cwd: Path) -> bool:
+    path = cwd / ref
+    return os.path.exists(path) and not _is_name_of_a_plain_folder(ref, path)
 
 
 def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:

@@ -2,6 +2,7 @@
 """`shardctl lint`: what goes wrong with the way a project reads a dataset."""
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -82,9 +83,11 @@ def lint(
     if list_rules:
         _RULES.write(out, LINT_RULES)
         return
-    project = project_here()
+    # What is named here is all that is looked at.
+    named = replace(using, evaluated=[*(using.evaluated or ()), *(specs or ())])
+    project = project_here(source, reading, named)
     arguments = using.arguments(project)
-    if specs or using.evaluated:  # what is named here is what is looked at
+    if specs or using.evaluated:
         arguments["specs"] = tuple(specs or ())
         arguments["eval"] = tuple(using.evaluated or ())
     found = lint_pipeline(

@@ -8,6 +8,7 @@ import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import project_here
+from shardctl.cli.options.shared import DatasetOptions
 
 FORMATS = Formats(renderers=verb_formats("rendering.list", "list"))
 
@@ -40,7 +41,8 @@ def list(
     from shardctl.readers.dataset_name import parse_dataset_name
     from shardctl.readers.project_file import Project
 
-    project = Project() if data_dir is not None else project_here()
+    only_data_dir = DatasetOptions(dataset=[""])  # no dataset is taken from a project
+    project = Project() if data_dir is not None else project_here(only_data_dir)
     dirs = data_dirs(data_dir, os.environ, project)
     titles = [title for name in catalog_names() for title in catalog_titles(name)]
     listed = DatasetList(
