@@ -34,6 +34,8 @@ COMMANDS = (
     "diff",
     "verify",
     "list",
+    "init",
+    "config",
 )
 
 

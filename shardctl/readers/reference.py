@@ -149,7 +149,8 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     if os.path.isabs(ref) or ref.startswith("~") or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
-    return relative if "/" in relative or (cwd / ref).is_file() else f"./{relative}"
+    is_clear = "/" in relative or relative.startswith(".") or (cwd / ref).is_file()
+    return relative if is_clear else f"./{relative}"
 
 
 def _is_path(ref: str, cwd: Path) -> bool:

@@ -105,3 +105,4 @@ _KINDS: dict[str, Callable[[object], object]] = {
     "select": _codes,
     "ignore": _codes,
 }
+LINT_KEYS = tuple(_KINDS)

@@ -87,7 +87,7 @@ def lint(
             )
         )
     if specs is None:
-        specs = _default_specs(dataset, evaluated)
+        specs = default_specs(dataset, evaluated)
     reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
     reads = [
         Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
@@ -100,7 +100,12 @@ def lint(
     return Lint(context=context, rules=rules, findings=tuple(_findings(rules, context)))
 
 
-def _default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+def default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+    """Return what is looked at where nobody names a spec, besides what is evaluated on.
+
+    Raises:
+        UsageError: there is no train, and neither another split alone nor one to evaluate on.
+    """
     if not evaluated:
         return (default_spec(dataset),)
     return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
