@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -12,9 +14,9 @@ from shardctl.planning.lint.context import Usage
 FILE = Origin(source="file", file="/p/shardctl.yaml", line=3)
 
 
-def in_force(*, ordered: bool = False, **given: object) -> dict[str, SettingInForce]:
+def in_force(*, ordered: bool = False, **given: Any) -> dict[str, SettingInForce]:
     origins = dict.fromkeys(given, FILE)
-    settings = ReadSettings(**given)  # type: ignore[arg-type]
+    settings = ReadSettings(**given)
     found = read_in_force(settings, origins, ordered=ordered)
     return {setting.name.removeprefix("read."): setting for setting in found}
 
@@ -37,7 +39,7 @@ def test_what_nobody_set_is_a_default_and_some_are_those_of_tfds() -> None:
     ],
 )
 def test_what_another_setting_brings_along_names_it(
-    given: dict[str, object], name: str, by: str
+    given: dict[str, Any], name: str, by: str
 ) -> None:
     found = in_force(**given)[name]
     assert (found.value, found.given) == (True, None)

@@ -124,7 +124,7 @@ def test_it_is_what_simulate_uses_whoever_sets_it(
         with pytest.raises(SystemExit):
             main([*words, "-f", "json"])
         out = capsysbinary.readouterr().out
-        return json.loads(out) if out else None  # type: ignore[no-any-return]
+        return json.loads(out) if out else None
 
     def check(case: tuple[dict[str, object], list[bool]]) -> None:
         values, in_file = case
