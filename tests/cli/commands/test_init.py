@@ -260,3 +260,13 @@ def test_an_order_that_stays_open_is_a_warning(shardctl: Shardctl) -> None:
     assert ran.exit_code == 0
     assert ran.stderr.startswith("warning: --buffer without a seed has another order in each run;")
     assert find_project(Path()).read == {"buffer": 1000}
+
+
+def test_no_line_of_it_is_a_command_to_a_runner_of_ci(shardctl: Shardctl) -> None:
+    name = "##[error]x.yaml"
+    Path(name).write_text(LAYOUT.format(ordered=""))
+    piped = shardctl("init", "-d", name, "-o", "-")
+    assert piped.exit_code == 0
+    assert "##[" not in piped.stdout
+    assert shardctl("init", "-d", name).exit_code == 0
+    assert find_project(Path()).dataset == (name,)

@@ -15,6 +15,10 @@ from tests.cli.conftest import Shardctl
     [
         ("shardctl ", list(COMMANDS)),
         ("shardctl la", ["layout"]),
+        ("shardctl co", ["config"]),
+        ("shardctl init --fo", ["--force"]),
+        ("shardctl init -d mnist t", ["train", "test"]),
+        ("shardctl config --shuffle-s", ["--shuffle-seed"]),
         ("/opt/bin/shardctl la", ["layout"]),
         ("shardctl nothing ", []),
         ("shardctl --v", ["--version"]),
