@@ -40,7 +40,10 @@ class Project:
         return printable(str(self.path))
 
     def setting_lines(self) -> dict[str, int]:
-        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`."""
+        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`.
+
+        One that is written under an alias is there under both names.
+        """
         return {
             name: line
             for key, line in self.lines().items()
@@ -103,11 +106,11 @@ def read_project(path: Path) -> Project:
 
 
 def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
-    from shardctl.core.settings.table import SETTING_BY_NAME
+    from shardctl.core.settings.names import setting_called
 
     line = _lines(text, source).get(key)
     place = source if line is None else f"{source}:{line}"
-    if key.replace("-", "_") in SETTING_BY_NAME:
+    if setting_called(key) is not None:
         cure = f"it belongs under read:, as in read: {{{printable(key)}: ..}}"
     else:
         cure = f"{did_you_mean(key, PROJECT_KEYS)}the file may have: {choices(PROJECT_KEYS)}"
@@ -116,6 +119,8 @@ def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
 
 def _lines(text: bytes, source: str) -> dict[str, int]:
     import yaml
+
+    from shardctl.core.settings.names import main_name
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
     root = yaml.compose(decode(text, source=source), Loader=loader)
@@ -126,8 +131,9 @@ def _lines(text: bytes, source: str) -> dict[str, int]:
         lines[str(key.value)] = key.start_mark.line + 1
         if isinstance(section, yaml.MappingNode):
             for name, _ in section.value:
-                inner = str(name.value).replace("-", "_")
-                lines[f"{key.value}.{inner}"] = name.start_mark.line + 1
+                written = str(name.value).replace("-", "_")
+                for known_as in (written, main_name(written)):
+                    lines[f"{key.value}.{known_as}"] = name.start_mark.line + 1
     return lines
 
 

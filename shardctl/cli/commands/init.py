@@ -183,7 +183,7 @@ class _Draft:
         given = self.reading.given()
         for setting in SETTINGS:
             value = setting.value_in_force(settings, ordered=dataset.ordered)
-            if setting.field == "file_order" and setting.field in given:
+            if setting.field == "file_order" and given.get("file_order", "-") != "-":
                 value = self._path(given[setting.field])
             elif setting.field in given:
                 value = setting.kind.to_document(getattr(settings, setting.field))
