@@ -32,7 +32,11 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
     it along. With the options of another command it shows what that would use; of lint it shows
     what shardctl.yaml says. A dataset that is not found is a warning here. Formats: {formats}.
 
-    Example: shardctl config --cycle 3
+    Examples:
+      # Which settings are in force here, and who says so
+      shardctl config
+      # What simulate would use with these options, for programs
+      shardctl config --cycle 3 --shuffle-seed 42 -d mnist -f json
     """
     from shardctl.files.file_text import working_folder
     from shardctl.planning.config import Config, lint_in_force, read_in_force

@@ -17,6 +17,7 @@ from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, setting_in_words
 from shardctl.cli.output import say, warn
+from shardctl.cli.panels import OUTPUT
 from shardctl.core.phrase import Argument, spelled
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
 from shardctl.core.text import quoted
@@ -49,7 +50,11 @@ def init(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write to another file, or to stdout (-)."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to another file, or to stdout (-).",
+            rich_help_panel=OUTPUT,
         ),
     ] = PROJECT_FILENAME,
     force: Annotated[
@@ -61,7 +66,11 @@ def init(
     It holds the dataset and the options given here, and every other setting as a comment with its
     default and its meaning.
 
-    Example: shardctl init -d mnist --shuffle-seed 42 --batch 128
+    Examples:
+      # Commands in this folder read mnist, shuffled, in batches
+      shardctl init -d mnist --shuffle-seed 42 --batch 128
+      # What the file of a project with an evaluation of its own would say
+      shardctl init 'train[:90%]' --eval 'train[90%:]' -d mnist -o -
     """
     to_file = output != "-"
     if to_file and not force and os.path.lexists(output):

@@ -129,7 +129,7 @@ def setting_in_words(name: str, value: object) -> str:
         return words if value else f"no {words}"
     if isinstance(value, list):
         return f"{words} {choices(value, 4)}"
-    return f"{words} {printable(str(value), 80)}"
+    return f"{words} {printable(str(value))}"
 
 
 def _is_group(annotation: object) -> TypeGuard[type[Any]]:
