@@ -36,6 +36,7 @@ COMMANDS = (
     "list",
     "init",
     "config",
+    "help",
 )
 
 
