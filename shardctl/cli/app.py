@@ -107,6 +107,7 @@ def _root(
     version: bool = typer.Option(
         False,
         "--version",
+        "-V",
         help="Show the version and exit.",
         callback=_show_version,
         is_eager=True,

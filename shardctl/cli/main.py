@@ -34,6 +34,8 @@ COMMANDS = (
     "diff",
     "verify",
     "list",
+    "init",
+    "config",
     "help",
 )
 
@@ -98,7 +100,8 @@ def _run(arguments: list[str]) -> int:
     command = typer.main.get_command(_app(arguments))
     _INTERRUPTS.go_on()
     try:
-        with command.make_context("shardctl", arguments or ["--help"], obj=tuple(arguments)) as ctx:
+        words = arguments or ["--help"]  # Typer takes from the list that it is given
+        with command.make_context("shardctl", [*words], obj=tuple(arguments)) as ctx:
             command.invoke(ctx)
     except typer.Exit as found:
         return found.exit_code

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from shardctl.core.settings.document import settings_in_force
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.head import head
-from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.annotations import annotation
@@ -86,22 +85,9 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
             for read in context.reads
         ],
         "pipeline": settings_in_force(context.settings, ordered=context.dataset.ordered),
-        "usage": _usage(context),
+        "usage": context.usage_in_force(),
         "rules": [rule.code for rule in lint.rules],
         "findings": [_finding_record(finding, origins) for finding in lint.findings],
-    }
-
-
-def _usage(context: LintContext) -> Document:
-    usage = context.usage
-    return {
-        "hosts": context.num_hosts,
-        "take": usage.take,
-        "as_data_source": context.reads_data_source,
-        "assert_cardinality": usage.assert_cardinality,
-        "autocache": usage.try_autocache,
-        "seeds": list(usage.seeds),
-        "open_files": usage.max_open_files,
     }
 
 

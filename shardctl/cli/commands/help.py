@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.core.nearness import nearest
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
@@ -110,9 +111,7 @@ def help(
 
 
 def _no_page(topic: str, topics: list[str]) -> str:
-    import difflib  # 4 ms
-
-    close = difflib.get_close_matches(topic, topics, n=3, cutoff=0.6)
+    close = nearest(topic, topics)
     if close:
         return f"no help page {quoted(topic)}; close help pages: {choices(close)}"
     return f"no help page {quoted(topic)}; choose from {choices(topics, 60)}"

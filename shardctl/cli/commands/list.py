@@ -10,6 +10,7 @@ import typer
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import project_here
+from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def list(
     from shardctl.readers.project_file import Project
     from shardctl.rendering.text.quantities import first_few
 
-    project = Project() if data_dir is not None else project_here()
+    only_data_dir = DatasetOptions(dataset=[""])  # no dataset is taken from a project
+    project = Project() if data_dir is not None else project_here(only_data_dir)
     listed = _datasets_in(data_dirs(data_dir, os.environ, project), words or ())
     FORMATS.write(out, listed, every_layout=every_row)
     warn(first_few(listed.problems))

@@ -126,7 +126,7 @@ def quality(
     from shardctl.planning.quality.quality import quality as measured_quality
     from shardctl.rendering.text.command_line import as_options
 
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     if num_hosts is not None:
         if "host" in reading.given():

@@ -8,10 +8,11 @@ options are; what says nothing is the command's own.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
-from typing import Annotated, Any, ClassVar, TypeGuard, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
 import typer
 
@@ -20,9 +21,12 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.output import ProgressBars
 from shardctl.cli.panels import DATASET, OUTPUT
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.progress import watched_by
+
+if TYPE_CHECKING:
+    from shardctl.readers.project_file import Project
 
 SpecArgument = Annotated[
     str | None,
@@ -126,6 +130,32 @@ class DatasetOptions:
             help="Where names are looked up [default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
         ),
     ] = None
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to a project, in words; see `project_here`."""
+        from shardctl.files.file_text import working_folder
+        from shardctl.readers.reference import named_dataset
+
+        cwd = working_folder()
+        named = named_dataset(self.dataset or (), project=project, env=os.environ, cwd=cwd)
+        if named.source == "file":
+            yield setting_in_words("dataset", " and ".join(named.refs))
+        if self.data_dir is None and project.data_dir is not None:
+            yield setting_in_words("data_dir", project.data_dir)
+
+
+def setting_in_words(name: str, value: object) -> str:
+    """Return a setting of a file of settings in a line that lists some.
+
+    >>> [setting_in_words("shuffle_seed", 42), setting_in_words("reverse", False)]
+    ['shuffle seed 42', 'no reverse']
+    """
+    words = printable(name.replace("_", " ").replace("-", " "))
+    if isinstance(value, bool):
+        return words if value else f"no {words}"
+    if isinstance(value, list):
+        return f"{words} {choices(value, 4)}"
+    return f"{words} {printable(str(value))}"
 
 
 def _is_group(annotation: object) -> TypeGuard[type[Any]]:

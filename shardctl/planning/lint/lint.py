@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
@@ -95,7 +96,7 @@ def lint(
             )
         )
     if specs is None:
-        specs = _default_specs(dataset, evaluated)
+        specs = default_specs(dataset, evaluated)
     reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
     reads = [
         Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
@@ -112,7 +113,12 @@ def lint(
     return Lint(context=context, rules=rules, findings=tuple(findings))
 
 
-def _default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+def default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+    """Return what is looked at where nobody names a spec, besides what is evaluated on.
+
+    Raises:
+        UsageError: there is no train, and neither another split alone nor one to evaluate on.
+    """
     if not evaluated:
         return (default_spec(dataset),)
     return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
@@ -154,7 +160,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
         for prefix in prefixes:
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
                 raise UsageError(
-                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code())
+                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
                 )
     return tuple(
         rule
@@ -181,9 +187,11 @@ def explained(code: str) -> Rule:
     for rule in LINT_RULES:
         if code.upper() == rule.code or code == rule.name:
             return rule
-    raise UsageError(phrase("{code!}: {}", _no_such_code(), code=code))
+    raise UsageError(phrase("{code!}: {}", _no_such_code(code), code=code))
 
 
-def _no_such_code() -> str:
-    codes = choices((rule.code for rule in LINT_RULES), len(LINT_RULES))
+def _no_such_code(code: str) -> str:
+    by_name = {word: rule.code for rule in LINT_RULES for word in (rule.code, rule.name)}
+    near = nearest_first(code, by_name)
+    codes = choices(dict.fromkeys(by_name[word] for word in near), len(LINT_RULES))
     return f"no finding has this code; there are: {codes}"

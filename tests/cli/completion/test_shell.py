@@ -15,6 +15,10 @@ from tests.cli.conftest import Shardctl
     [
         ("shardctl ", list(COMMANDS)),
         ("shardctl la", ["layout"]),
+        ("shardctl co", ["config"]),
+        ("shardctl init --fo", ["--force"]),
+        ("shardctl init -d mnist t", ["train", "test"]),
+        ("shardctl config --shuffle-s", ["--shuffle-seed"]),
         ("/opt/bin/shardctl la", ["layout"]),
         ("shardctl nothing ", []),
         ("shardctl --v", ["--version"]),
@@ -103,7 +107,7 @@ _ENOUGH = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "init"])
 def test_the_formats_offered_are_those_the_command_takes(
     command: str, shardctl: Shardctl, offered: Offered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
