@@ -81,6 +81,7 @@ def lint(
     """
     from shardctl.planning.lint.lint import explained
     from shardctl.planning.lint.lint import lint as lint_pipeline
+    from shardctl.planning.lint.rule import DEFAULT_FAIL_ON
     from shardctl.planning.lint.rules import LINT_RULES
 
     if explain is not None:
@@ -107,7 +108,7 @@ def lint(
     )
     origins = _origins(project, reading, using, specs, for_people=out.format == "table")
     FORMATS.write(out, found, origins)
-    if found.fails(arguments.get("fail_on", "notice")):
+    if found.fails(arguments.get("fail_on", DEFAULT_FAIL_ON)):
         raise typer.Exit(1)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import number_option, setting_in_words
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
@@ -34,7 +35,9 @@ def _severity(text: Any) -> str:
     from shardctl.planning.lint.rule import SEVERITIES
 
     if text not in SEVERITIES:
-        raise UsageError(f"--fail-on {quoted(text)}: choose from {choices(SEVERITIES)}")
+        raise UsageError(
+            f"--fail-on {quoted(text)}: choose from {choices(nearest_first(text, SEVERITIES))}"
+        )
     return str(text)
 
 

@@ -14,7 +14,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
-from shardctl.planning.lint.rule import SEVERITIES, Rule, Severity
+from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.planning.open_splits import refuse_open_hosts
 
@@ -49,7 +49,7 @@ class Lint:
     findings: tuple[Finding, ...]
 
     @checked
-    def fails(self, fail_on: Severity = "notice") -> bool:
+    def fails(self, fail_on: Severity = DEFAULT_FAIL_ON) -> bool:
         """Return whether there is a finding of this severity, or of a worse one."""
         enough = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         return any(finding.severity in enough for finding in self.findings)
