@@ -51,7 +51,7 @@ def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Itera
         for line in _how(plan):
             yield paragraph(line, screen)
     elif plan.unseeded is not None and plan.unseeded.emitted:
-        yield paragraph(_without_seed(plan.unseeded), screen)
+        yield paragraph(_without_seed(plan.unseeded, len(plan.from_consumed) or 1), screen)
     if proof is not None:
         for line in proof_lines(proof, screen):
             yield paragraph(line, screen)
@@ -195,7 +195,7 @@ def _how(plan: ResumePlan) -> Iterator[str]:
     if plan.mode == "exact":
         yield "exact: the order continues id by id."
     elif plan.unseeded is not None:
-        yield _without_seed(plan.unseeded)
+        yield _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
     elif plan.mode == "exact-order":
         yield (
             f"exact order: the instructions feed the shuffle buffer as it was left, with "
@@ -222,8 +222,8 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         yield _further(plan)
 
 
-def _without_seed(buffer: UnseededBuffer) -> str:
-    """Return what a buffer whose seed is not known loses and repeats.
+def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
+    """Return what a buffer whose seed is not known loses and repeats, or those of several hosts.
 
     >>> from shardctl.core.resume.unseeded_buffer import behind_buffer
     >>> print(_without_seed(behind_buffer(
@@ -232,19 +232,26 @@ def _without_seed(buffer: UnseededBuffer) -> str:
 repeated, the 8 that it held are lost, whatever its seed was.
     """
     mode = "at most once" if buffer.risk is None else "at least once"
+    one = num_hosts == 1
+    who = "the buffer" if one else f"the buffers of the {num_hosts} hosts"
+    it, its = ("it", "its seed was") if one else ("they", "their seeds were")
     if not buffer.emitted:
-        return f"{mode}: the buffer held nothing yet, so that nothing is repeated or lost."
-    read = f"{mode}: the buffer had read {_examples(buffer.num_read)} of its epoch."
+        return f"{mode}: {who} held nothing yet, so that nothing is repeated or lost."
+    epoch = " of its epoch" if one else ""
+    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{epoch}."
     if not buffer.num_read_again:
-        held = f"the {buffer.most_lost:,} that it held are lost" if buffer.most_lost else "or lost"
+        held = (
+            f"the {buffer.most_lost:,} that {it} held are lost" if buffer.most_lost else "or lost"
+        )
         repeated = "nothing is repeated," if buffer.most_lost else "nothing is repeated"
-        return f"{read} These are passed by: {repeated} {held}, whatever its seed was."
+        return f"{read} These are passed by: {repeated} {held}, whatever {its}."
     if not buffer.first_read:
         return (
             f"{read} All of them are read again: {buffer.least_repeated:,} are repeated and none "
-            "is lost, whatever its seed was."
+            f"is lost, whatever {its}."
         )
-    again = f"{buffer.num_read_again:,}, {_count(buffer.buffers_again, 'buffer')} of them,"
+    buffers = _count(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
+    again = f"{buffer.num_read_again:,}, {buffers},"
     return (
         f"{read} The last {again} are read again: {buffer.least_repeated:,} to "
         f"{buffer.most_repeated:,} are repeated; {buffer.expected_lost:.2g} are lost on the "

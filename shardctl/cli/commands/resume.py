@@ -138,6 +138,8 @@ def _continued(
                 to_hosts=stopped.to_hosts,
                 consumed=consumed,
                 steps=steps,
+                mode=mode,
+                risk=stopped.risk,
             )
         if consumed is not None and len(consumed) > 1:
             raise UsageError(
