@@ -37,24 +37,38 @@ _HOST_COLUMNS = (
 )
 
 
-def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Iterator[str]:
-    """Yield the state, the instructions and how to read them."""
-    words = settings_words(plan.pipeline)
-    yield paragraph(f"{plan.spec} of {plan.dataset.title}: {words}", screen, style="bold")
-    for line in (_stopped(plan), _left(plan)):
+def resume_table(
+    plan: ResumePlan, proof: Proof | None, screen: Screen, *, plan_file: str | None = None
+) -> Iterator[str]:
+    """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
+    title, *state = _state(plan)
+    yield paragraph(title, screen, style="bold")
+    for line in state:
         yield paragraph(line, screen)
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.instructions):
         yield from table_pieces(_COLUMNS, _rows(plan.instructions), screen, keep=_ROWS)
     if plan.remaining:
-        for line in _how(plan):
+        for line in _how(plan, plan_file):
             yield paragraph(line, screen)
     elif plan.unseeded is not None and plan.unseeded.emitted:
         yield paragraph(_without_seed(plan.unseeded, len(plan.from_consumed) or 1), screen)
     if proof is not None:
         for line in proof_lines(proof, screen):
             yield paragraph(line, screen)
+
+
+def summary(plan: ResumePlan) -> Iterator[str]:
+    """Yield a few lines: what was read, where it stopped, what is left, and the promise."""
+    yield from _state(plan)
+    if plan.remaining:
+        yield _promise(plan)
+
+
+def _state(plan: ResumePlan) -> tuple[str, str, str]:
+    words = settings_words(plan.pipeline)
+    return f"{plan.spec} of {plan.dataset.title}: {words}", _stopped(plan), _left(plan)
 
 
 def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
@@ -190,24 +204,41 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
     return rows
 
 
-def _how(plan: ResumePlan) -> Iterator[str]:
-    """Yield what the plan promises, and what to read it with."""
+def resume_call(plan: ResumePlan, plan_file: str) -> str:
+    """Return the call of Python that goes on from a plan file.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.resume.resume import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> resume_call(resume(Dataset(name="d", splits=(train,)), consumed=2), "plan.yaml")
+    "shardctl.tfds.resume(builder, 'plan.yaml')"
+    """
+    host = ", host=i" if plan.hosts else ""
+    return f"shardctl.tfds.resume(builder, {plan_file!r}{host})"
+
+
+def _promise(plan: ResumePlan) -> str:
+    """Return what the plan promises."""
     if plan.mode == "exact":
-        yield "exact: the order continues id by id."
-    elif plan.unseeded is not None:
-        yield _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
-    elif plan.mode == "exact-order":
-        yield (
+        return "exact: the order continues id by id."
+    if plan.unseeded is not None:
+        return _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
+    held = len(plan.pending or ())
+    if plan.mode == "exact-order":
+        return (
             f"exact order: the instructions feed the shuffle buffer as it was left, with "
-            f"{_examples(len(plan.pending or ()))} in it; shardctl.tfds replays it."
+            f"{_examples(held)} in it; shardctl.tfds replays it."
         )
-    else:
-        held = len(plan.pending or ())
-        first = ""
-        if held and plan.num_pending_instructions:
-            runs = _count(plan.num_pending_instructions, "instruction")
-            first = f" The first {runs} read the {_examples(held)} that the buffer held."
-        yield f"exactly once: every example that is left, in another order.{first}"
+    first = ""
+    if held and plan.num_pending_instructions:
+        runs = _count(plan.num_pending_instructions, "instruction")
+        first = f" The first {runs} read the {_examples(held)} that the buffer held."
+    return f"exactly once: every example that is left, in another order.{first}"
+
+
+def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
+    """Yield what the plan promises, and what to read it with."""
+    yield _promise(plan)
     config = ", ".join(
         f"{name}={plan.read_config[name]}"
         for name in ("interleave_cycle_length", "interleave_block_length")
@@ -217,7 +248,10 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
         f"these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
     )
-    yield "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes"
+    if plan_file is None:
+        yield "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes"
+    else:
+        yield f"in Python: {resume_call(plan, plan_file)}"
     if plan.further_epochs:
         yield _further(plan)
 

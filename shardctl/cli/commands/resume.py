@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, as_csv, as_table, as_text
+from shardctl.cli.formats import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_csv,
+    as_table,
+    as_text,
+)
 from shardctl.cli.options.dataset import (
     chosen_dataset,
     plan_of_file,
@@ -35,6 +43,7 @@ FORMATS = Formats(
         "json": as_text("rendering.resume:resume_json"),
         "yaml": as_text("rendering.resume:resume_yaml"),
         "csv": as_csv("rendering.resume:resume_rows"),
+        "python": as_code("rendering.python.resume:resume_python"),
     }
 )
 _LONG = 50_000  # instructions from which a plan's size is said
@@ -85,7 +94,7 @@ def resume(
         proof = read_and_compare(dataset, made, seen=log)
     if out.format != "table" and made.num_instructions >= _LONG:
         _say_size(made, out)
-    FORMATS.write(out, made, proof, every_row=every_row)
+    FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
     if proof is not None:
         if out.format != "table" or out.output is not None:
             from shardctl.rendering.resume import proof_lines
