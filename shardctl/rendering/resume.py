@@ -153,7 +153,7 @@ def _stopped(plan: ResumePlan) -> str:
     if batch is not None:
         whole, rest = divmod(plan.consumed, batch)
         at_end = not plan.remaining_total
-        place += f", {_count(whole + bool(rest and at_end), 'batch', 'batches')}"
+        place += f", {counted(whole + bool(rest and at_end), 'batch', 'batches')}"
         if rest and not at_end:
             place += f" and {plan.consumed % batch:,} examples"
     where = plan.reader_state
@@ -172,13 +172,13 @@ def _left(plan: ResumePlan) -> str:
         if plan.unseeded is not None and plan.unseeded.most_lost:
             return "left: nothing, the buffer had read the order to its end"
         return "left: nothing, the order is at its end"
-    files = _count(plan.num_instructions, "file instruction")
+    files = counted(plan.num_instructions, "file instruction")
     epoch = "" if plan.from_seen else f" of epoch {plan.epoch}"
     left = f"left: {_examples(plan.remaining)}{epoch} in {files}"
     if plan.settings.repeat_files and not plan.from_seen:
         left = f"left: {_examples(plan.remaining)} of the stream in {files}"
     if plan.num_further_epochs:
-        left += f", then {_count(plan.num_further_epochs, 'epoch')}"
+        left += f", then {counted(plan.num_further_epochs, 'epoch')}"
     return left
 
 
@@ -231,7 +231,7 @@ def _promise(plan: ResumePlan) -> str:
         )
     first = ""
     if held and plan.num_pending_instructions:
-        runs = _count(plan.num_pending_instructions, "instruction")
+        runs = counted(plan.num_pending_instructions, "instruction")
         first = f" The first {runs} read the {_examples(held)} that the buffer held."
     return f"exactly once: every example that is left, in another order.{first}"
 
@@ -284,7 +284,7 @@ repeated, the 8 that it held are lost, whatever its seed was.
             f"{read} All of them are read again: {buffer.least_repeated:,} are repeated and none "
             f"is lost, whatever {its}."
         )
-    buffers = _count(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
+    buffers = counted(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
     again = f"{buffer.num_read_again:,}, {buffers},"
     return (
         f"{read} The last {again} are read again: {buffer.least_repeated:,} to "
@@ -311,8 +311,13 @@ def _further(plan: ResumePlan) -> str:
 
 
 def _examples(count: int) -> str:
-    return _count(count, "example")
+    return counted(count, "example")
 
 
-def _count(count: int, noun: str, plural: str | None = None) -> str:
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of something.
+
+    >>> counted(1, "file"), counted(2000, "file")
+    ('1 file', '2,000 files')
+    """
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

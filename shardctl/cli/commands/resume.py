@@ -75,7 +75,7 @@ def resume(
     """Print the file instructions from which a pipeline resumes where it stopped.
 
     Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
-    the plan file that shardctl.tfds reads.
+    the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
 
     Example: shardctl resume --consumed 5000 --shuffle-seed 32 -o plan.yaml -d imagenet2012
     """
@@ -92,9 +92,14 @@ def resume(
         from shardctl.planning.resume.proof import prove as read_and_compare
 
         proof = read_and_compare(dataset, made, seen=log)
-    if out.format != "table" and made.num_instructions >= _LONG:
+    if out.format not in ("table", "python") and made.num_instructions >= _LONG:
         _say_size(made, out)
     FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
+    if out.output not in (None, "-"):
+        from shardctl.rendering.written import plan_written
+
+        for line in plan_written(made, out.output, out.format or "", source.dataset or ()):
+            say(line)
     if proof is not None:
         if out.format != "table" or out.output is not None:
             from shardctl.rendering.resume import proof_lines

@@ -19,7 +19,7 @@ def run(code: Iterable[str], names: Mapping[str, object] | None = None) -> dict[
     text = "".join(code)
     ast.parse(text)
     assert max(map(len, text.splitlines())) <= 100 or "/" in text  # paths are as long as they are
-    with_ids = {"add_tfds_id": True}
+    with_ids: dict[str, Any] = {"add_tfds_id": True}
     tf.random.set_seed(None)
     namespace = dict(names or {})
     with (
