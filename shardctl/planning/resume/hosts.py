@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,34 +12,14 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.even_splits import even_range
-from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import (
-    UNSEEDED_MODES,
-    HostShare,
-    ResumePlan,
-    settings_as_planned,
-)
-from shardctl.core.resume.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    check_risk,
-    of_all_hosts,
-)
+from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.order import PlannedOrder, resolved_spec
-from shardctl.planning.resume.rest_of_epoch import (
-    ResumePoint,
-    inputs_read,
-    pending_inputs,
-    reads_at,
-    rest_of_reading,
-    resume_point,
-)
+from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
 from shardctl.planning.resume.resume import (
     calls_after_read,
     consumed_examples,
@@ -47,20 +27,17 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
-from shardctl.planning.resume.unseeded import order_to_resume, without_seed
-
-MAX_HOSTS = 100_000
+from shardctl.planning.resume.stopped_hosts import (
+    MAX_HOSTS,
+    OldHost,
+    at_start_of,
+    num_read_of,
+    old_orders,
+    pending_of,
+    stopped_hosts,
+)
 
 HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OldHost:
-    """One of the hosts that stopped, and where; `buffer` is one whose seed is not known."""
-
-    order: Order
-    point: ResumePoint
-    buffer: UnseededBuffer | None = None
 
 
 @checked
@@ -117,7 +94,7 @@ def resume_on_hosts(
     _check_count(left, old, last)
     if unseeded and unfinished and not len(left) and last + 1 < settings.epochs:
         # What the buffers held was the rest of the epoch.
-        old, last = [_at_start_of(host, last + 1) for host in old], last + 1
+        old, last = [at_start_of(host, last + 1) for host in old], last + 1
         left = _left_of_epochs(old, range(last, last + 1))
     shares = even_shares(left, to_hosts)
     whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
@@ -150,71 +127,9 @@ def resume_on_hosts(
     )
 
 
-def old_orders(
-    dataset: Dataset,
-    spec: str | None,
-    settings: ReadSettings,
-    hosts: int,
-    *,
-    mode: str = "exactly-once",
-    risk: float | None = None,
-) -> list[PlannedOrder]:
-    """Return the order of each of the hosts that stopped; without a seed, see `order_to_resume`."""
-    if not 1 <= hosts <= MAX_HOSTS:
-        raise UsageError(
-            phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
-        )
-    first = order_to_resume(
-        resolved_spec(dataset, spec),
-        replace(settings, host=Host(index=0, count=hosts)),
-        mode,
-        risk,
-    )
-    known = first.order.settings
-    others = (replace(known, host=Host(index=i, count=hosts)) for i in range(1, hosts))
-    return [first, *map(first.with_settings, others)]
-
-
-def stopped_hosts(
-    orders: Sequence[Order], counts: Sequence[int], *, mode: str, risk: float | None
-) -> tuple[list[OldHost], UnseededBuffer | None]:
-    """Return where hosts stopped; in a mode without a seed also what is sure of all their buffers.
-
-    Raises:
-        UsageError: a risk outside its range.
-    """
-    points = [resume_point(order, count) for order, count in zip(orders, counts, strict=True)]
-    sizes = [order.num_buffered for order in orders]
-    if mode not in UNSEEDED_MODES or None in sizes:
-        hosts = zip(orders, points, strict=True)
-        return [OldHost(order=order, point=point) for order, point in hosts], None
-    of_each = None
-    if mode == "at-least-once":
-        smallest = min(size or 1 for size in sizes)
-        risk = min(DEFAULT_RISK, smallest) if risk is None else risk
-        check_risk(risk, smallest)
-        # A host that had handed out nothing loses nothing.
-        of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
-    found, buffers = [], []
-    for order, point in zip(orders, points, strict=True):
-        place = without_seed(order, point, mode, of_each)
-        buffers += [] if place is None else [place.buffer]
-        found.append(
-            OldHost(order=order, point=point, buffer=None if place is None else buffers[-1])
-        )
-    return found, of_all_hosts(buffers, risk)
-
-
 def _left_of_epochs(old: Sequence[OldHost], epochs: range) -> Reads:
     left_of = _left_of_all if old[0].order.settings.host_mode.reads_all else _left
     return joined([left_of(old, epoch).runs() for epoch in epochs])
-
-
-def _at_start_of(host: OldHost, epoch: int) -> OldHost:
-    """Return a host that is to read an epoch from its start."""
-    size = host.order.epoch_size
-    point = ResumePoint(epoch=epoch, stream=epoch, emitted=0, remaining=size)
-    return replace(host, point=point, buffer=None)
 
 
 def _total(num_left: int, follow: Int64s, settings: ReadSettings) -> int:
@@ -265,7 +180,7 @@ def _left(old: Sequence[OldHost], epoch: int) -> Reads:
     for host in old:
         reads, reading = host.order.reads, host.order.reading(epoch)
         own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
-        if len(pending := _pending(host, epoch)):
+        if len(pending := pending_of(host, epoch)):
             own.append(reads_at(reads, reading, pending))
         # A host's own runs first: in the order of the files the rows of all need no sort.
         several.append(joined(own).runs())
@@ -290,7 +205,7 @@ def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
         between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
         positions += [
             between * num_hosts + index,
-            _pending(host, epoch) * num_hosts + index,
+            pending_of(host, epoch) * num_hosts + index,
         ]
     single = reads_at(reads, reading, np.concatenate(positions))
     rest = rest_of_reading(reads, reading, foremost * num_hosts)
@@ -300,29 +215,11 @@ def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
     return joined([single, rest])
 
 
-def num_read_of(host: OldHost, epoch: int) -> int:
-    """Return how many examples of an epoch a host has got from the reader."""
-    if host.point.epoch > epoch or not host.point.remaining:
-        return host.order.epoch_size
-    if host.point.epoch < epoch:
-        return 0
-    if host.buffer is not None:
-        return host.buffer.first_read
-    return inputs_read(host.order, host.point)
-
-
-def _pending(host: OldHost, epoch: int) -> Int64s:
-    """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
-    if host.point.epoch != epoch or not host.point.remaining or host.buffer is not None:
-        return np.empty(0, np.int64)
-    return pending_inputs(host.order, host.point)
-
-
 def _pending_ids(old: Sequence[OldHost]) -> tuple[int | str, ...]:
     ids: list[int | str] = []
     for host in old:
         epoch = host.point.epoch
-        ids += ids_at(host.order, host.order.reading(epoch), _pending(host, epoch))
+        ids += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
         host.order.forget_readings()
     return tuple(ids)
 

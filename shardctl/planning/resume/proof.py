@@ -30,7 +30,6 @@ from shardctl.planning.order import plan_order
 from shardctl.planning.progress import Progress
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing
-from shardctl.planning.resume.hosts import num_read_of, old_orders, stopped_hosts
 from shardctl.planning.resume.promises import (
     BrokenPromise,
     broken_promises,
@@ -39,6 +38,7 @@ from shardctl.planning.resume.promises import (
     with_reads_of,
     without_dropping,
 )
+from shardctl.planning.resume.stopped_hosts import num_read_of, old_orders, stopped_hosts
 
 _PIECE = 1 << 20
 

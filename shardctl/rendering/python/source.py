@@ -1,7 +1,7 @@
 """Python source: values as literals, calls in lines of a bounded width, comments on one line.
 
-Names in it may be anyone's. A value is written as its literal and never as a piece of code, and
-what is in a comment has no end of line.
+Names in it may be anyone's. A value is written as its literal and never as a piece of code, what is
+in a comment has no end of line, and neither is a command to a runner of CI.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from shardctl.core.text import printable
+from shardctl.core.text import inert, printable
 
 WIDTH = 88  # what formatters of Python code default to
 _INDENT = "    "
@@ -21,7 +21,7 @@ def literal(value: str | int | bool | None) -> str:
     >>> print(literal("it's"), literal('a"b'), literal("x\n\u202e"), literal(7))
     "it's" 'a"b' "x\n\u202e" 7
     """
-    text = repr(value)
+    text = inert(repr(value))  # what that escapes is in a literal the same character
     if isinstance(value, str) and text.startswith("'") and '"' not in text:
         return f'"{text[1:-1]}"'
     return text
@@ -70,7 +70,7 @@ def numbers(values: Iterable[int], *, indent: int) -> Iterator[str]:
 def comment(text: str) -> Iterator[str]:
     """Yield a text as comments, whatever is in it."""
     yield from textwrap.wrap(
-        printable(text, 2000),
+        inert(printable(text, 2000)),
         WIDTH,
         initial_indent="# ",
         subsequent_indent="# ",

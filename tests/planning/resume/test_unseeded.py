@@ -264,39 +264,6 @@ def test_hosts_whose_buffers_had_read_the_epoch_begin_with_the_next() -> None:
     assert prove(TOY, plan).holds
 
 
-def test_the_risk_is_that_of_all_hosts_together() -> None:
-    settings = ReadSettings(buffer=4)
-
-    def planned(**arguments: Any) -> Any:
-        return resume_on_hosts(
-            TOY, "train", settings, hosts=2, to_hosts=1, consumed=[9], **arguments
-        )
-
-    plan = planned(mode="at-least-once", risk=1.0)
-    alone = [
-        resume(
-            TOY,
-            "train",
-            replace(settings, host=Host(index=index, count=2)),
-            consumed=9,
-            mode="at-least-once",
-            risk=0.5,
-        ).unseeded
-        for index in range(2)
-    ]
-    assert plan.unseeded.expected_lost == sum(one.expected_lost for one in alone if one)
-    assert plan.unseeded.first_read == sum(one.first_read for one in alone if one)
-    assert plan.unseeded.risk == 1.0
-    with pytest.raises(UsageError, match="at most the size of the buffer, 4"):
-        planned(mode="at-least-once", risk=4.5)
-    with pytest.raises(UsageError, match='risk is read with mode="at-least-once" only'):
-        planned(mode="at-most-once", risk=0.5)
-    with pytest.raises(UnpredictableOrderError, match="only the seed of that very run"):
-        planned()
-    with pytest.raises(UsageError, match="choose from exactly-once, at-most-once, at-least-once"):
-        planned(mode="exact-order")
-
-
 @pytest.mark.parametrize("mode", ["exactly-once", "exact-order"])
 def test_without_the_seed_of_the_run_two_modes_are_offered(mode: Any) -> None:
     with pytest.raises(UnpredictableOrderError) as caught:

@@ -6,10 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardctl.core.text import inert
 from shardctl.rendering.python.source import call, comment, literal, module, numbers
 from tests.cases import check_cases
 
-HOSTILE = ["'", '"', "\\", "'\"", '"""', "a\nb", "#", "\u202e", "\ud800", "{}", "%s", "\0", "é"]
+HOSTILE = [
+    "'",
+    '"',
+    "\\",
+    "'\"",
+    '"""',
+    "a\nb",
+    "#",
+    "\u202e",
+    "\ud800",
+    "{}",
+    "%s",
+    "\0",
+    "é",
+    "##[error]x",
+    "\\##vso[task.x]",
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -17,6 +34,8 @@ def test_a_hostile_text_stays_a_literal(text: str) -> None:
     source = literal(text)
     assert ast.literal_eval(source) == text
     assert source.isprintable()
+    assert inert(source) == source
+    assert all(inert(line) == line for line in comment(text))
 
 
 def test_any_text_stays_a_literal_and_a_comment() -> None:
