@@ -32,6 +32,7 @@ from shardctl.rendering.python.source import call, comment, keywords, literal, m
 from shardctl.rendering.resume import summary
 
 MAX_INSTRUCTIONS = 1000  # that are written as code
+_MOST_NAMES = 100_000  # of files that are compared with one another
 MAX_PLACES = 5000  # of files in the orders of further epochs, and counts of hosts
 
 
@@ -94,7 +95,12 @@ def _lists(plan: ResumePlan) -> list[Reads]:
 
 
 def _by_path(plan: ResumePlan) -> bool:
-    return any(reads.names_repeat for reads in _lists(plan))
+    """Return whether base names do not tell the files apart, those of other splits among them."""
+    splits = plan.instructions.dataset.splits
+    if sum(split.num_shards for split in splits) > _MOST_NAMES:
+        return True
+    names = [name for split in splits for name in split.filenames]
+    return len(set(names)) < len(names)
 
 
 def _same_dataset(plan: ResumePlan) -> Iterator[str]:
@@ -118,16 +124,16 @@ def _host(plan: ResumePlan) -> Iterator[str]:
 
 def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the lists, the functions that read them, and what makes `ds`."""
-    lists, name = _lists(plan), "filename" if _by_path(plan) else "basename"
-    data = [f"# ({'path' if _by_path(plan) else 'file'}, examples to skip, examples to take)"]
+    lists, by_path = _lists(plan), _by_path(plan)
+    data = [f"# ({'path' if by_path else 'file'}, examples to skip, examples to take)"]
     if plan.hosts:
         data += ["INSTRUCTIONS = ["]
         for index, reads in enumerate(lists):
-            data += ["    [", *_rows(reads, 2), f"    ],  # host {index}"]
+            data += ["    [", *_rows(reads, 2, by_path=by_path), f"    ],  # host {index}"]
         data += ["]"]
     else:
-        data += ["INSTRUCTIONS = [", *_rows(lists[0], 1), "]"]
-    key = "os.fspath(file.filename)" if name == "filename" else "file.basename()"
+        data += ["INSTRUCTIONS = [", *_rows(lists[0], 1, by_path=by_path), "]"]
+    key = "os.fspath(file.filename)" if by_path else "file.basename()"
     functions = [_rest_config(plan, key, any_empty=not all(len(reads) for reads in lists))]
     made = list(_first_epoch(plan))
     for one in plan.after_read:
@@ -151,9 +157,9 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
     return data, functions, made
 
 
-def _rows(reads: Reads, indent: int) -> Iterator[str]:
+def _rows(reads: Reads, indent: int, *, by_path: bool) -> Iterator[str]:
     names: list[str] = reads.filenames()
-    if reads.names_repeat:
+    if by_path:
         splits = reads.dataset.splits
         pairs = zip(reads.split.tolist(), reads.shard.tolist(), strict=True)
         names = [os.path.join(*map(str, splits[s].location(shard))) for s, shard in pairs]

@@ -21,12 +21,14 @@ from shardctl.files.plan.writer import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume
 from shardctl.planning.resume.seen import resume_unseen
+from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.rendering.python.resume import needs_tfds_alone, resume_python
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed
 from tests.core.order.toy_pipelines import Case, Toys
 from tests.planning.resume.stopped_pipelines import stopped, stops
 from tests.rendering.python.pasted import read, run
+from tests.tfds_datasets import build_dataset
 
 SEEDED: tuple[BufferMode, ...] = ("exactly-once", "exact-order")
 UNSEEDED: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
@@ -278,6 +280,30 @@ def test_another_dataset_than_the_plan_s_is_noticed(toys: Toys) -> None:
     assert 'assert builder.info.splits["train"].num_examples == 75\n' in text
     with pytest.raises(AssertionError):
         run([text.replace("== 75", "== 76")])
+
+
+def test_files_of_one_name_in_two_splits_are_told_apart(tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow")
+    folder = build_dataset(
+        tmp_path, splits={"train": [3, 4], "test": [2, 5]}, template="{SPLIT}/{SHARD_X_OF_Y}"
+    )
+    dataset = read_tfds_folder(folder)
+    text = code_of(resume(dataset, "test+train", ReadSettings(cycle=3, block=1), consumed=4))
+    left = [int(example["id"]) for example in run([text])["ds"].as_numpy_iterator()]
+    # Files test 0, test 1, train 0 in turn, then train 1: ids 0 2 0, 1 3 1, 4 2, 5 3, 6 4, 5, 6.
+    assert left == [3, 1, 4, 2, 3, 5, 4, 6, 5, 6]
+    nowhere = Dataset(
+        name="d",
+        splits=tuple(
+            Split(
+                name=name,
+                shard_lengths=(2, 3),
+                files=(ShardFiles(pattern=f"{name}/\0", num_shards=2),),
+            )
+            for name in ("train", "test")
+        ),
+    )
+    assert not needs_tfds_alone(resume(nowhere, "train", consumed=1))
 
 
 def test_hostile_file_names_stay_names() -> None:
