@@ -62,7 +62,7 @@ def split_of_host(spec: str, settings: ReadSettings) -> str:
     """Return what `as_dataset` is asked for: the spec, or the host's part of it."""
     if settings.host is None or settings.host_by != "even":
         return literal(spec)
-    return f"tfds.even_splits({literal(spec)}, n=num_hosts, drop_remainder=False)[host]"
+    return f"tfds.even_splits({literal(spec)}, n=num_hosts)[host]"
 
 
 def read_config(settings: ReadSettings, *, ordered: bool) -> Iterator[str]:
@@ -91,9 +91,7 @@ def read_config(settings: ReadSettings, *, ordered: bool) -> Iterator[str]:
         # TFDS asserts the number of one epoch, and would cache a stream without end.
         values |= {"assert_cardinality": "False", "try_autocache": "False"}
     if settings.host is not None and settings.host_by == "files":
-        values["input_context"] = (
-            "tf.distribute.InputContext(num_input_pipelines=num_hosts, input_pipeline_id=host)"
-        )
+        values["input_context"] = "tf.distribute.InputContext(num_hosts, host)"
     yield from call("read_config = tfds.ReadConfig", keywords(values))
     if settings.deterministic is not None:
         yield f"read_config.options.deterministic = {literal(settings.deterministic)}"

@@ -129,10 +129,13 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
     if plan.hosts:
         data += ["INSTRUCTIONS = ["]
         for index, reads in enumerate(lists):
-            data += ["    [", *_rows(reads, 2, by_path=by_path), f"    ],  # host {index}"]
+            rows = [*_rows(reads, 2, by_path=by_path)]
+            end = f"],  # host {index}"
+            data += ["    [", *rows, f"    {end}"] if rows else [f"    [{end}"]
         data += ["]"]
     else:
-        data += ["INSTRUCTIONS = [", *_rows(lists[0], 1, by_path=by_path), "]"]
+        rows = [*_rows(lists[0], 1, by_path=by_path)]
+        data += ["INSTRUCTIONS = [", *rows, "]"] if rows else ["INSTRUCTIONS = []"]
     key = "os.fspath(file.filename)" if by_path else "file.basename()"
     functions = [_rest_config(plan, key, any_empty=not all(len(reads) for reads in lists))]
     made = list(_first_epoch(plan))
@@ -168,18 +171,19 @@ def _rows(reads: Reads, indent: int, *, by_path: bool) -> Iterator[str]:
 
 
 def _rest_config(plan: ResumePlan, key: str, *, any_empty: bool) -> list[str]:
-    none = " or [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list"
-    planned = "[known[name].replace(skip=skip, take=take) for name, skip, take in instructions]"
-    returned = [f"        return {planned}"]
+    end = ["        ]"]
     if any_empty:
-        returned = [f"        planned = {planned}", f"        return planned{none}"]
+        end = ["        ] or [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list"]
     return [
         "def rest_config(instructions):",
         '    """Return what lets TFDS read file instructions as they are listed."""',
         "",
         "    def sort(files):",
         f"        known = {{{key}: file for file in files}}",
-        *returned,
+        "        return [",
+        "            known[name].replace(skip=skip, take=take)",
+        "            for name, skip, take in instructions",
+        *end,
         "",
         *_config(plan, "sort"),
     ]
