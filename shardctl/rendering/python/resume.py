@@ -265,24 +265,26 @@ def _epoch_config(plan: ResumePlan) -> list[str]:
 
 def _further_epochs(plan: ResumePlan, one: ConcatenateCall, *, num_orders: int) -> Iterator[str]:
     settings, follow = _as_one_host(plan), plan.num_further_epochs
-    behind = reader.shard_of_host(settings)
+    split = reader.split_of_host(plan.spec, settings)
+    behind = []
+    if shard := reader.shard_of_host(settings):
+        behind.append(f"epoch = epoch{shard}")
     if settings.buffer is not None:
         reshuffle = False if settings.buffer_reshuffle is False else None
-        behind += f".{shuffle(settings, seed=None, reshuffle=reshuffle)}"
-    if follow > 1 and num_orders < 2:
-        behind += f".repeat({follow})"
-    split = reader.split_of_host(plan.spec, settings)
+        behind.append(f"epoch = epoch.{shuffle(settings, seed=None, reshuffle=reshuffle)}")
+    repeat = f".repeat({follow})" if follow > 1 and num_orders < 2 else ""
+    behind.append(f"ds = ds.concatenate(epoch{repeat})")
     last = "" if one.first_epoch == one.last_epoch else f"s {one.first_epoch} to"
     yield f"# Then epoch{last} {one.last_epoch}, whole."
     if num_orders:
         yield "for order in FILE_ORDERS:"
         arguments = keywords({"split": split, "read_config": "epoch_config(order)"})
         yield from call("epoch = builder.as_dataset", arguments, indent=1)
-        yield f"    ds = ds.concatenate(epoch{behind})"
+        yield from (f"    {line}" for line in behind)
         return
     yield from reader.read_config(settings, ordered=plan.dataset.ordered)
     yield from reader.as_dataset("epoch", split)
-    yield f"ds = ds.concatenate(epoch{behind})"
+    yield from behind
 
 
 def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
