@@ -23,7 +23,7 @@ __all__ = ["CSV_HEADER", "proof_lines", "resume_json", "resume_rows", "resume_ta
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 
 _COLUMNS = (
-    Column(heading="file", align="left"),
+    Column(heading="file", align="left", names_files=True),
     Column(heading="skip"),
     Column(heading="take"),
     Column(heading="of"),
@@ -32,8 +32,8 @@ _HOST_COLUMNS = (
     Column(heading="host"),
     Column(heading="examples"),
     Column(heading="instructions"),
-    Column(heading="first file", align="left"),
-    Column(heading="last file", align="left"),
+    Column(heading="first file", align="left", names_files=True),
+    Column(heading="last file", align="left", names_files=True),
 )
 
 
@@ -41,7 +41,7 @@ def resume_table(
     plan: ResumePlan, proof: Proof | None, screen: Screen, *, plan_file: str | None = None
 ) -> Iterator[str]:
     """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
-    title, *state = _state(plan)
+    title, *state = _state(plan, every_count=not screen.abridged)
     yield paragraph(title, screen, style="bold")
     for line in state:
         yield paragraph(line, screen)
@@ -56,19 +56,19 @@ def resume_table(
         yield paragraph(_without_seed(plan.unseeded, len(plan.from_consumed) or 1), screen)
     if proof is not None:
         for line in proof_lines(proof, screen):
-            yield paragraph(line, screen)
+            yield paragraph(line, screen, style="" if proof.holds else "error")
 
 
 def summary(plan: ResumePlan) -> Iterator[str]:
     """Yield a few lines: what was read, where it stopped, what is left, and the promise."""
-    yield from _state(plan)
+    yield from _state(plan, every_count=False)
     if plan.remaining:
         yield _promise(plan)
 
 
-def _state(plan: ResumePlan) -> tuple[str, str, str]:
-    words = settings_words(plan.pipeline)
-    return f"{plan.spec} of {plan.dataset.title}: {words}", _stopped(plan), _left(plan)
+def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
+    title = f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
+    return title, _stopped(plan, every_count=every_count), _left(plan)
 
 
 def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
@@ -139,12 +139,13 @@ def _allowed(allowed: tuple[int, int]) -> Document:
     return {"lost": allowed[0], "repeated": allowed[1]}
 
 
-def _stopped(plan: ResumePlan) -> str:
+def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
     if plan.from_seen:
         return f"seen: {_examples(plan.consumed)}"
     if plan.from_consumed:
         counts = [f"{count:,}" for count in dict.fromkeys(plan.from_consumed)]
-        each = counts[0] if len(counts) == 1 else f"{counts[0]} .. {counts[-1]}"
+        few = counts if every_count or len(counts) == 1 else [counts[0], counts[-1]]
+        each = " .. ".join(few) if len(few) < 3 else ", ".join(few)
         return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
     place = f"stopped: after {_examples(plan.consumed)}"
     if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:

@@ -248,3 +248,18 @@ def test_buffers_of_several_hosts_without_seeds(mode: Any, risk: float | None, s
         risk=risk,
     )
     assert any(said in line for line in lines(plan))
+
+
+def test_a_proof_that_fails_is_marked_where_colour_is_shown() -> None:
+    plan = resume(TOY, "train", consumed=3)
+    color = Screen(color=True)
+    assert lines(plan, PROOF, color)[-1] == f"\x1b[1;91m{proof_line(PROOF)}\x1b[0m"
+    sound = Proof(compared=1000, lost=0, repeated=0, moved=0, exact=True)
+    assert lines(plan, sound, color)[-1] == proof_line(sound)
+
+
+def test_counts_of_hosts_are_all_there_but_where_tables_are_abridged() -> None:
+    plan = replace(resume(TOY, "train", consumed=3), from_consumed=(5, 3, 5, 4))
+    stopped = "stopped: 4 hosts, each after"
+    assert lines(plan)[1] == f"{stopped} 5, 3, 4 examples"
+    assert lines(plan, screen=TERMINAL)[1] == f"{stopped} 5 .. 4 examples"

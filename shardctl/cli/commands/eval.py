@@ -60,7 +60,11 @@ def eval(
     Without --drop-remainder and --pad the last batch of a host is smaller than the others.
     From shardctl.yaml come the host sharding and the file order, not the batch.
 
-    Example: shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+    Examples:
+      # Would 8 hosts of 8 devices see all of the test split, and end?
+      shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+      # In CI: fail if they would hang or lose examples
+      shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
     from shardctl.planning.eval.advice import problems
     from shardctl.planning.eval.eval import Remainder, evaluate
@@ -70,7 +74,8 @@ def eval(
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
-    project = project_here()
+    reading = OrderOptions(host_by=host_by, among=("host_by", "reverse", "file_order"))
+    project = project_here(source, reading)
     evaluation = evaluate(
         chosen_dataset(source, project),
         spec,
@@ -78,7 +83,7 @@ def eval(
         num_hosts=num_hosts or 1,
         num_devices=num_devices or 1,
         remainder=remainder,
-        settings=OrderOptions(host_by=host_by).settings(project),
+        settings=reading.settings(project),
     )
     warn(evaluation.warnings)
     FORMATS.write(out, evaluation, every_row=every_row)

@@ -33,13 +33,17 @@ def layout(
     disagree with the metadata are named in warnings. Imbalance is the largest shard over the mean
     one: 1 where all are equal, 2 where the largest holds twice its share.
 
-    Example: shardctl layout train -d imagenet2012
+    Examples:
+      # How the training split is cut into files
+      shardctl layout train -d imagenet2012
+      # A layout file, which -d takes where the dataset itself is not
+      shardctl layout -d mnist -o layout.yaml
     """
     from shardctl.planning.layout import layout as lay_out
     from shardctl.readers.files_on_disk import check_files, with_disk_bytes
     from shardctl.rendering.text.quantities import first_few
 
-    dataset = chosen_dataset(source, project_here())
+    dataset = chosen_dataset(source, project_here(source))
     files = check_files(dataset)
     shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
     names = {None, *(split.split.name for split in shown.splits)}

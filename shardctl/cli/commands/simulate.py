@@ -41,9 +41,14 @@ def simulate(
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
 
-    Formats: {formats}. With python it is code to paste: the calls of TFDS and tf.data.
 
-    Example: shardctl simulate --cycle 3 --block 2 -d imagenet2012
+    Examples:
+      # The ids that TFDS reads first
+      shardctl simulate -d imagenet2012
+      # The whole order behind a shuffle buffer, as an array
+      shardctl simulate --buffer 10000 --buffer-seed 1 --take -1 -d mnist -o order.npy
+      # The tfds_ids of the second batch of host 0 of 4
+      shardctl simulate --host 0/4 --skip 256 --take 256 -d mnist -f tfds-ids
     """
     from shardctl.planning.progress import Progress
     from shardctl.planning.simulate import simulate as simulate_order
@@ -51,7 +56,7 @@ def simulate(
     to_file = out.output not in (None, "-")
     if out.format == "npy" and not to_file and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError("--format npy writes bytes: name a file with --output FILE")
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     simulation = simulate_order(
         chosen_dataset(source, project),

@@ -25,11 +25,15 @@ def snapshot(
 ) -> None:
     """Write a small file that fixes an order: commit it, and compare it with shardctl diff.
 
-    Example: shardctl snapshot train --shuffle-seed 42 -o order.yaml
+    Examples:
+      # Fix the order that a training reads
+      shardctl snapshot train --shuffle-seed 42 -d mnist -o order.yaml
+      # As shardctl.yaml, the environment or the folder choose the dataset
+      shardctl snapshot -o order.yaml
     """
     from shardctl.planning.snapshot import snapshot as take_snapshot
 
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     taken = take_snapshot(chosen_dataset(source, project), spec, settings)
     warn(taken.warnings)

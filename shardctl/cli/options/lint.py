@@ -2,6 +2,7 @@
 """The options of `lint` alone, and how they combine with `lint:` in shardctl.yaml."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.shared import number_option
+from shardctl.cli.options.shared import number_option, setting_in_words
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
@@ -37,30 +38,33 @@ class LintOptions:
         typer.Option(
             "--eval",
             metavar="SPEC",
-            help="What is evaluated on; splits named test.. or val.. always are. Repeatable.",
+            help="What is evaluated on; splits named test.. or val.. always are; repeatable.",
             autocompletion=completion.splits,
         ),
     ] = None
     num_hosts: Annotated[Any, number_option("--hosts", "Number of hosts [default: 1].")] = None
-    take: Annotated[Any, number_option("--take", "ds.take(N) on what is read.")] = None
+    take: Annotated[Any, number_option("--take", "Examples taken of those read (ds.take).")] = None
     as_data_source: Annotated[
         bool | None,
         typer.Option(
             "--as-data-source/--no-as-data-source",
-            help="as_data_source reads, not as_dataset [default: of array_record files].",
+            help="Read with as_data_source, not as_dataset [default: of array_record files].",
         ),
     ] = None
     assert_cardinality: Annotated[
         bool | None,
         typer.Option(
             "--assert-cardinality/--no-assert-cardinality",
-            help="ReadConfig.assert_cardinality [default: as TFDS, yes].",
+            help="Check how many examples there are (ReadConfig.assert_cardinality) "
+            "[default: yes, as TFDS].",
         ),
     ] = None
     autocache: Annotated[
         bool | None,
         typer.Option(
-            "--autocache/--no-autocache", help="ReadConfig.try_autocache [default: as TFDS, yes]."
+            "--autocache/--no-autocache",
+            help="Keep a small dataset in memory (ReadConfig.try_autocache) "
+            "[default: yes, as TFDS].",
         ),
     ] = None
     seeds: Annotated[
@@ -73,11 +77,11 @@ class LintOptions:
     ] = None
     select: Annotated[
         list[str] | None,
-        _codes("--select", "Only these findings: codes or beginnings, as SC001,SC03."),
+        _codes("--select", "Only these findings: codes or beginnings, as SC001,SC03; repeatable."),
     ] = None
     ignore: Annotated[
         list[str] | None,
-        _codes("--ignore", "Not these; the longer beginning decides. Both are repeatable."),
+        _codes("--ignore", "Not these; the longer beginning decides; repeatable."),
     ] = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:
@@ -101,6 +105,13 @@ class LintOptions:
         except UsageError as error:
             raise located(error, project, "lint", given) from None
         return arguments
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `lint:` of a project, in words; see `project_here`."""
+        given = {*self.given(), *(("specs",) if self.evaluated else ())}
+        for key, value in project.lint.items():
+            if key.replace("-", "_") not in given and value is not None:
+                yield setting_in_words(f"lint {key}", value)
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, each by its name under `lint:`."""

@@ -1,17 +1,20 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from shardctl.cli.options.shared import whole_number
+from shardctl.cli.options.shared import setting_in_words, whole_number
+from shardctl.cli.panels import HOSTS, ORDER
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
-from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS, Setting
+from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.command_line import as_options
@@ -25,11 +28,16 @@ Error = TypeVar("Error", bound=ShardctlError)
 
 def _option(setting: Setting) -> Any:
     """Return what Typer is told of the option of a setting."""
-    kind, text = setting.kind, as_options(setting.help)
+    kind, panel = setting.kind, HOSTS if setting.about == "hosts" else ORDER
+    text = f"{as_options(setting.help).rstrip('.')} ({setting.stands_for})"
+    text += f" [default: {setting.default}]" if setting.default else ""
     if isinstance(kind, Switch):
-        return typer.Option(f"{setting.option}/--no-{setting.option.removeprefix('--')}", help=text)
+        names = f"{setting.option}/--no-{setting.option.removeprefix('--')}"
+        return typer.Option(names, help=text, rich_help_panel=panel)
     parser = _parser(setting.option, kind) if isinstance(kind, WholeNumber) else None
-    return typer.Option(setting.option, metavar=kind.metavar, parser=parser, help=text)
+    return typer.Option(
+        setting.option, metavar=kind.metavar, parser=parser, help=text, rich_help_panel=panel
+    )
 
 
 def _parser(option: str, kind: WholeNumber) -> Any:
@@ -50,11 +58,12 @@ HOST_BY = _option(SETTING_BY_NAME["host_by"])
 class OrderOptions:
     """The settings of TFDS's reader and of the pipeline after it, by the fields of `ReadSettings`.
 
-    Values are those of the command line; what was not given is None or left out.
+    Values are those of the command line; what was not given is None or left out. The command looks
+    at the settings `among`.
     """
 
-    def __init__(self, **values: Any) -> None:
-        self._values = values
+    def __init__(self, *, among: Collection[str] = SETTING_BY_FIELD, **values: Any) -> None:
+        self._values, self._among = values, among
         self._project: Project | None = None  # that the settings were taken from
 
     @staticmethod
@@ -74,6 +83,23 @@ class OrderOptions:
         """Return what is given here, by the fields of the settings."""
         return {name: value for name, value in self._values.items() if value is not None}
 
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `read:` of a project, in words; see `project_here`."""
+        from shardctl.core.settings.names import main_names
+
+        stated: dict[str, Any] = {}
+        with contextlib.suppress(UsageError):  # what is wrong there is said by `settings`
+            stated = {
+                SETTING_BY_NAME[name].field: value
+                for name, value in main_names(project.read).items()
+                if name in SETTING_BY_NAME and value is not None
+            }
+        given = self.given()
+        _give_way(stated, given)
+        for field, value in stated.items():
+            if field in self._among and field not in given:
+                yield setting_in_words(SETTING_BY_FIELD[field].name, value)
+
     def settings(
         self, project: "Project", fallback: Mapping[str, Any] | None = None
     ) -> "ReadSettings":
@@ -84,6 +110,12 @@ class OrderOptions:
         Raises:
             UsageError: a value outside its range, or two that exclude each other.
         """
+        return self.resolved(project, fallback).settings
+
+    def resolved(
+        self, project: "Project", fallback: Mapping[str, Any] | None = None
+    ) -> "ResolvedSettings":
+        """Return the settings in force, see `settings`, and who set them."""
         from shardctl.core.hosts.host import Host
         from shardctl.core.settings.read_settings import ReadSettings
 
@@ -93,7 +125,7 @@ class OrderOptions:
         if "host" in given:
             given["host"] = Host.parse(given["host"])
         if "file_order" in given:
-            given["file_order"] = _listed_files(Path(given["file_order"]))
+            given["file_order"] = _file_order(given["file_order"])
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
         try:
@@ -104,9 +136,13 @@ class OrderOptions:
             raise located(error, project, "read") from None
         try:
             _give_way(chosen, given)
+            sources = {**dict.fromkeys(chosen, "file"), **dict.fromkeys(given, "option")}
             chosen |= given
             _give_way(arguments, chosen)
-            return ReadSettings(**arguments | chosen)
+            return ResolvedSettings(
+                settings=ReadSettings(**arguments | chosen),
+                sources=dict.fromkeys(arguments, "fallback") | sources,
+            )
         except UsageError as error:
             raise self.located(error) from None
 
@@ -117,6 +153,14 @@ class OrderOptions:
         from shardctl.cli.options.config_faults import located
 
         return located(error, self._project, "read", self.given())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSettings:
+    """The settings in force; `sources` says who set a field: "option", "file" or "fallback"."""
+
+    settings: "ReadSettings"
+    sources: Mapping[str, str]
 
 
 # An option replaces the settings of the file that would contradict it.
@@ -139,20 +183,32 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
 def _stated(project: "Project") -> dict[str, Any]:
     """Return the settings under `read:` of a project."""
     from shardctl.core.settings.document import settings_from_document
+    from shardctl.core.settings.names import main_names
 
-    read = dict(project.read)
-    for key in ("file_order", "file-order"):
-        if project.path is not None and isinstance(read.get(key), str):
-            # The name of a list, as the option has it.
-            read[key] = list(_listed_files(project.path.parent / str(read[key])))
+    read = main_names(project.read)
+    if project.path is not None and isinstance(read.get("file_order"), str):
+        # The name of a list, as the option has it.
+        read["file_order"] = list(_listed_files(project.path.parent / str(read["file_order"])))
     return settings_from_document(read)
 
 
-def _listed_files(path: Path) -> tuple[str, ...]:
-    """Return the names in a list of files: one a line, blank lines and `#` comments left out."""
+def _file_order(name: str) -> tuple[str, ...]:
+    """Return the names in the list that the option names, `-` for stdin."""
+    if name != "-":
+        return _listed_files(Path(name))
+    from shardctl.cli.options.dataset import text_on_stdin
+
+    return _listed_files(Path("stdin"), text_on_stdin())
+
+
+def _listed_files(path: Path, data: bytes | None = None) -> tuple[str, ...]:
+    """Return the names in a list of files: one a line, blank lines and `#` comments left out.
+
+    `data` is what it holds, where it is not a file.
+    """
     from shardctl.files.file_text import decode, read_file
 
-    text = decode(read_file(path), source=str(path))
+    text = decode(read_file(path) if data is None else data, source=str(path))
     lines = (line.strip() for line in text.splitlines())
     names = tuple(line for line in lines if line and not line.startswith("#"))
     if not names:

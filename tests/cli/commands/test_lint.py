@@ -161,7 +161,7 @@ def test_list_needs_no_dataset(shardctl: Shardctl) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--explain", "SC999"], "--explain 'SC999': no finding has this code; there are: SC001, "),
+        (["--explain", "SC999"], "--explain 'SC999': no finding has this code; there are: SC009, "),
         (["--ignore", "E501"], "--ignore 'E501': no finding has this code; there are: SC001, "),
         (["--select", ""], "--select '': no finding has this code"),
         (["--seeds", "1,x"], "--seeds '1,x': whole numbers, with commas, are needed"),
@@ -184,7 +184,7 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, arguments: list[str], message
     [
         (
             "{ignroe: SC001}",
-            "lint.ignroe: no such setting; there are: specs, eval, hosts, ",
+            "lint.ignroe: no such setting; did you mean ignore? there are: specs, eval, hosts, ",
         ),
         (
             "{hosts: many}",
@@ -199,3 +199,13 @@ def test_a_typo_in_shardctl_yaml_is_noticed(shardctl: Shardctl, section: str, me
     assert ran.exit_code == 2
     assert f"shardctl.yaml:2: {message}" in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+def test_an_annotation_is_at_the_line_of_a_setting_under_another_name(shardctl: Shardctl) -> None:
+    read = "dataset: imagenet2012\nread:\n  shuffle_seed: 1\n  {}: 10\n"
+    annotations = []
+    for key in ("buffer", "shuffle_buffer"):
+        Path("shardctl.yaml").write_text(read.format(key))
+        annotations.append(shardctl("lint", "-f", "github").stdout)
+    assert annotations[0] == annotations[1]
+    assert ",line=4," in annotations[0]

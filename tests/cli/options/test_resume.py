@@ -53,7 +53,7 @@ def test_without_a_seed_hosts_go_on_and_a_log_needs_no_mode(mode: dict[str, obje
 
 
 def test_a_mode_is_one_of_several() -> None:
-    with pytest.raises(UsageError, match="--mode 'exact': choose from exactly-once, exact-order"):
+    with pytest.raises(UsageError, match="--mode 'exact': choose from exact-order, exactly-once"):
         ResumeOptions(steps=1, mode="exact").check()
 
 

@@ -1,0 +1,161 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl help`: the options of a command, the guide of a subject, and the list of both."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.core.nearness import nearest
+from shardctl.core.text import choices, quoted
+from shardctl.errors import UsageError
+from shardctl.guide.guides import Guide, guide_questions, read_guide
+
+if TYPE_CHECKING:
+    from shardctl.rendering.help_page import HelpPage
+    from shardctl.rendering.text.tables import Screen
+
+    Topic = tuple[str | None, Guide | None]  # a command, None for all of them, and a guide
+
+
+def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the guide, then the options as `-h` shows them; without a topic the list of both."""
+    command, guide = answer
+    if guide is not None and screen.width is not None:
+        from shardctl.rendering.guide.terminal import guide_on_terminal  # Rich: 40 ms
+
+        yield guide_on_terminal(guide, screen)
+    elif guide is not None:
+        yield guide.text
+    if guide is not None and command is None:
+        return
+    from shardctl.cli.help_page import paper_of
+    from shardctl.rendering.help_page import help_text
+
+    options = help_text(_help_page(command), paper_of(screen))
+    if guide is None:
+        yield options
+    elif screen.width is not None:
+        yield f"\n{options}"
+    else:
+        yield f"\n## Options of `shardctl {command}`\n\n```text\n{options}```\n"
+
+
+def _man_page(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
+    from shardctl.rendering.guide.man_page import man_page
+
+    command, guide = answer
+    if guide is not None and command is None:
+        return man_page(f"shardctl-{guide.subject}", None, guide)
+    name = "shardctl" if command is None else f"shardctl-{command}"
+    return man_page(name, _help_page(command), guide)
+
+
+_GUIDES = "Guides: shardctl help SUBJECT"
+FORMATS = Formats(renderers={"markdown": _pages, "man": _man_page})
+
+
+def _offered(incomplete: str) -> list[tuple[str, str]]:
+    """Offer commands and guides, each with what it answers."""
+    commands = {name: page.short_help for name, page in _group(None).commands.items()}
+    topics = {**guide_questions(), **commands}
+    return [(name, topics[name]) for name in sorted(topics) if name.startswith(incomplete)]
+
+
+# A command is named like its module; nothing here needs the built-in of that name.
+def help(
+    out: OutputOptions,
+    topic: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[COMMAND|SUBJECT]",
+            help="A command, or the subject of a guide; without it all of them are listed.",
+            autocompletion=_offered,
+        ),
+    ] = None,
+    man_pages: Annotated[
+        str | None,
+        typer.Option(
+            "--man-pages", metavar="DIR", help="Write every man page, under DIR/man1 and DIR/man7."
+        ),
+    ] = None,
+) -> None:
+    """Explain a command or a subject, with sessions to try, rules and limits.
+
+    Of a name that is both, the guide comes first and then the options. A terminal shows a guide
+    laid out, a pipe or a file gets its Markdown. The format man is a page for man:
+    shardctl help -f man resume | man -l -
+
+    Examples:
+      # What there is to read
+      shardctl help
+      # A guide, and the options of the command of that name
+      shardctl help resume
+      # The same as a man page
+      shardctl help -f man resume -o shardctl-resume.1
+    """
+    from shardctl.cli.main import COMMANDS
+
+    subjects = guide_questions()
+    if man_pages is not None:
+        if topic is not None or out.output is not None:
+            raise UsageError("--man-pages writes every page into DIR: leave out what else is asked")
+        _write_man_pages(Path(man_pages))
+        return
+    if topic is not None and topic not in COMMANDS and topic not in subjects:
+        raise UsageError(_no_page(topic, sorted({*COMMANDS, *subjects})))
+    FORMATS.write(out, *_answer(topic))
+
+
+def _no_page(topic: str, topics: list[str]) -> str:
+    close = nearest(topic, topics)
+    if close:
+        return f"no help page {quoted(topic)}; close help pages: {choices(close)}"
+    return f"no help page {quoted(topic)}; choose from {choices(topics, 60)}"
+
+
+def _write_man_pages(folder: Path) -> None:
+    """Write each page where man looks for it: commands in section 1, guides alone in 7."""
+    from shardctl.cli.main import COMMANDS
+
+    for topic in (None, *dict.fromkeys((*COMMANDS, *guide_questions()))):
+        section = 1 if topic is None or topic in COMMANDS else 7
+        name = "shardctl" if topic is None else f"shardctl-{topic}"
+        file = folder / f"man{section}" / f"{name}.{section}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        FORMATS.write(OutputOptions(format="man", output=str(file)), *_answer(topic))
+
+
+def _answer(topic: str | None) -> "Topic":
+    from shardctl.cli.main import COMMANDS
+
+    guide = read_guide(topic) if topic in guide_questions() else None
+    return (topic if topic in COMMANDS else None), guide
+
+
+def _group(command: str | None) -> Any:
+    """Return the application with one command, or with all."""
+    from shardctl.cli.app import application
+    from shardctl.cli.main import COMMANDS
+
+    return typer.main.get_command(application(COMMANDS if command is None else (command,)))
+
+
+def _help_page(command: str | None) -> "HelpPage":
+    """Return the page that `-h` shows; that of all commands lists the guides too."""
+    from shardctl.cli.help_page import help_page
+    from shardctl.rendering.help_page import Entry, Panel
+
+    group = _group(command)
+    root = group.make_context("shardctl", [], resilient_parsing=True)
+    if command is not None:
+        one = group.commands[command]
+        return help_page(one, typer.Context(one, info_name=command, parent=root))
+    guides = tuple(
+        Entry(names=(subject,), meaning=question) for subject, question in guide_questions().items()
+    )
+    page = help_page(group, root)
+    return replace(page, panels=(*page.panels, Panel(title=_GUIDES, entries=guides)))
