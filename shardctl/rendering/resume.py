@@ -16,7 +16,9 @@ from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, 
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
+from shardctl.rendering.text.written import resume_call
 
 __all__ = ["CSV_HEADER", "proof_lines", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 
@@ -205,19 +207,6 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
     return rows
 
 
-def resume_call(plan: ResumePlan, plan_file: str) -> str:
-    """Return the call of Python that goes on from a plan file.
-
-    >>> from shardctl.core.dataset.dataset import Dataset, Split
-    >>> from shardctl.planning.resume.resume import resume
-    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
-    >>> resume_call(resume(Dataset(name="d", splits=(train,)), consumed=2), "plan.yaml")
-    "shardctl.tfds.resume(builder, 'plan.yaml')"
-    """
-    host = ", host=i" if plan.hosts else ""
-    return f"shardctl.tfds.resume(builder, {plan_file!r}{host})"
-
-
 def _promise(plan: ResumePlan) -> str:
     """Return what the plan promises."""
     if plan.mode == "exact":
@@ -313,12 +302,3 @@ def _further(plan: ResumePlan) -> str:
 
 def _examples(count: int) -> str:
     return counted(count, "example")
-
-
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """Return a number of something.
-
-    >>> counted(1, "file"), counted(2000, "file")
-    ('1 file', '2,000 files')
-    """
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

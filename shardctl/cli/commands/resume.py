@@ -104,7 +104,7 @@ def resume(
         _say_size(made, out)
     FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
     if out.output not in (None, "-"):
-        from shardctl.rendering.written import plan_written
+        from shardctl.rendering.text.written import plan_written
 
         for line in plan_written(made, out.output, out.format or "", source.dataset or ()):
             say(line)

@@ -40,7 +40,7 @@ def snapshot(
     refs = refs_to_keep(source, out.output)
     FORMATS.write(out, replace(taken.snapshot, refs=refs))
     if out.output not in (None, "-"):
-        from shardctl.rendering.written import snapshot_written
+        from shardctl.rendering.text.written import snapshot_written
 
         for line in snapshot_written(taken.snapshot, out.output):
             say(line)

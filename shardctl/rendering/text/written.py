@@ -7,7 +7,20 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.snapshot.snapshot import Snapshot
-from shardctl.rendering.resume import counted, resume_call
+from shardctl.rendering.text.quantities import counted
+
+
+def resume_call(plan: ResumePlan, plan_file: str) -> str:
+    """Return the call of Python that goes on from a plan file.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.resume.resume import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> resume_call(resume(Dataset(name="d", splits=(train,)), consumed=2), "plan.yaml")
+    "shardctl.tfds.resume(builder, 'plan.yaml')"
+    """
+    host = ", host=i" if plan.hosts else ""
+    return f"shardctl.tfds.resume(builder, {plan_file!r}{host})"
 
 
 def plan_written(plan: ResumePlan, path: str, form: str, refs: Sequence[str] = ()) -> Iterator[str]:
