@@ -38,10 +38,17 @@ _LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenDataset:
-    """The dataset a command works on; `note` is a line for stderr where nobody chose it."""
+    """The dataset a command works on; `note` is a line for stderr where nobody chose it.
+
+    `refs` are the references that chose it, their paths relative to `folder`. They are the
+    fallback's where `fell_back`.
+    """
 
     dataset: Dataset
     note: str | None = None
+    refs: tuple[str, ...] = ()
+    folder: Path = Path()
+    fell_back: bool = False
 
 
 def choose_dataset(
@@ -63,17 +70,22 @@ def choose_dataset(
         DatasetError: what was chosen is not there or broken.
     """
     search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
+    folder, fell_back = cwd, False
     if refs:
         dataset = _read_all(refs, search)
     elif env.get(ENVIRONMENT_VARIABLE):
+        refs = (env[ENVIRONMENT_VARIABLE],)
         with said_about(ENVIRONMENT_VARIABLE):
-            dataset = _read_all([env[ENVIRONMENT_VARIABLE]], search)
+            dataset = _read_all(refs, search)
     elif project.dataset and project.path is not None:
+        refs, folder = project.dataset, project.path.parent
         with said_about(project.shown_path):
-            dataset = _read_all(project.dataset, replace(search, cwd=project.path.parent))
+            dataset = _read_all(refs, replace(search, cwd=folder))
     elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
+        refs = (".",)
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
+        refs, folder, fell_back = fallback.refs, cwd / fallback.folder, True
         with said_about(fallback.said_by):
             dataset = _fallen_back(fallback, search)
     else:
@@ -85,7 +97,7 @@ def choose_dataset(
             note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset",
         )
-    return ChosenDataset(dataset=dataset)
+    return ChosenDataset(dataset=dataset, refs=tuple(refs), folder=folder, fell_back=fell_back)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,24 +116,31 @@ def _fallen_back(fallback: Fallback, search: _Search) -> Dataset:
         raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
 
 
-def refs_found_again(refs: Sequence[str], *, cwd: Path, folder: Path) -> tuple[str, ...]:
+def refs_found_again(
+    refs: Sequence[str], *, cwd: Path, folder: Path, on_this_machine: bool = False
+) -> tuple[str, ...]:
     """Return references as a file in `folder` keeps them, none where it need not or cannot.
 
     A relative path becomes one from that folder, a name stays as it is. A single name needs no
     keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
-    another on the next machine: then none is kept.
+    another on the next machine: then none is kept, unless the file is for this machine alone.
     """
     kept, any_path = [], False
     for ref in dict.fromkeys(refs):
         path = cwd / ref
         if os.path.isabs(ref) or ref.startswith("~"):
-            return ()
+            if not on_this_machine:
+                return ()
+            kept.append(ref)
+            any_path = True
+            continue
         if not os.path.exists(path) or _is_name_of_a_plain_folder(ref, path):
             kept.append(ref)
             continue
         any_path = True
         relative = Path(os.path.relpath(path, cwd / folder)).as_posix()
-        kept.append(relative if "/" in relative or path.is_file() else f"./{relative}")
+        plain = "/" in relative or relative in (".", "..") or path.is_file()
+        kept.append(relative if plain else f"./{relative}")
     return tuple(kept) if any_path or len(kept) > 1 else ()
 
 

@@ -17,7 +17,7 @@ from shardctl.cli.formats import (
     as_text,
     as_yaml,
 )
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
+from shardctl.cli.options.dataset import named_dataset, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import say, warn, write
@@ -155,7 +155,8 @@ def _with_current(
     from shardctl.planning.snapshot import snapshot
 
     project = project_here()
-    dataset = chosen_dataset(source, project, fallback=_named_by(pinned, path))
+    chosen = named_dataset(source, project, fallback=_named_by(pinned, path))
+    dataset = chosen.dataset
     settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
     spec = pinned.spec if spec is None else spec
     current = snapshot(dataset, spec, settings)
@@ -168,7 +169,7 @@ def _with_current(
     if not update:
         return found.equal
     if current.snapshot != pinned:
-        refs = refs_to_keep(source, path) if source.dataset else pinned.refs
+        refs = pinned.refs if chosen.fell_back else refs_to_keep(chosen, path)
         render = snapshot_json if is_json(Path(path).read_bytes()) else snapshot_yaml
         write(render(replace(current.snapshot, refs=refs)), path)
         say(f"{path} now holds the current order")

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
+from shardctl.cli.options.dataset import named_dataset, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import warn
@@ -31,7 +31,8 @@ def snapshot(
 
     project = project_here()
     settings = reading.settings(project)
-    taken = take_snapshot(chosen_dataset(source, project), spec, settings)
+    chosen = named_dataset(source, project)
+    taken = take_snapshot(chosen.dataset, spec, settings)
     warn(taken.warnings)
-    refs = refs_to_keep(source, out.output)
+    refs = refs_to_keep(chosen, out.output)
     FORMATS.write(out, replace(taken.snapshot, refs=refs))

@@ -100,6 +100,8 @@ def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardct
     assert shardctl("snapshot", "-d", "mnist", "-o", "mnist.yaml").exit_code == 0
     outcome = shardctl("diff", "mnist.yaml")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert shardctl("diff", "order.yaml").exit_code == 0  # as shardctl.yaml named it then
+    Path("toy.yaml").unlink()
     missing = shardctl("diff", "order.yaml")
     assert missing.exit_code == 2
     assert "toy" in missing.stderr
