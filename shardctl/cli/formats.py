@@ -117,7 +117,7 @@ class Formats:
     ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
-        The values of the answer go to every renderer, those with a name to tables alone;
+        The values of the answer go to every renderer, those with a name to tables and annotations;
         `every_row` is for the screen, see `AllOption`.
         """
         render = self.renderers[self.chosen(out)]
@@ -170,6 +170,11 @@ def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
 def as_text(name: str) -> Renderer:
     """Return what writes the text or bytes of a function as they are."""
     return lambda answer, screen, for_people: _function(name)(*answer)
+
+
+def as_annotations(name: str) -> Renderer:
+    """Return what writes annotations: as they are, since a runner of CI is to act on them."""
+    return lambda answer, screen, for_people: _function(name)(*answer, **for_people)
 
 
 def as_json(name: str) -> Renderer:

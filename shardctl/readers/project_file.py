@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError
@@ -40,18 +41,25 @@ class Project:
 
     def setting_lines(self) -> dict[str, int]:
         """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`."""
+        return {
+            str(name.value).replace("-", "_"): name.start_mark.line + 1
+            for key, section in self._entries()
+            if key.value in _SECTIONS and isinstance(section.value, list)
+            for name, _ in section.value
+        }
+
+    def dataset_line(self) -> int | None:
+        """Return the line, from 1, of `dataset:`, None where it is not there."""
+        lines = (key.start_mark.line + 1 for key, _ in self._entries() if key.value == "dataset")
+        return next(lines, None)
+
+    def _entries(self) -> list[tuple[Any, Any]]:
+        """Return the nodes of the keys of the file and of their values."""
         import yaml
 
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
         root = yaml.compose(decode(self.text, source=self.shown_path), Loader=loader)
-        if not isinstance(root, yaml.MappingNode):
-            return {}
-        return {
-            str(name.value).replace("-", "_"): name.start_mark.line + 1
-            for key, section in root.value
-            if key.value in _SECTIONS and isinstance(section, yaml.MappingNode)
-            for name, _ in section.value
-        }
+        return root.value if isinstance(root, yaml.MappingNode) else []
 
 
 def find_project(start: Path) -> Project:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
@@ -36,19 +37,22 @@ _LATER = NOT_SUPPORTED_YET
 _LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 
+Chooser = Literal["option", "environment", "project", "folder", "file", "nobody"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChosenDataset:
     """The dataset a command works on; `note` is a line for stderr where nobody chose it.
 
-    `refs` are the references that chose it, their paths relative to `folder`. They are the
-    fallback's where `fell_back`.
+    `refs` are the references that chose it, their paths relative to `folder`, and `by` says who
+    gave them: a file is what `fallback` is of.
     """
 
     dataset: Dataset
     note: str | None = None
     refs: tuple[str, ...] = ()
     folder: Path = Path()
-    fell_back: bool = False
+    by: Chooser = "nobody"
 
 
 def choose_dataset(
@@ -70,22 +74,23 @@ def choose_dataset(
         DatasetError: what was chosen is not there or broken.
     """
     search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
-    folder, fell_back = cwd, False
+    folder = cwd
+    by: Chooser = "option"
     if refs:
         dataset = _read_all(refs, search)
     elif env.get(ENVIRONMENT_VARIABLE):
-        refs = (env[ENVIRONMENT_VARIABLE],)
+        refs, by = (env[ENVIRONMENT_VARIABLE],), "environment"
         with said_about(ENVIRONMENT_VARIABLE):
             dataset = _read_all(refs, search)
     elif project.dataset and project.path is not None:
-        refs, folder = project.dataset, project.path.parent
+        refs, folder, by = project.dataset, project.path.parent, "project"
         with said_about(project.shown_path):
             dataset = _read_all(refs, replace(search, cwd=folder))
     elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
-        refs = (".",)
+        refs, by = (".",), "folder"
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
-        refs, folder, fell_back = fallback.refs, cwd / fallback.folder, True
+        refs, folder, by = fallback.refs, cwd / fallback.folder, "file"
         with said_about(fallback.said_by):
             dataset = _fallen_back(fallback, search)
     else:
@@ -97,7 +102,7 @@ def choose_dataset(
             note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset",
         )
-    return ChosenDataset(dataset=dataset, refs=tuple(refs), folder=folder, fell_back=fell_back)
+    return ChosenDataset(dataset=dataset, refs=tuple(refs), folder=folder, by=by)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,6 +109,7 @@ def test_a_setting_is_at_the_line_of_its_name(tmp_path: Path) -> None:
     path.write_text(LINES)
     lines = find_project(tmp_path).setting_lines()
     assert lines == {"epochs": 4, "shuffle_seed": 6, "eval": 7, "hosts": 8}
+    assert find_project(tmp_path).dataset_line() == 2
     shown = LINES.splitlines()
     assert all(name.replace("_", "-") in shown[line - 1] for name, line in lines.items())
 

@@ -18,14 +18,15 @@ from shardctl.cli.formats import (
     verb_formats,
 )
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_of
+from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.origins import setting_origins
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.core.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
-    from shardctl.rendering.lint import SettingOrigins
+    from shardctl.rendering.text.setting_origins import SettingOrigins
 
 FORMATS = Formats(
     renderers={
@@ -116,17 +117,7 @@ def _origins(
     *,
     for_people: bool,
 ) -> "SettingOrigins":
-    """Return where shardctl.yaml has the settings that no option replaces.
-
-    People open a file from here, annotations name it from the root of its repository.
-    """
-    from shardctl.rendering.lint import SettingOrigins
-
-    if project.path is None:
-        return SettingOrigins(lines={})
+    """Return where shardctl.yaml has the settings that no option replaces."""
     given = {SETTING_BY_FIELD[name].name for name in reading.given()} | using.given().keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
-    return SettingOrigins(
-        file=os.path.relpath(project.path) if for_people else path_from_repository(project.path),
-        lines={name: line for name, line in project.setting_lines().items() if name not in given},
-    )
+    return setting_origins(project, given, from_here=for_people)

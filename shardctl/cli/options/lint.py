@@ -1,9 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """The options of `lint` alone, and how they combine with `lint:` in shardctl.yaml."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -153,11 +151,3 @@ def _open_file_limit() -> int | None:
         return None
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return None if limit == resource.RLIM_INFINITY else max(limit, 1)
-
-
-def path_from_repository(path: Path) -> str:
-    """Return a path as annotations name it: from the root of its repository, else from here."""
-    for folder in path.parents:
-        if (folder / ".git").exists():
-            return path.relative_to(folder).as_posix()
-    return Path(os.path.relpath(path)).as_posix()

@@ -74,6 +74,12 @@ class OrderOptions:
         """Return what is given here, by the fields of the settings."""
         return {name: value for name, value in self._values.items() if value is not None}
 
+    def overruling(self) -> set[str]:
+        """Return the fields of the settings that shardctl.yaml is not asked for."""
+        given = self.given()
+        overruled = {other for name in given for other in _REPLACES.get(name, ())}
+        return {*given, *overruled}
+
     def settings(
         self, project: "Project", fallback: Mapping[str, Any] | None = None
     ) -> "ReadSettings":

@@ -257,8 +257,11 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 43}\n")
     failed = run(recipe())
     assert failed.returncode == 1
-    assert failed.stdout.startswith("::error file=order.yaml,title=order.yaml and today first")
-    assert "shuffle_seed: 42 became 43" in failed.stdout
+    assert failed.stdout.startswith(
+        "::error file=shardctl.yaml,line=2,title=order.yaml and today first"
+    )
+    assert "shuffle_seed: 42 became 43 (shardctl.yaml:2)" in failed.stdout
+    assert failed.stdout.endswith("%0Aif this is meant: shardctl diff order.yaml --update\n")
     assert run("git status --porcelain").stdout == " M shardctl.yaml\n"
 
     assert run("shardctl diff order.yaml --update").returncode == 0
