@@ -34,7 +34,7 @@ from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
 _LATER = NOT_SUPPORTED_YET
-_LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
+LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 Chooser = Literal["option", "environment", "project", "folder", "file", "nobody"]
@@ -240,12 +240,12 @@ def _file(ref: str, search: _Search) -> Dataset | None:
         return None
     if path.name == DATASET_INFO_FILENAME:
         return read_tfds_folder(path.parent)
-    if path.suffix in _LAYOUT_SUFFIXES:
+    if path.suffix in LAYOUT_SUFFIXES:
         return read_layout_file(path)
     if re.search(r"record|riegeli|parquet|-of-\d", path.name):
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
     raise DatasetError(
-        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(_LAYOUT_SUFFIXES)}"
+        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(LAYOUT_SUFFIXES)}"
     )
 
 
@@ -265,7 +265,7 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
 
 
 def _missing_path(ref: str, search: _Search) -> Dataset | None:
-    if ref.endswith(_LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
+    if ref.endswith(LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
     return None
 

@@ -60,7 +60,12 @@ def lint(
     ] = None,
     explain: Annotated[
         str | None,
-        typer.Option("--explain", metavar="CODE", help="Tell the whole story of a finding."),
+        typer.Option(
+            "--explain",
+            metavar="CODE",
+            help="Tell the whole story of a finding.",
+            autocompletion=completion.codes,
+        ),
     ] = None,
     list_rules: Annotated[
         bool, typer.Option("--list", help="List all findings there are.")

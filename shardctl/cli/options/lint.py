@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def _codes(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="CODES", help=text, autocompletion=_known_codes)
-
-
-def _known_codes(incomplete: str) -> list[str]:
-    from shardctl.planning.lint.rules import LINT_RULES
-
-    return [rule.code for rule in LINT_RULES if rule.code.startswith(incomplete.upper())]
+    return typer.Option(flag, metavar="CODES", help=text, autocompletion=completion.code_lists)
 
 
 @dataclass(frozen=True, kw_only=True)
