@@ -1,4 +1,4 @@
-"""What the shell offers after a TAB: datasets, split names, codes of findings, subjects of help."""
+"""What the shell offers after a TAB: datasets, split names, codes of findings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from shardctl.errors import ShardctlError
@@ -107,15 +106,6 @@ def code_lists(incomplete: str) -> list[tuple[str, str]]:
     """Offer the codes of findings behind those of a list, which are separated by commas."""
     before, comma, last = incomplete.rpartition(",")
     return [(before + comma + code, title) for code, title in codes(last)]
-
-
-def subjects(incomplete: str) -> list[str]:
-    """Offer what `help` explains: the commands, and the guides in the package."""
-    from shardctl.cli.main import COMMANDS
-
-    guides = Path(__file__).parents[2] / "guide"
-    names = sorted(guide.stem for guide in guides.glob("*.md"))
-    return _starting(dict.fromkeys((*COMMANDS, *names)), incomplete)
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.completion import values
-from shardctl.cli.main import COMMANDS
 from shardctl.planning.lint.rules import LINT_RULES
 from tests.cli.completion.conftest import Offered
 from tests.cli.conftest import Shardctl
@@ -164,18 +162,3 @@ def test_codes_come_with_what_they_find(
     for shell, between in (("fish", "\t"), ("zsh", ":")):
         monkeypatch.setenv("_SHARDCTL_COMPLETE", f"complete_{shell}")
         assert shardctl().stdout == f"SC061{between}{titles['SC061']}\n"
-
-
-def test_subjects_of_help_are_the_commands_and_the_guides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "shardctl"
-    (package / "guide").mkdir(parents=True)
-    for name in ("orders.md", "resume.md", "snapshots-in-ci.md", "figure.png", "-x.md"):
-        (package / "guide" / name).touch()
-    monkeypatch.setattr(values, "__file__", str(package / "cli" / "completion" / "values.py"))
-    assert values.subjects("") == [*COMMANDS, "orders", "snapshots-in-ci"]
-    assert values.subjects("o") == ["orders"]
-    assert values.subjects("re") == ["resume"]
-    monkeypatch.setattr(values, "__file__", str(tmp_path / "none" / "a" / "b" / "values.py"))
-    assert values.subjects("la") == ["layout"]
