@@ -49,13 +49,17 @@ def answer_shell(
     with contextlib.suppress(Exception, SystemExit):
         words, incomplete = _line(env)
         found = offers(app(words), words, incomplete)
-        # What is typed already is the user's own.
-        answers = [one for one in found if _PLAIN.fullmatch(one[0].removeprefix(incomplete))]
+        answers = [one for one in found if _is_plain(one[0], incomplete)]
         if shell == "bash" and "_SHARDCTL_COMPLETE_TEXT" in env:
             line, text = env["_TYPER_COMPLETE_ARGS"], env["_SHARDCTL_COMPLETE_TEXT"]
             whole = (in_place_of(text, word, incomplete, line) for word, _ in answers)
             return "".join(f"{word}\n" for word in whole if word is not None)
     return "".join(_formatted(shell, *answer) for answer in answers)
+
+
+def _is_plain(word: str, incomplete: str) -> bool:
+    """Return whether a word is offered; what is typed of it already is the user's own."""
+    return word.isprintable() and _PLAIN.fullmatch(word.removeprefix(incomplete)) is not None
 
 
 def in_place_of(text: str, word: str, incomplete: str, line: str) -> str | None:

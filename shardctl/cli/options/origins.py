@@ -28,9 +28,15 @@ def setting_origins(project: Project, given: Collection[str], *, from_here: bool
 
 
 def path_from_repository(path: Path) -> str:
-    """Return a path as annotations name it: from the root of its repository, else from here."""
-    path = Path(os.path.abspath(path))
-    for folder in path.parents:
-        if (folder / ".git").exists():
-            return path.relative_to(folder).as_posix()
-    return Path(os.path.relpath(path)).as_posix()
+    """Return a path as annotations name it: from the root of its repository, else from here.
+
+    It is the path as it is where no file system has such a one, or the working folder is gone.
+    """
+    try:
+        whole = Path(os.path.abspath(path))
+        for folder in whole.parents:
+            if (folder / ".git").exists():
+                return whole.relative_to(folder).as_posix()
+        return Path(os.path.relpath(whole)).as_posix()
+    except OSError:
+        return path.as_posix()

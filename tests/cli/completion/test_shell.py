@@ -51,6 +51,7 @@ from tests.cli.conftest import Shardctl
         ("shardctl plan -d mnist 'train[:5%] + te", ["train[:5%] + test"]),
         ("shardctl plan -d mnist 'train[40:]+te'", ["train[40:]+test"]),
         ("shardctl plan -d mnist $(x", []),
+        ("shardctl plan -d mnist 'train+\n+te", []),
         ("shardctl --help pla", ["plan"]),
         ("shardctl --version plan -f y", ["yaml"]),
         ("shardctl lint --explain SC06", ["SC061"]),

@@ -23,6 +23,18 @@ def test_a_path_is_named_from_its_repository_else_from_here(
     assert path_from_repository(inner / "shardctl.yaml") == "repository/a b/shardctl.yaml"
 
 
+def test_a_path_that_cannot_be_looked_up_is_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "x" * 300 + "/order.yaml"
+    assert path_from_repository(Path(long)) == long
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert path_from_repository(Path("order.yaml")) == "order.yaml"
+
+
 def test_settings_that_options_replace_have_no_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
