@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import shutil
-import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -45,10 +44,17 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         "INPUTRC": "/dev/null",
         "TERM": "dumb",
     }
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(folder)
-        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], environment)
+    terminal, of_bash = pty.openpty()
+    bash = subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"],
+        stdin=of_bash,
+        stdout=of_bash,
+        stderr=of_bash,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(of_bash)
 
     def read_until(mark: bytes) -> bytes:
         seen, end = b"", time.monotonic() + 60
@@ -74,10 +80,9 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         read_until(b"ready")
         yield press
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
+        bash.kill()
+        bash.wait()
         os.close(terminal)
-        os.waitpid(child, 0)
 
 
 @pytest.mark.parametrize(
