@@ -17,7 +17,7 @@ from shardctl.core.instructions.file_instruction import (
     num_read,
 )
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -80,8 +80,9 @@ def plan(
 ) -> Plans:
     """Return the file instructions of each spec, split among hosts as `tfds.even_splits` does.
 
-    With `hosts` every host gets a plan, with `host` that one only; each part of a sum is split by
-    itself, and `drop_remainder` leaves out what does not divide.
+    No spec is `train`, else the only split. With `hosts` every host gets a plan, with `host` that
+    one only; each part of a sum is split by itself, and `drop_remainder` leaves out what does not
+    divide.
 
     Raises:
         UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice;
@@ -96,6 +97,7 @@ def plan(
     [('d-train-00000', 2, 1), ('d-train-00001', 0, 4), ('d-train-00002', 0, 1)]
     """
     readers = _readers(hosts, host)
+    specs = specs or (default_spec(dataset),)
     resolved = [resolve_subsplit(spec, dataset) for spec in specs]
     warnings: list[str] = []
 

@@ -40,12 +40,18 @@ class Project:
         return printable(str(self.path))
 
     def setting_lines(self) -> dict[str, int]:
-        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`."""
+        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`.
+
+        One that is written under an alias is there under both names.
+        """
+        from shardctl.core.settings.names import main_name
+
         return {
-            str(name.value).replace("-", "_"): name.start_mark.line + 1
+            known_as: name.start_mark.line + 1
             for key, section in self._entries()
-            if key.value in _SECTIONS and isinstance(section.value, list)
+            if key.value in _SECTIONS and section.id == "mapping"
             for name, _ in section.value
+            for known_as in (str(name.value).replace("-", "_"), main_name(str(name.value)))
         }
 
     def dataset_line(self) -> int | None:

@@ -17,16 +17,17 @@ from shardctl.cli.formats import (
     as_table,
     as_yaml,
 )
+from shardctl.cli.options.dataset import text_on_stdin
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.origins import path_from_repository
 from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.options.today import Beside, Today, label_of
 from shardctl.cli.options.typed import typed_again
 from shardctl.cli.output import fail, warn
 from shardctl.core.text import printable, quoted
 from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:
-    from shardctl.cli.options.today import Beside, Today
     from shardctl.core.resume.resume_plan import PlanListing
     from shardctl.core.snapshot.snapshot import Snapshot
 
@@ -58,7 +59,7 @@ def diff(
         typer.Argument(
             metavar="A [B]...",
             help="A snapshot, or three and more: each beside the current order. Two files: one "
-            "beside the other, snapshots or plans.",
+            "beside the other, snapshots or plans. - is stdin.",
         ),
     ],
     spec: Annotated[
@@ -84,16 +85,24 @@ def diff(
     """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
 
     The dataset is chosen as in every command, else it is the one that A names; a setting that
-    neither an option nor shardctl.yaml names is as in A. Formats: {formats}.
+    neither an option nor shardctl.yaml names is as in A.
 
-    Example: shardctl diff --each *.order.yaml
+    Examples:
+      # Is today's order still the one that was fixed?
+      shardctl diff order.yaml
+      # Where would another cycle part from it?
+      shardctl diff order.yaml --cycle 8
+      # Every order that a project fixes
+      shardctl diff --each *.order.yaml
+      # What changed between two plans
+      shardctl diff before.json after.json
     """
+    if update and "-" in files:
+        raise UsageError("--update writes the current order to A, which is stdin; name a file")
     if len(files) == 2 and not each:
         _refuse_options(source, reading, spec, update=update)
         equal = _with_file((files[0], files[1]), out, every_row=every_row)
     else:
-        from shardctl.cli.options.today import Today
-
         today = Today(
             source,
             reading,
@@ -113,6 +122,14 @@ def _update_of(ctx: typer.Context, path: str) -> str:
     return typed_again(ctx, [path], "--update", leaving_out=_ABOUT_THIS_RUN)
 
 
+def _read(path: str) -> "Snapshot | PlanListing":
+    from shardctl.files.comparable_file import parse_comparable, read_comparable
+
+    if path == "-":
+        return parse_comparable(text_on_stdin(), source="stdin")
+    return read_comparable(Path(path))
+
+
 def _refuse_options(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, *, update: bool
 ) -> None:
@@ -127,15 +144,15 @@ def _refuse_options(
         )
 
 
-def _with_file(labels: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
+def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
     from shardctl.core.snapshot.snapshot import KIND, Snapshot
-    from shardctl.files.comparable_file import read_comparable
     from shardctl.planning.diff.diff import diff as compare
     from shardctl.planning.diff.pinned_order import PinnedOrder
     from shardctl.planning.diff.plans import diff_plans
     from shardctl.rendering.diff.diff import Hints
 
-    first, second = (read_comparable(Path(label)) for label in labels)
+    first, second = map(_read, paths)
+    labels = label_of(paths[0]), label_of(paths[1])
     file = path_from_repository(Path(labels[0]))
     if isinstance(first, Snapshot) and isinstance(second, Snapshot):
         found = compare(
@@ -158,9 +175,8 @@ def _with_file(labels: tuple[str, str], out: OutputOptions, *, every_row: bool) 
 
 def _snapshot_in(path: str) -> "Snapshot":
     from shardctl.core.snapshot.snapshot import Snapshot
-    from shardctl.files.comparable_file import read_comparable
 
-    found: Snapshot | PlanListing = read_comparable(Path(path))
+    found = _read(path)
     if not isinstance(found, Snapshot):
         raise UsageError(f"{quoted(path)} is a {found.kind}; name a second one to compare it with")
     return found
@@ -199,9 +215,9 @@ def _each_with_current(
         for path in dict.fromkeys(paths):
             one = checked.get(path)
             files.append(
-                CheckedFile(label=path, hints=today.hints(path), error=said[path])
+                CheckedFile(label=label_of(path), hints=today.hints(path), error=said[path])
                 if one is None
-                else CheckedFile(label=path, hints=one.hints, diff=one.diff)
+                else CheckedFile(label=label_of(path), hints=one.hints, diff=one.diff)
             )
         _SEVERAL.write(out, files)
     if update:
@@ -230,6 +246,6 @@ def _said(failed: dict[str, ShardctlError]) -> dict[str, str]:
     if len(said) > 1 and len(set(said.values())) == 1:
         return said
     return {
-        path: text if printable(path) in text else f"{printable(path)}: {text}"
+        path: text if printable(label_of(path)) in text else f"{printable(label_of(path))}: {text}"
         for path, text in said.items()
     }

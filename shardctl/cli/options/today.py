@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from shardctl.rendering.diff.diff import Hints
 
 
+def label_of(path: str) -> str:
+    """Return how people are told which file it is; `-` is stdin."""
+    return "stdin" if path == "-" else path
+
+
 @dataclass(frozen=True, kw_only=True)
 class Beside:
     """A snapshot beside the order of today: where they differ, what helps, and what surprises."""
@@ -92,7 +97,7 @@ class Today:
             pinned=pinned,
             current=replace(current.snapshot, refs=refs),
             diff=diff(
-                PinnedOrder(snapshot=pinned, label=path),
+                PinnedOrder(snapshot=pinned, label=label_of(path)),
                 PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
             ),
             hints=self.hints(path, chosen),
@@ -108,6 +113,8 @@ class Today:
         line = self._project.dataset_line()
         if chosen is not None and chosen.by == "project" and line is not None:
             origins = replace(origins, lines={**origins.lines, "dataset": line})
+        if path == "-":  # it is nowhere, and nothing can be written to it
+            return Hints(origins=origins)
         return Hints(
             file=path_from_repository(Path(path)), origins=origins, update=self._command(path)
         )
@@ -120,7 +127,7 @@ class Today:
         for key in ("all", (refs, folder)):
             if key in self._datasets:
                 return self._datasets[key]
-        fallback = Fallback(refs=refs, folder=Path(folder), said_by=printable(path))
+        fallback = Fallback(refs=refs, folder=Path(folder), said_by=printable(label_of(path)))
         chosen = named_dataset(self._source, self._project, fallback=fallback)
         self._datasets[(refs, folder) if chosen.by == "file" else "all"] = chosen
         return chosen

@@ -12,7 +12,7 @@ import yaml
 
 from shardctl.cli import output as output_of
 from shardctl.errors import UsageError
-from tests.cli.conftest import Shardctl
+from tests.cli.conftest import Outcome, Shardctl
 from tests.rendering.github_runner import as_github_reads
 
 LAYOUT = """\
@@ -218,3 +218,22 @@ def test_names_of_files_act_neither_in_a_shell_nor_on_a_runner(shardctl: Shardct
     assert where["file"] == name
     command = text.rpartition("if this is meant: ")[2]
     assert shlex.split(command) == ["shardctl", "diff", name, "--block", "3", "--update"]
+
+
+def test_stdin_is_one_of_the_files(shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(*words: str) -> Outcome:
+        with Path("a.order.yaml").open() as stdin:
+            monkeypatch.setattr("sys.stdin", stdin)
+            return shardctl("diff", *words)
+
+    ran = given("--each", "-", "b.order.yaml", "--block", "3")
+    assert ran.exit_code == 1
+    assert ran.stdout.startswith("stdin and today first differ at position 2 of 120\n")
+    assert "if this is meant" not in ran.stdout  # stdin cannot be written
+    assert "if this is meant" not in given("-", "--block", "3", "-f", "github").stdout
+    assert given("-", "a.order.yaml").stdout.startswith("stdin and a.order.yaml: the same")
+    Path("toy.yaml").unlink()
+    missing = given("-")
+    assert missing.stderr.startswith("error: stdin: no file or folder 'toy.yaml'; say where")
+    refused = given("--each", "-", "b.order.yaml", "--update")
+    assert (refused.exit_code, "which is stdin; name a file" in refused.stderr) == (2, True)
