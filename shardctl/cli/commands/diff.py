@@ -57,9 +57,9 @@ def diff(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="A [B]...",
-            help="A snapshot, or three and more: each beside the current order. Two files: one "
-            "beside the other, snapshots or plans. - is stdin.",
+            metavar="A...",
+            help="A snapshot; or a plan, with B another. Two snapshots are compared with each "
+            "other, three and more (see --each) with the current order. - is stdin.",
         ),
     ],
     spec: Annotated[
