@@ -109,11 +109,12 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         ("plan -d 'imgs/'", "plan -d 'imgs/l.yaml' "),
         ("plan -d 'big.yaml' -d 'fash", "plan -d 'big.yaml' -d 'fashion_mnist' "),
         ("lint --explain SC06", "lint --explain SC061 "),
+        ("help 'hos", "help 'hosts' "),
     ],
 )
 def test_a_tab_keeps_what_is_typed(typed: str, then: str, after_tab: Tab) -> None:
     command, _, rest = typed.partition(" ")
-    dataset = "" if "-d" in rest or command == "lint" else "-d mnist "
+    dataset = "-d mnist " if command == "plan" and "-d" not in rest else ""
     assert after_tab(f"shardctl {command} {dataset}{rest}") == (
         f"shardctl {command} {dataset}{then.removeprefix(command + ' ')}"
     )
