@@ -11,6 +11,7 @@ from typing import Literal
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
@@ -37,7 +38,8 @@ _LATER = NOT_SUPPORTED_YET
 LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 
-Chooser = Literal["option", "environment", "project", "folder", "file", "nobody"]
+Source = Literal["option", "environment", "file", "folder", "default"]
+Chooser = Literal[Source, "fallback"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +47,14 @@ class ChosenDataset:
     """The dataset a command works on; `note` is a line for stderr where nobody chose it.
 
     `refs` are the references that chose it, their paths relative to `folder`, and `by` says who
-    gave them: a file is what `fallback` is of.
+    gave them; "file" is shardctl.yaml.
     """
 
     dataset: Dataset
     note: str | None = None
     refs: tuple[str, ...] = ()
     folder: Path = Path()
-    by: Chooser = "nobody"
+    by: Chooser = "default"
 
 
 def choose_dataset(
@@ -74,23 +76,22 @@ def choose_dataset(
         DatasetError: what was chosen is not there or broken.
     """
     search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
-    folder = cwd
-    by: Chooser = "option"
-    if refs:
+    named = named_dataset(refs, project=project, env=env, cwd=cwd)
+    refs, folder = named.refs, cwd
+    by: Chooser = named.source
+    if named.source == "option":
         dataset = _read_all(refs, search)
-    elif env.get(ENVIRONMENT_VARIABLE):
-        refs, by = (env[ENVIRONMENT_VARIABLE],), "environment"
+    elif named.source == "environment":
         with said_about(ENVIRONMENT_VARIABLE):
             dataset = _read_all(refs, search)
-    elif project.dataset and project.path is not None:
-        refs, folder, by = project.dataset, project.path.parent, "project"
+    elif named.source == "file" and project.path is not None:
+        folder = project.path.parent
         with said_about(project.shown_path):
             dataset = _read_all(refs, replace(search, cwd=folder))
-    elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
-        refs, by = (".",), "folder"
+    elif named.source == "folder":
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
-        refs, folder, by = fallback.refs, cwd / fallback.folder, "file"
+        refs, folder, by = tuple(fallback.refs), cwd / fallback.folder, "fallback"
         with said_about(fallback.said_by):
             dataset = _fallen_back(fallback, search)
     else:
@@ -102,7 +103,30 @@ def choose_dataset(
             note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset",
         )
-    return ChosenDataset(dataset=dataset, refs=tuple(refs), folder=folder, by=by)
+    return ChosenDataset(dataset=dataset, refs=refs, folder=folder, by=by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedDataset:
+    """The references of a dataset, and who names them; those of a file are relative to it."""
+
+    refs: tuple[str, ...]
+    source: Source
+
+
+def named_dataset(
+    refs: Sequence[str], *, project: Project, env: Mapping[str, str], cwd: Path
+) -> NamedDataset:
+    """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
+    if refs:
+        return NamedDataset(refs=tuple(refs), source="option")
+    if env.get(ENVIRONMENT_VARIABLE):
+        return NamedDataset(refs=(env[ENVIRONMENT_VARIABLE],), source="environment")
+    if project.dataset and project.path is not None:
+        return NamedDataset(refs=project.dataset, source="file")
+    if os.path.isfile(cwd / DATASET_INFO_FILENAME):
+        return NamedDataset(refs=(".",), source="folder")
+    return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,23 +154,26 @@ def refs_found_again(
     keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
     another on the next machine: then none is kept, unless the file is for this machine alone.
     """
-    kept, any_path = [], False
-    for ref in dict.fromkeys(refs):
-        path = cwd / ref
-        if os.path.isabs(ref) or ref.startswith("~"):
-            if not on_this_machine:
-                return ()
-            kept.append(ref)
-            any_path = True
-            continue
-        if not os.path.exists(path) or _is_name_of_a_plain_folder(ref, path):
-            kept.append(ref)
-            continue
-        any_path = True
-        relative = Path(os.path.relpath(path, cwd / folder)).as_posix()
-        plain = "/" in relative or relative in (".", "..") or path.is_file()
-        kept.append(relative if plain else f"./{relative}")
-    return tuple(kept) if any_path or len(kept) > 1 else ()
+    refs = tuple(dict.fromkeys(refs))
+    fixed = any(os.path.isabs(ref) or ref.startswith("~") for ref in refs)
+    if fixed and not on_this_machine:
+        return ()
+    kept = tuple(ref_from(ref, cwd=cwd, folder=folder) for ref in refs)
+    return kept if fixed or len(kept) > 1 or any(_is_path(ref, cwd) for ref in refs) else ()
+
+
+def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
+    """Return a reference as a file in `folder` states it: of a relative path the one from there."""
+    if os.path.isabs(ref) or ref.startswith("~") or not _is_path(ref, cwd):
+        return ref
+    relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
+    is_clear = "/" in relative or relative.startswith(".") or (cwd / ref).is_file()
+    return relative if is_clear else f"./{relative}"
+
+
+def _is_path(ref: str, cwd: Path) -> bool:
+    path = cwd / ref
+    return os.path.exists(path) and not _is_name_of_a_plain_folder(ref, path)
 
 
 def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
@@ -199,7 +226,9 @@ def _read(ref: str, search: _Search) -> Dataset:
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
-    raise DatasetError(f"no dataset {quoted(ref, 200)}; {_FORMS}")
+    close = nearest(ref, _known_names(search)) if re.fullmatch(r"[\w .-]+", ref) else []
+    near = f"close names: {choices(close)}; " if close else ""
+    raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
 
 
 _FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name like mnist:3.0.1"
@@ -297,7 +326,7 @@ def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
     if folder is not None:
         return read_tfds_folder(folder)
     for reading in name.readings():
-        dataset = catalog_dataset(reading.name, reading.config, reading.version)
+        dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
         if dataset is not None:
             return dataset
     return None
@@ -305,15 +334,18 @@ def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
 
 def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
     places = ", ".join(printable(str(folder)) for folder in search.dirs)
-    said = f"no dataset {quoted(name)} in {places} or the built-in catalog"
+    said = f"no dataset {quoted(name.said)} in {places} or the built-in catalog"
     here = [str(found) for found in list_datasets_of(search.dirs, name.name)]
     here += catalog_titles(name.name)
     if here:
-        return DatasetError(f"{said}; there is: {choices(dict.fromkeys(here))}")
-    names = sorted({*dataset_names(search.dirs), *catalog_names()})
-    import difflib
-
-    close = difflib.get_close_matches(name.name, names, n=5, cutoff=0.6)
+        here = nearest_first(name.said, here) if name.config else list(dict.fromkeys(here))
+        return DatasetError(f"{said}; there is: {choices(here)}")
+    names = _known_names(search)
+    close = nearest(name.said.partition("/")[0].partition(":")[0], names, 5)
     if close:
         return DatasetError(f"{said}; close names: {choices(close)}")
     return DatasetError(f"{said}; there is: {choices(names)}")
+
+
+def _known_names(search: _Search) -> list[str]:
+    return sorted({*dataset_names(search.dirs.local()), *catalog_names()})

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -94,9 +95,11 @@ def lint(
     if list_rules:
         _RULES.write(out, LINT_RULES)
         return
-    project = project_here()
+    # What is named here is all that is looked at.
+    named = replace(using, evaluated=[*(using.evaluated or ()), *(specs or ())])
+    project = project_here(source, reading, named)
     arguments = using.arguments(project)
-    if specs or using.evaluated:  # what is named here is what is looked at
+    if specs or using.evaluated:
         arguments["specs"] = tuple(specs or ())
         arguments["eval"] = tuple(using.evaluated or ())
     found = lint_pipeline(
@@ -135,4 +138,4 @@ def _origins(
     """Return where shardctl.yaml has the settings that no option replaces."""
     given = {SETTING_BY_FIELD[name].name for name in reading.given()} | using.given().keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
-    return setting_origins(project, given, from_here=for_people)
+    return setting_origins(project, lambda name: name not in given, from_here=for_people)

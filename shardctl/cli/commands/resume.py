@@ -8,7 +8,7 @@ import typer
 
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, as_csv, as_table, as_text
 from shardctl.cli.options.dataset import (
-    named_dataset,
+    dataset_and_refs,
     plan_of_file,
     project_here,
     refs_to_keep,
@@ -115,10 +115,10 @@ def _from_options(
     *,
     output: str | None,
 ) -> "Made":
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     stopped.check()
-    chosen = named_dataset(source, project)
+    chosen = dataset_and_refs(source, project)
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import named_dataset, project_here, refs_to_keep
+from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import warn
@@ -33,9 +33,9 @@ def snapshot(
     """
     from shardctl.planning.snapshot import snapshot as take_snapshot
 
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
-    chosen = named_dataset(source, project)
+    chosen = dataset_and_refs(source, project)
     taken = take_snapshot(chosen.dataset, spec, settings)
     warn(taken.warnings)
     refs = refs_to_keep(chosen, out.output)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from shardctl.cli.output import say
 from shardctl.core.text import printable
@@ -21,12 +21,27 @@ if TYPE_CHECKING:
     from shardctl.readers.reference import ChosenDataset, Fallback
 
 
-def project_here() -> Project:
-    """Return the project of the folder that the command runs in; a command reads it once."""
+class Taker(Protocol):
+    """A group of options, which says what it leaves to a project."""
+
+    def taken(self, project: Project) -> Iterable[str]:
+        """Yield the settings of a project that no option replaces, in words."""
+
+
+def project_here(*takers: Taker) -> Project:
+    """Return the project of the folder that the command runs in; a command reads it once.
+
+    What is taken from a file in a folder above is said, since nothing in this folder shows it.
+    """
     from shardctl.files.file_text import working_folder
     from shardctl.readers.project_file import find_project
 
-    return find_project(working_folder())
+    project = find_project(working_folder())
+    if project.path is not None and not os.path.samefile(project.path.parent, working_folder()):
+        taken = ", ".join(words for taker in takers for words in taker.taken(project))
+        if taken:
+            say(f"settings of {os.path.relpath(project.path)}: {taken}")
+    return project
 
 
 def chosen_dataset(
@@ -36,10 +51,10 @@ def chosen_dataset(
 
     Where they choose none it is `fallback`, or else a built-in one, which is said.
     """
-    return named_dataset(options, project, fallback=fallback).dataset
+    return dataset_and_refs(options, project, fallback=fallback).dataset
 
 
-def named_dataset(
+def dataset_and_refs(
     options: DatasetOptions,
     project: Project,
     *,
@@ -142,14 +157,15 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
     It is looked for where the file at `path` says that it was, then where its files lay, else by
     its name.
     """
-    project = project_here()
+    names = [options.dataset] if options.dataset else list(_names_of(plan))
+    project = project_here(replace(options, dataset=names[0]))
     if options.dataset:
-        return named_dataset(options, project)
+        return dataset_and_refs(options, project)
     others, failed = [], []
-    for refs in _names_of(plan):
-        named = replace(options, dataset=list(refs))
+    for refs in names:
+        named = replace(options, dataset=refs)
         try:
-            found = named_dataset(named, project, folder=Path(path).parent)
+            found = dataset_and_refs(named, project, folder=Path(path).parent)
         except ShardctlError as error:
             failed.append(error)
             continue
@@ -164,11 +180,11 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
     ) from failed[0]
 
 
-def _names_of(plan: ResumePlan) -> Iterator[tuple[str, ...]]:
+def _names_of(plan: ResumePlan) -> Iterator[list[str]]:
     """Yield what may name the dataset of a plan."""
     if plan.refs:
-        yield plan.refs
+        yield list(plan.refs)
     if plan.dataset.data_dir is not None:
-        yield (plan.dataset.data_dir,)
+        yield [plan.dataset.data_dir]
     elif not plan.refs:
-        yield (plan.dataset.title,)
+        yield [plan.dataset.title]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from shardctl.rendering.text.setting_origins import SettingOrigins
 
 
-def setting_origins(project: Project, given: Collection[str], *, from_here: bool) -> SettingOrigins:
-    """Return where shardctl.yaml has the settings that no option replaces; `given` are those.
+def setting_origins(
+    project: Project, decides: Callable[[str], bool], *, from_here: bool
+) -> SettingOrigins:
+    """Return where shardctl.yaml has the settings, and the dataset, that it decides.
 
     People open a file `from_here`, annotations name it from the root of its repository.
     """
@@ -21,9 +23,10 @@ def setting_origins(project: Project, given: Collection[str], *, from_here: bool
 
     if project.path is None:
         return NOWHERE
+    lines = {**project.setting_lines(), "dataset": project.lines().get("dataset")}
     return SettingOrigins(
         file=os.path.relpath(project.path) if from_here else path_from_repository(project.path),
-        lines={name: line for name, line in project.setting_lines().items() if name not in given},
+        lines={name: at for name, at in lines.items() if at is not None and decides(name)},
     )
 
 

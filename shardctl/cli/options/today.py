@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardctl.cli.options.dataset import named_dataset, project_here, refs_to_keep
+from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
 from shardctl.cli.options.origins import path_from_repository, setting_origins
 from shardctl.cli.output import say, write
 from shardctl.core.settings.table import SETTING_BY_FIELD
@@ -73,7 +73,7 @@ class Today:
     ) -> None:
         self._source, self._reading, self._spec = source, reading, spec
         self._command, self._from_here = command, from_here
-        self._project = project_here()
+        self._project = project_here(source, reading)
         self._datasets: dict[object, ChosenDataset] = {}
 
     def beside(self, pinned: Snapshot, path: str) -> Beside:
@@ -88,10 +88,13 @@ class Today:
 
         chosen = self._dataset(pinned, path)
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
-        settings = self._reading.settings(self._project, fallback)
+        resolved = self._reading.resolved(self._project, fallback)
         spec = pinned.spec if self._spec is None else self._spec
-        current = snapshot(chosen.dataset, spec, settings)
-        refs = pinned.refs if chosen.by == "file" else refs_to_keep(chosen, path)
+        current = snapshot(chosen.dataset, spec, resolved.settings)
+        refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
+        stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
+        if chosen.by == "file":
+            stated.add("dataset")
         return Beside(
             path=path,
             pinned=pinned,
@@ -100,19 +103,15 @@ class Today:
                 PinnedOrder(snapshot=pinned, label=label_of(path)),
                 PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
             ),
-            hints=self.hints(path, chosen),
+            hints=self.hints(path, stated),
             warnings=current.warnings,
         )
 
-    def hints(self, path: str, chosen: ChosenDataset | None = None) -> Hints:
-        """Return what helps people with a file; `chosen` is the dataset of today, if known."""
+    def hints(self, path: str, stated: Collection[str] = ()) -> Hints:
+        """Return what helps people with a file; `stated` are what shardctl.yaml decides."""
         from shardctl.rendering.diff.diff import Hints
 
-        given = {SETTING_BY_FIELD[name].name for name in self._reading.overruling()}
-        origins = setting_origins(self._project, given, from_here=self._from_here)
-        line = self._project.dataset_line()
-        if chosen is not None and chosen.by == "project" and line is not None:
-            origins = replace(origins, lines={**origins.lines, "dataset": line})
+        origins = setting_origins(self._project, stated.__contains__, from_here=self._from_here)
         if path == "-":  # it is nowhere, and nothing can be written to it
             return Hints(origins=origins)
         return Hints(
@@ -128,6 +127,6 @@ class Today:
             if key in self._datasets:
                 return self._datasets[key]
         fallback = Fallback(refs=refs, folder=Path(folder), said_by=printable(label_of(path)))
-        chosen = named_dataset(self._source, self._project, fallback=fallback)
-        self._datasets[(refs, folder) if chosen.by == "file" else "all"] = chosen
+        chosen = dataset_and_refs(self._source, self._project, fallback=fallback)
+        self._datasets[(refs, folder) if chosen.by == "fallback" else "all"] = chosen
         return chosen

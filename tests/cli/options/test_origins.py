@@ -35,17 +35,16 @@ def test_a_path_that_cannot_be_looked_up_is_as_it_is(
     assert path_from_repository(Path("order.yaml")) == "order.yaml"
 
 
-def test_settings_that_options_replace_have_no_line(
+def test_only_what_the_file_decides_has_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     (tmp_path / "sub").mkdir()
     path = tmp_path / "sub" / "shardctl.yaml"
-    path.write_text("read:\n  block: 2\n  shuffle-seed: 1\n")
+    path.write_text("read:\n  block: 2\n  shuffle-seed: 1\ndataset: mnist\n")
     project = read_project(path)
     monkeypatch.chdir(tmp_path / "sub")
     for here, file in ((True, "shardctl.yaml"), (False, "sub/shardctl.yaml")):
-        origins = setting_origins(project, {"block"}, from_here=here)
-        assert (origins.file, origins.lines) == (file, {"shuffle_seed": 3})
-    assert setting_origins(Project(), (), from_here=True).lines == {}
+        origins = setting_origins(project, lambda name: name != "block", from_here=here)
+        assert (origins.file, origins.lines) == (file, {"shuffle_seed": 3, "dataset": 4})
+    assert setting_origins(Project(), lambda name: True, from_here=True).lines == {}

@@ -76,7 +76,8 @@ def test_a_dataset_that_is_chosen_is_that_of_all(reads: list[Path]) -> None:
 def test_lines_are_those_of_settings_that_are_taken_from_the_file(reads: list[Path]) -> None:
     Path("shardctl.yaml").write_text("read:\n  block: 2\n  cycle: 3\n  file_order: x.txt\n")
     Path("x.txt").write_text("one-train.tfrecord-00001-of-00002\n")
-    lines = today(block=5, reverse=True).hints("a.order.yaml").origins.lines
+    now = today(block=5, reverse=True)
+    lines = now.beside(pinned("a.order.yaml"), "a.order.yaml").hints.origins.lines
     assert lines == {"cycle": 3}
 
 
