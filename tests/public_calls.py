@@ -70,6 +70,10 @@ def _watch(what: str, done: int, total: int) -> None:
     pass
 
 
+def _no_features() -> None:
+    pass
+
+
 def _same(example: Any) -> Any:
     return example
 
@@ -125,6 +129,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "ordered": False,
                 "origin": "metadata",
                 "folders": (world.dataset, world.dataset),
+                "features": _no_features,
             },
         )
     ],
@@ -330,7 +335,16 @@ CALLS: Mapping[str, list[Call]] = {
             },
         )
     ],
-    "quality": [_planned(shardctl.quality, num_classes=3, target=0.5, what_if=False)],
+    "quality": [
+        _planned(
+            shardctl.quality,
+            num_classes=3,
+            target=0.5,
+            what_if=False,
+            memory=100,
+            example_bytes=20,
+        )
+    ],
     "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
     "resume": [
         _planned(shardctl.resume, consumed=29, mode="exact-order"),

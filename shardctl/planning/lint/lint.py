@@ -48,6 +48,12 @@ class Lint:
     rules: tuple[Rule, ...]
     findings: tuple[Finding, ...]
 
+    @checked
+    def fails(self, fail_on: Severity = "notice") -> bool:
+        """Return whether there is a finding of this severity, or of a worse one."""
+        enough = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+        return any(finding.severity in enough for finding in self.findings)
+
 
 @checked
 def lint(
