@@ -127,12 +127,8 @@ class Formats:
     ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
-<<<<<<< HEAD
-        The values of the answer go to every renderer, those with a name to tables and code alone;
-=======
-        The values of the answer go to every renderer, those with a name to tables and annotations;
->>>>>>> checks
-        `every_row` is for the screen, see `AllOption`.
+        The values of the answer go to every renderer, those with a name to tables, code and
+        annotations alone; `every_row` is for the screen, see `AllOption`.
         """
         render = self.renderers[self.chosen(out)]
         shown = screen(out.output)
