@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, as_csv, as_table, as_text
+from shardctl.cli.formats import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_csv,
+    as_table,
+    as_text,
+)
 from shardctl.cli.options.dataset import (
     chosen_dataset,
     plan_of_file,
@@ -35,6 +43,7 @@ FORMATS = Formats(
         "json": as_text("rendering.resume:resume_json"),
         "yaml": as_text("rendering.resume:resume_yaml"),
         "csv": as_csv("rendering.resume:resume_rows"),
+        "python": as_code("rendering.python.resume:resume_python"),
     }
 )
 _LONG = 50_000  # instructions from which a plan's size is said
@@ -68,7 +77,7 @@ def resume(
     """Print the file instructions from which a pipeline resumes where it stopped.
 
     Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
-    the plan file that shardctl.tfds reads.
+    the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
 
     Examples:
       # Stopped after 5,000 examples: a plan file for the program that goes on
@@ -91,9 +100,14 @@ def resume(
         from shardctl.planning.resume.proof import prove as read_and_compare
 
         proof = read_and_compare(dataset, made, seen=log)
-    if out.format != "table" and made.num_instructions >= _LONG:
+    if out.format not in ("table", "python") and made.num_instructions >= _LONG:
         _say_size(made, out)
-    FORMATS.write(out, made, proof, every_row=every_row)
+    FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
+    if out.output not in (None, "-"):
+        from shardctl.rendering.text.written import plan_written
+
+        for line in plan_written(made, out.output, out.format or "", source.dataset or ()):
+            say(line)
     if proof is not None:
         if out.format != "table" or out.output is not None:
             from shardctl.rendering.resume import proof_lines
@@ -146,6 +160,8 @@ def _continued(
                 to_hosts=stopped.to_hosts,
                 consumed=consumed,
                 steps=steps,
+                mode=mode,
+                risk=stopped.risk,
             )
         if consumed is not None and len(consumed) > 1:
             raise UsageError(

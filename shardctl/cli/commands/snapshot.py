@@ -7,7 +7,7 @@ from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import warn
+from shardctl.cli.output import say, warn
 
 FORMATS = Formats(
     renderers={
@@ -39,3 +39,8 @@ def snapshot(
     warn(taken.warnings)
     refs = refs_to_keep(source, out.output)
     FORMATS.write(out, replace(taken.snapshot, refs=refs))
+    if out.output not in (None, "-"):
+        from shardctl.rendering.text.written import snapshot_written
+
+        for line in snapshot_written(taken.snapshot, out.output):
+            say(line)

@@ -101,7 +101,7 @@ def test_annotations_name_the_file_from_the_root_of_the_repository(
 def test_evaluation_in_shardctl_yaml_comes_beside_train(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text("dataset: mnist\nlint: {eval: 'train[50000:]'}\n")
     ran = shardctl("lint", "-f", "json")
-    assert codes(ran.stdout) == ["SC041", "SC017"]  # the error first
+    assert codes(ran.stdout) == ["SC041", "SC017"]
     ran = shardctl("lint", "--eval", "train[50000:]", "-f", "json")
     assert [read["spec"] for read in json.loads(ran.stdout)["specs"]] == ["train[50000:]"]
 

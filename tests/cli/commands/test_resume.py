@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,14 @@ def test_csv_has_a_row_an_instruction(shardctl: Shardctl, toy: Path) -> None:
 def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path) -> None:
     for name in ("plan.json", "plan.yaml", "plan.YML"):
         ran = shardctl("resume", "--consumed", 3, "-d", toy, "-o", name)
-        assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+        assert (ran.exit_code, ran.stdout) == (0, "")
+        assert ran.stderr == (
+            f"wrote {name}: 2 file instructions, 8 examples left, mode exact\n"
+            f"next: shardctl.tfds.resume(builder, '{name}') in Python; "
+            f"shardctl resume --plan {name} -d {toy} --prove checks it\n"
+        )
+        words = shlex.split(ran.stderr.partition("; shardctl ")[2].partition(" checks")[0])
+        assert "proof: lost 0, repeated 0, moved 0 of 8" in shardctl(*words).stdout
     assert json.loads(Path("plan.json").read_text()) == yaml.safe_load(
         Path("plan.yaml").read_text()
     )
@@ -182,6 +190,28 @@ def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.startswith("error: --output 'plan.json' is no place for table; ")
     assert json.loads(Path("plan.json").read_text())["kind"] == "resume"
+
+
+def test_python_is_code_to_paste_also_of_a_plan_file(shardctl: Shardctl, toy: Path) -> None:
+    stopped = ("--consumed", 3, "--cycle", 2, "-d", toy)
+    printed = shardctl("resume", *stopped, "-f", "python")
+    assert (printed.exit_code, printed.stderr) == (0, "")
+    compile(printed.stdout, "resume.py", "exec")
+    assert 'ds = builder.as_dataset(split="train", read_config=' in printed.stdout
+    written = shardctl("resume", *stopped, "-o", "resume.py")
+    assert written.stderr == (
+        "wrote resume.py: code for 2 file instructions, 8 examples left, mode exact\n"
+        "next: paste it where the pipeline was made; its ds goes on where that one stopped\n"
+    )
+    assert Path("resume.py").read_text() == printed.stdout
+    ordered = ("--buffer", 3, "--buffer-seed", 1, "--mode", "exact-order")
+    made = shardctl("resume", *stopped, *ordered, "-f", "python").stdout
+    assert 'consumed=3, mode="exact-order"' in made.replace("\n    ", " ")
+    shardctl("resume", *stopped, *ordered, "-o", "plan.yaml")
+    of_file = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "-f", "python").stdout
+    assert of_file.splitlines()[-1] == 'ds = shardctl.tfds.resume(builder, "plan.yaml")'
+    table = shardctl("resume", "--plan", "plan.yaml", "-d", toy).stdout
+    assert "in Python: shardctl.tfds.resume(builder, 'plan.yaml')\n" in table
 
 
 def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) -> None:
@@ -303,7 +333,12 @@ def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
         [file(2), "train", "0", "3"],
     ]
     ran = shardctl("resume", "--seen", "seen.txt", "-d", toy, "--prove", "-o", "plan.json")
-    assert ran.stderr == "proof: lost 0, repeated 0 of 9 examples\n"
+    assert ran.stderr == (
+        "wrote plan.json: 3 file instructions, 9 examples left, mode exactly-once\n"
+        "next: shardctl.tfds.resume(builder, 'plan.json') in Python; "
+        f"shardctl resume --plan plan.json -d {toy} checks it\n"
+        "proof: lost 0, repeated 0 of 9 examples\n"
+    )
     ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove")
     assert (ran.exit_code, "give it again with --seen FILE" in ran.stderr) == (2, True)
     ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove", "--seen", "seen.txt")
@@ -318,9 +353,10 @@ def test_a_long_plan_says_its_size(shardctl: Shardctl, tmp_path: Path) -> None:
     layout = tmp_path / "many.yaml"
     layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
     ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.json")
-    assert ran.stderr == (
+    assert ran.stderr.startswith(
         "note: 59,999 file instructions: about 7 MB of json, "
         "and 42 MB of memory in the program that reads with them\n"
+        "wrote plan.json: 59,999 file instructions, 599,990 examples left, mode exact\n"
     )
     assert shardctl("resume", "--consumed", 10, "-d", layout).stderr == ""
 
