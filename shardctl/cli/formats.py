@@ -127,8 +127,8 @@ class Formats:
     ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
-        The values of the answer go to every renderer, those with a name to tables and code alone;
-        `every_row` is for the screen, see `AllOption`.
+        The values of the answer go to every renderer, those with a name to tables, code and
+        annotations alone; `every_row` is for the screen, see `AllOption`.
         """
         render = self.renderers[self.chosen(out)]
         shown = screen(out.output)
@@ -188,7 +188,10 @@ def as_text(name: str) -> Renderer:
 
 
 def as_code(name: str) -> Renderer:
-    """Return what writes Python code; the function takes what tables are given by name, too."""
+    """Return what writes Python code or a CI runner's annotations: nothing in them is made inert.
+
+    The function takes what tables are given by name, too.
+    """
     return lambda answer, screen, for_people: _function(name)(*answer, **for_people)
 
 

@@ -1,6 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,9 +16,10 @@ from shardctl.cli.formats import (
     as_text,
 )
 from shardctl.cli.options.dataset import (
-    chosen_dataset,
+    dataset_and_refs,
     plan_of_file,
     project_here,
+    refs_to_keep,
     refuse_allow_version,
 )
 from shardctl.cli.options.order import OrderOptions
@@ -89,11 +91,11 @@ def resume(
     """
     if plan is not None:
         dataset, made, log = _from_file(
-            plan, source, reading, stopped, spec, allow_version=allow_version
+            plan, source, reading, stopped, spec, allow_version=allow_version, output=out.output
         )
     else:
         refuse_allow_version(given=allow_version)
-        dataset, made, log = _from_options(source, reading, stopped, spec)
+        dataset, made, log = _from_options(source, reading, stopped, spec, output=out.output)
     warn(made.warnings)
     proof = None
     if prove:
@@ -120,14 +122,20 @@ def resume(
 
 
 def _from_options(
-    source: DatasetOptions, reading: OrderOptions, stopped: ResumeOptions, spec: str | None
+    source: DatasetOptions,
+    reading: OrderOptions,
+    stopped: ResumeOptions,
+    spec: str | None,
+    *,
+    output: str | None,
 ) -> "Made":
     project = project_here(source, reading)
     settings = reading.settings(project)
     stopped.check()
-    dataset = chosen_dataset(source, project)
+    chosen = dataset_and_refs(source, project)
+    dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
-        return dataset, _continued(dataset, spec, settings, stopped), None
+        return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
     from shardctl.planning.order import resolved_spec
     from shardctl.planning.resume.seen import resume_unseen_of
 
@@ -136,7 +144,7 @@ def _from_options(
     resolved = resolved_spec(dataset, spec)
     log = _log(resolved, stopped.seen)
     plan = resume_unseen_of(resolved, settings, seen=log, to_hosts=stopped.to_hosts)
-    return dataset, plan, log
+    return dataset, replace(plan, refs=refs), log
 
 
 def _continued(
@@ -185,11 +193,12 @@ def _from_file(
     spec: str | None,
     *,
     allow_version: bool,
+    output: str | None,
 ) -> "Made":
     others = stopped.given()
     seen = others.pop("seen", None)  # what --prove reads besides the plan
     given = {**reading.given(), **others, "SPEC": spec}
-    dataset, plan = plan_of_file(path, source, given, allow_version=allow_version)
+    dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:
         return dataset, plan, None
     from shardctl.planning.order import resolved_spec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -373,6 +374,130 @@ def test_a_plan_that_would_not_be_read_back_is_not_written(
     assert "more than the 6 MB that are read back; plan in the program that reads" in ran.stderr
     assert not Path("plan.yaml").exists()
     assert shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.csv").exit_code == 0
+
+
+@pytest.fixture
+def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
+    """Two layouts of one dataset and two folders in the working folder; returns another folder."""
+    for name in ("big", "more"):
+        Path(f"{name}.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 3]}}\n")
+    for name in ("one", "two"):
+        build_dataset(Path(name).absolute(), splits={"train": [3, 5]}, with_files=False)
+    Path("plans").mkdir()
+    folder = tmp_path / "else" / "where"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["big.yaml"], ["../big.yaml"]),
+        (["big.yaml", "more.yaml"], ["../big.yaml", "../more.yaml"]),
+        (["one"], ["../one"]),
+        (["./one/toy/1.0.0"], ["../one/toy/1.0.0"]),
+        (["one", "two"], ["../one", "../two"]),
+        (["{cwd}/big.yaml"], ["{cwd}/big.yaml"]),
+        (["mnist"], None),
+    ],
+)
+@pytest.mark.parametrize("name", ["plan.yaml", "plan.json"])
+def test_the_dataset_of_a_plan_is_found_again_from_any_folder(
+    given: list[str],
+    kept: list[str] | None,
+    name: str,
+    shardctl: Shardctl,
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cwd = Path.cwd()
+    refs = [word for ref in given for word in ("-d", ref.format(cwd=cwd))]
+    assert not shardctl("resume", "--consumed", 2, *refs, "-o", f"plans/{name}").exit_code
+    document = yaml.safe_load(Path(f"plans/{name}").read_text("utf-8"))
+    assert document["format_version"] == 1
+    assert document.get("refs") == (kept and [ref.format(cwd=cwd) for ref in kept])
+    before = shardctl("resume", "--plan", f"plans/{name}", *refs).stdout
+    for folder in (cwd, cwd / "plans", elsewhere):
+        monkeypatch.chdir(folder)
+        path = os.path.relpath(cwd / "plans" / name)
+        for one in (path, cwd / "plans" / name):
+            ran = shardctl("resume", "--plan", one)
+            assert (ran.exit_code, ran.stderr, ran.stdout) == (0, "", before)
+        # Written again elsewhere, it leads there too.
+        assert not shardctl("resume", "--plan", path, "-o", elsewhere / name).exit_code
+        assert shardctl("resume", "--plan", elsewhere / name).stdout == before
+        assert shardctl("diff", path, elsewhere / name).exit_code == 0
+
+
+@pytest.mark.parametrize("by", ["shardctl.yaml", "SHARDCTL_DATASET", "folder"])
+def test_a_plan_keeps_how_a_dataset_was_named_whoever_named_it(
+    by: str, shardctl: Shardctl, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cwd = Path.cwd()
+    if by == "shardctl.yaml":
+        Path(by).write_text("dataset: [big.yaml, more.yaml]\n")
+        monkeypatch.chdir("plans")
+    elif by == "folder":
+        monkeypatch.chdir("one/toy/1.0.0")
+    else:
+        monkeypatch.setenv(by, "big.yaml")
+    assert not shardctl("resume", "--consumed", 2, "-o", cwd / "plans/p.yaml").exit_code
+    monkeypatch.delenv("SHARDCTL_DATASET", raising=False)
+    monkeypatch.chdir(elsewhere)
+    ran = shardctl("resume", "--plan", cwd / "plans/p.yaml")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "big.yaml", "-o", "plan.yaml")
+    Path("big.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 4]}}\n")
+    changed = shardctl("resume", "--plan", "plan.yaml")
+    assert changed.exit_code == 2
+    assert "train had 11 examples in 3 shards, now 12 in 3" in changed.stderr
+    Path("other").mkdir()
+    Path("more.yaml").rename("other/big.yaml")
+    assert shardctl("resume", "--plan", "plan.yaml", "-d", "other/big.yaml").exit_code == 0
+
+
+def test_a_plan_whose_dataset_has_moved_asks_for_it_and_may_be_told(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "big.yaml", "-o", "plans/plan.yaml")
+    Path("other").mkdir()
+    Path("big.yaml").rename("other/big.yaml")
+    missing = shardctl("resume", "--plan", "plans/plan.yaml")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert missing.stderr == (
+        "error: plans/plan.yaml: no file or folder '../big.yaml'; say where the plan's dataset is "
+        "with --dataset REF\n"
+    )
+    assert shardctl("resume", "--plan", "plans/plan.yaml", "-d", "other/big.yaml").exit_code == 0
+    text = Path("plans/plan.yaml").read_text("utf-8")
+    Path("plans/plan.yaml").write_text(text.replace("../big.yaml", "../other/big.yaml"), "utf-8")
+    assert shardctl("resume", "--plan", "plans/plan.yaml").exit_code == 0
+
+
+def test_a_plan_that_was_moved_finds_the_folder_where_it_lay(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "one", "-o", "plan.yaml")
+    Path("plan.yaml").rename(elsewhere / "plan.yaml")
+    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
+    # A dataset of another layout at the path that it has kept is not taken for it.
+    build_dataset(elsewhere / "one", splits={"train": [4, 4]}, with_files=False)
+    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
+
+
+@pytest.mark.parametrize("refs", ["x", [1], [["a"]], {"a": 1}])
+def test_refs_of_another_kind_are_refused(refs: object, shardctl: Shardctl, toy: Path) -> None:
+    shardctl("resume", "--consumed", 2, "-d", toy, "-o", "plan.json")
+    document = json.loads(Path("plan.json").read_text())
+    Path("plan.json").write_text(json.dumps({**document, "refs": refs}))
+    ran = shardctl("resume", "--plan", "plan.json")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: plan.json: ")
 
 
 @pytest.mark.parametrize(

@@ -143,3 +143,23 @@ def test_paths_that_are_others_on_the_next_machine_are_not_kept(
         assert "refs" not in yaml.safe_load(ran.stdout)
     on_stdout = yaml.safe_load(shardctl("snapshot", "train", "-d", "big.yaml").stdout)
     assert on_stdout["refs"] == ["big.yaml"]
+
+
+def test_a_dataset_that_shardctl_yaml_names_is_found_again_outside_of_the_project(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (project / "sub").mkdir(parents=True)
+    elsewhere.mkdir()
+    (project / "big.yaml").write_text(BIG, encoding="utf-8")
+    (project / "shardctl.yaml").write_text("dataset: big.yaml\n", encoding="utf-8")
+    monkeypatch.chdir(project / "sub")
+    assert shardctl("snapshot", "train", "-o", "order.yaml").exit_code == 0
+    monkeypatch.chdir(elsewhere)
+    ran = shardctl("diff", project / "sub" / "order.yaml")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    kept = yaml.safe_load((project / "sub" / "order.yaml").read_text("utf-8"))["refs"]
+    assert kept == ["../big.yaml"]
+    # Written anew it keeps what it said of the dataset.
+    shardctl("diff", project / "sub" / "order.yaml", "--block", "3", "--update")
+    assert shardctl("diff", project / "sub" / "order.yaml").exit_code == 0
