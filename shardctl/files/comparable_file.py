@@ -54,7 +54,7 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
     document = _parsed(data, shown)
     kind = document.get("kind")
     if kind == PLAN_KIND:
-        return _resume(plan_from_document(document, source=shown, lists=lists))
+        return listing_of_plan(plan_from_document(document, source=shown, lists=lists))
     with fields.said_about(shown):
         if kind == KIND:
             return snapshot_from_document(document)
@@ -104,7 +104,8 @@ def _plans(document: Mapping[str, object]) -> PlanListing:
     )
 
 
-def _resume(plan: ResumePlan) -> PlanListing:
+def listing_of_plan(plan: ResumePlan) -> PlanListing:
+    """Return what is compared of a plan to resume."""
     plans = [ListedPlan(title="", reads=plan.instructions)]
     for host in plan.hosts:
         title = f"host {host.index} of {host.count}"

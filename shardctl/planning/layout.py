@@ -10,7 +10,7 @@ from math import isqrt
 from typing import Literal, NamedTuple
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 
 BytesFrom = Literal["disk", "metadata"]
 
@@ -134,7 +134,7 @@ class Layout:
 
 
 @checked
-def layout(dataset: Dataset, *splits: str) -> Layout:
+def layout(dataset: DatasetLike, *splits: str) -> Layout:
     """Return the layout of the splits named, each once; of all splits for no name or `all`.
 
     Raises:
@@ -147,5 +147,6 @@ def layout(dataset: Dataset, *splits: str) -> Layout:
     >>> [(shard.filename, shard.first_id, shard.num_examples) for shard in found.splits[0].shards()]
     [('d-train-00000', 0, 3), ('d-train-00001', 3, 4), ('d-train-00002', 7, 3)]
     """
+    dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "a layout is that of whole splits")
     return Layout(dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen))

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
@@ -53,7 +53,7 @@ class PlannedOrder:
 
 @checked
 def plan_order(
-    dataset: Dataset, spec: str | None = None, settings: ReadSettings | None = None
+    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
 ) -> PlannedOrder:
     """Return the order in which a pipeline reads a spec; None is `train`, else the only split.
 
@@ -61,8 +61,7 @@ def plan_order(
         UsageError: a bad spec, or settings that contradict each other or the dataset.
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
-    settings = ReadSettings() if settings is None else settings
-    return order_of(resolved_spec(dataset, spec), settings)
+    return order_of(resolved_spec(as_dataset(dataset), spec), as_settings(settings))
 
 
 def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.even_splits import even_split
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.file_instruction import (
     FileInstruction,
     file_instructions,
     num_read,
 )
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -72,10 +72,10 @@ class Plans:
 
 @checked
 def plan(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *specs: str,
     hosts: int | None = None,
-    host: Host | None = None,
+    host: HostLike | None = None,
     drop_remainder: bool = False,
 ) -> Plans:
     """Return the file instructions of each spec, split among hosts as `tfds.even_splits` does.
@@ -95,7 +95,9 @@ def plan(
     >>> [(i.filename, i.skip, i.take) for i in plans.plans[0].file_instructions]
     [('d-train-00000', 2, 1), ('d-train-00001', 0, 4), ('d-train-00002', 0, 1)]
     """
-    readers = _readers(hosts, host)
+    dataset = as_dataset(dataset)
+    specs = specs or (default_spec(dataset),)
+    readers = _readers(hosts, None if host is None else as_host(host))
     resolved = [resolve_subsplit(spec, dataset) for spec in specs]
     warnings: list[str] = []
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.shuffle.window import check_buffer
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
@@ -37,14 +37,14 @@ class Simulation:
 
 @checked
 def simulate(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     skip: int = 0,
     take: int | None = 20,
 ) -> Simulation:
-    """Return `take` examples of an order after the first `skip`; `take` None is the rest.
+    """Return `take` examples of an order after the first `skip`; -1, or None, is all the rest.
 
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
@@ -56,15 +56,15 @@ def simulate(
     >>> guide.ids().tolist()
     [0, 1, 4, 5, 8, 9, 2, 3]
     """
-    planned = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
+    planned = plan_order(dataset, spec, settings)
     total = planned.order.num_examples
     if not 0 <= skip <= total:
         raise UsageError(phrase("{skip=}: the order has {} examples", total, skip=skip))
-    if take is not None and take < 0:
-        raise UsageError(
-            phrase("{take=}: a number of examples is needed, or None for all", take=take)
-        )
+    if take is not None and take < -1:
+        raise UsageError(phrase("{take=}: a number of examples is needed, or -1 for all", take=take))
     rest = total - skip
+    if take == -1:
+        take = None
     if take != 0 and rest and planned.order.num_buffered is not None:
         # Before a part of the answer is written.
         check_buffer(min(planned.order.num_buffered, planned.order.stream_size))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
@@ -32,9 +32,9 @@ class TakenSnapshot:
 
 @checked
 def snapshot(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     watch: Watch | None = None,
 ) -> TakenSnapshot:
@@ -50,7 +50,8 @@ def snapshot(
     >>> taken.snapshot.num_examples, taken.snapshot.first_ids[:6]
     (12, (0, 1, 4, 5, 8, 9))
     """
-    live = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
+    dataset = as_dataset(dataset)
+    live = plan_order(dataset, spec, settings)
     order = live.order
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
     pinned = Snapshot(

@@ -34,27 +34,10 @@ def list(
 
     Example: shardctl list --data-dir ~/data
     """
-    from shardctl.planning.list import DatasetList, ListedDataset
-    from shardctl.readers.catalog import catalog_names, catalog_titles
-    from shardctl.readers.data_dirs import data_dirs, list_datasets
-    from shardctl.readers.dataset_name import parse_dataset_name
+    from shardctl.api.list_datasets import datasets_in
+    from shardctl.readers.data_dirs import data_dirs
     from shardctl.readers.project_file import Project
 
     project = Project() if data_dir is not None else project_here()
-    dirs = data_dirs(data_dir, os.environ, project)
-    titles = [title for name in catalog_names() for title in catalog_titles(name)]
-    listed = DatasetList(
-        data_dirs=tuple(map(str, dirs.local())),
-        in_data_dirs=tuple(
-            ListedDataset(
-                name=found.name, config=found.config, version=found.version, path=str(found.path)
-            )
-            for found in list_datasets(dirs)
-        ),
-        built_in=tuple(
-            ListedDataset(name=parts.name, config=parts.config, version=parts.version)
-            for title in titles
-            if (parts := parse_dataset_name(title)) is not None
-        ),
-    )
+    listed = datasets_in(data_dirs(data_dir, os.environ, project))
     FORMATS.write(out, listed, every_layout=every_row)

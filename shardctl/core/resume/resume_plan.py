@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
+from shardctl.core.arguments.kinds import made_kind
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.provided import provided
 from shardctl.core.resume.after_read import AfterRead
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
@@ -192,3 +195,30 @@ class PlanListing:
     plans: tuple[ListedPlan, ...]
     pipeline: Mapping[str, object] = field(default_factory=dict)
     state: Mapping[str, object] = field(default_factory=dict)
+
+
+def as_plan(given: PlanOrPath) -> ResumePlan:
+    """Return the plan that an argument is, or the one in the plan file that it names.
+
+    Raises:
+        ShardctlError: it is neither, or no plan is in the file.
+    """
+    plan: ResumePlan = _PLAN.take(given)
+    return plan
+
+
+def _made_of_path(given: object) -> ResumePlan | None:
+    if isinstance(given, ResumePlan):
+        return given
+    plan: ResumePlan | None = None
+    if isinstance(given, str | os.PathLike):
+        plan = provided("plan")(given)
+    return plan
+
+
+_PLAN = made_kind(
+    _made_of_path,
+    needed="a ResumePlan, as resume(dataset, consumed=5), or the path of a plan file",
+    several="plans",
+)
+PlanOrPath = Annotated[ResumePlan | str | os.PathLike[str], _PLAN]

@@ -13,12 +13,12 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved, default_spec
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
@@ -170,14 +170,14 @@ class Evaluation:
 
 @checked
 def evaluate(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
+    settings: SettingsLike | None = None,
     *,
     batch: int,
-    num_hosts: int = 1,
-    num_devices: int = 1,
+    hosts: int = 1,
+    devices: int = 1,
     remainder: Remainder = "ragged",
-    settings: ReadSettings | None = None,
 ) -> Evaluation:
     """Return how the examples of a spec (None is `test`, `validation`, else `train`) fill batches.
 
@@ -192,32 +192,32 @@ def evaluate(
     >>> alone = evaluate(mnist, batch=512)
     >>> alone.num_batches.tolist(), alone.remainders.tolist(), alone.dropped_by_device_batch
     ([20], [272], 272)
-    >>> evaluate(mnist, batch=512, num_hosts=6).num_examples.tolist()
+    >>> evaluate(mnist, batch=512, hosts=6).num_examples.tolist()
     [1667, 1667, 1667, 1667, 1666, 1666]
     """
     for name, number, most in (
-        ("num_hosts", num_hosts, MAX_NUM_HOSTS),
-        ("num_devices", num_devices, MAX_NUM_HOSTS),
+        ("hosts", hosts, MAX_NUM_HOSTS),
+        ("devices", devices, MAX_NUM_HOSTS),
         ("batch", batch, _MAX_BATCH),
     ):
         if not 1 <= number <= most:
             given = Argument(name, number, given=True)
             raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
-    settings = ReadSettings() if settings is None else settings
+    dataset, settings = as_dataset(dataset), as_settings(settings)
     resolved = resolved_spec(dataset, _default(dataset) if spec is None else spec)
-    refuse_open_hosts(resolved, settings.host_mode, num_hosts)
+    refuse_open_hosts(resolved, settings.host_mode, hosts)
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    num_examples = settings.host_mode.num_examples(reads, resolved.ranges, num_hosts)
+    num_examples = settings.host_mode.num_examples(reads, resolved.ranges, hosts)
     refused = refusal(settings.host_mode, num_examples, len(reads))
     return Evaluation(
         dataset=dataset,
         spec=resolved.spec,
         settings=settings,
-        num_devices=num_devices,
+        num_devices=devices,
         device_batch=batch,
         remainder=remainder,
         reads=reads,

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.modes import HOST_MODES, HostMode
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
@@ -86,10 +86,11 @@ class HostsPlan:
 
 @checked
 def hosts(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    num_hosts: int | Sequence[int] = 1,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    hosts: int | Sequence[int] = 1,
 ) -> HostsPlan:
     """Return what hosts read of a spec (None is `train`, else the only split) in one epoch.
 
@@ -109,8 +110,7 @@ def hosts(
     >>> plan.comparisons[0].recommended.name
     'even'
     """
-    settings = ReadSettings() if settings is None else settings
-    return hosts_of(resolved_spec(dataset, spec), num_hosts, settings)
+    return hosts_of(resolved_spec(as_dataset(dataset), spec), hosts, as_settings(settings))
 
 
 def hosts_of(
@@ -127,7 +127,7 @@ def hosts_of(
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise UsageError(
                 phrase(
-                    "{num_hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, num_hosts=count
+                    "{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count
                 )
             )
     reads = sorted_rows(
@@ -150,7 +150,7 @@ def hosts_of(
         "hosts and files",
         sum(count + len(reads) for count in counts),
         per_second=1_000_000,
-        instead=phrase("give fewer {num_hosts}"),
+        instead=phrase("give fewer {hosts}"),
     )
     return HostsPlan(
         dataset=dataset,

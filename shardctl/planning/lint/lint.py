@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
@@ -47,12 +47,12 @@ class Lint:
 
 @checked
 def lint(
-    dataset: Dataset,
-    specs: Sequence[str] | None = None,
-    evaluated: Sequence[str] = (),
-    settings: ReadSettings | None = None,
-    usage: Usage | None = None,
+    dataset: DatasetLike,
+    specs: str | Sequence[str] | None = None,
+    settings: SettingsLike | None = None,
     *,
+    evaluated: str | Sequence[str] = (),
+    usage: Usage | None = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> Lint:
@@ -64,25 +64,28 @@ def lint(
     as long.
 
     Raises:
-        UsageError: a bad spec, a code that no rule has, `usage.num_hosts` against `settings.host`.
+        UsageError: a bad spec, a code that no rule has, `usage.hosts` against `settings.host`.
         UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> train = Split.even(name="train", num_examples=120, num_shards=6)
     >>> dataset = Dataset(name="d", splits=(train,))
-    >>> report = lint(dataset, ["train[:60%]"], ["train[50%:]"], ReadSettings(epochs=2))
+    >>> report = lint(
+    ...     dataset, "train[:60%]", ReadSettings(epochs=2), evaluated="train[50%:]")
     >>> [(finding.rule.code, finding.rule.name) for finding in report.findings]
     [('SC001', 'one-order'), ('SC041', 'leak')]
     """
-    settings = ReadSettings() if settings is None else settings
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    specs = (specs,) if isinstance(specs, str) else specs
+    evaluated = (evaluated,) if isinstance(evaluated, str) else evaluated
     usage = Usage() if usage is None else usage
     host = settings.host
-    if host is not None and usage.num_hosts not in (None, host.count):
+    if host is not None and usage.hosts not in (None, host.count):
         raise UsageError(
             phrase(
-                "{host=} and {num_hosts=}: two numbers of hosts; choose one",
+                "{host=} and {hosts=}: two numbers of hosts; choose one",
                 host=host,
-                num_hosts=usage.num_hosts,
+                hosts=usage.hosts,
             )
         )
     if specs is None:

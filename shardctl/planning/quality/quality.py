@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
+from shardctl.core.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    with_stand_in_seeds,
+)
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.quality.across import (
@@ -87,9 +92,9 @@ class Quality:
 
 @checked
 def quality(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     num_classes: int | None = None,
     target: float | None = None,
@@ -114,7 +119,8 @@ def quality(
     0.1 {}
     0.9 {'buffer_seed': 2}
     """
-    settings, assumed = with_stand_in_seeds(ReadSettings() if settings is None else settings)
+    dataset = as_dataset(dataset)
+    settings, assumed = with_stand_in_seeds(as_settings(settings))
     planned = plan_order(dataset, spec, settings)
     order = planned.order
     num_examples = epoch_length(order)

@@ -9,14 +9,14 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.even_splits import even_range
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, plan_order
@@ -49,9 +49,9 @@ class _OldHost:
 
 @checked
 def resume_on_hosts(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     hosts: int,
     to_hosts: int,
@@ -69,8 +69,8 @@ def resume_on_hosts(
         UsageError: a count past a host's end, as many counts as no host count, a host in the
             settings, files that repeat without end.
     """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
     refuse_unreadable(dataset)
-    settings = ReadSettings() if settings is None else settings
     if settings.host is not None:
         raise UsageError(
             phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")

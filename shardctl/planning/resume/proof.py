@@ -14,13 +14,13 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.shuffle.buffer import ShuffleReplay
@@ -74,8 +74,8 @@ class Proof:
 
 @checked
 def prove(
-    dataset: Dataset,
-    plan: ResumePlan,
+    dataset: DatasetLike,
+    plan: PlanOrPath,
     *,
     seen: Int64sLike | None = None,
     allow_version: bool = False,
@@ -92,7 +92,8 @@ def prove(
             of these settings stops there.
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
-    plan = applied(plan, dataset, allow_version=allow_version)
+    dataset = as_dataset(dataset)
+    plan = applied(as_plan(plan), dataset, allow_version=allow_version)
     if plan.from_seen and seen is None:
         raise UsageError(
             phrase("this plan was made from a log: give it again with {seen=CODES} to prove")

@@ -9,7 +9,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
@@ -30,7 +30,7 @@ from shardctl.core.resume.resume_plan import (
     ResumePlan,
     settings_as_planned,
 )
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -51,9 +51,9 @@ BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-on
 
 @checked
 def resume(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     consumed: int | None = None,
     steps: int | None = None,
@@ -90,8 +90,8 @@ def resume(
         raise UsageError(
             phrase("{mode!}: choose from {}", choices(get_args(BufferMode)), mode=mode)
         )
+    dataset, settings = as_dataset(dataset), as_settings(settings)
     refuse_unreadable(dataset)
-    settings = ReadSettings() if settings is None else settings
     planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike, distinct
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
@@ -16,7 +16,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_hosts
@@ -27,9 +27,9 @@ from shardctl.planning.resume.resume import calls_after_read
 
 @checked
 def resume_unseen(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     seen: Int64sLike,
     to_hosts: int | None = None,
@@ -50,8 +50,8 @@ def resume_unseen(
     >>> plan.instructions.shard.tolist(), plan.instructions.skip.tolist()
     ([0, 0, 1, 1, 2], [0, 2, 0, 2, 0])
     """
-    settings = ReadSettings() if settings is None else settings
-    return resume_unseen_of(resolved_spec(dataset, spec), settings, seen=seen, to_hosts=to_hosts)
+    resolved = resolved_spec(as_dataset(dataset), spec)
+    return resume_unseen_of(resolved, as_settings(settings), seen=seen, to_hosts=to_hosts)
 
 
 def resume_unseen_of(

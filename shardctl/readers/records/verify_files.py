@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -71,7 +71,9 @@ class FilesVerification:
 
 
 @checked
-def verify_files(dataset: Dataset, *splits: str, watch: Watch | None = None) -> FilesVerification:
+def verify_files(
+    dataset: DatasetLike, *splits: str, watch: Watch | None = None
+) -> FilesVerification:
     """Read every file of the splits named, all for none, and say what is wrong with which.
 
     Every record is read, and checked by the checksums that its file has. Files that are missing,
@@ -83,6 +85,7 @@ def verify_files(dataset: Dataset, *splits: str, watch: Watch | None = None) -> 
         DatasetError: the dataset has no files on this machine, or in a format not read here.
         MissingDependencyError: a package that the format needs is not installed.
     """
+    dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "files are checked by whole splits")
     reason = why_not_read(dataset.file_format)
     if reason is not None:

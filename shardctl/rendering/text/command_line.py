@@ -12,8 +12,6 @@ _OPTIONS = {
     "evaluated": "--eval",
     "max_open_files": "--open-files",
     "num_classes": "--classes",
-    "num_devices": "--devices",
-    "num_hosts": "--hosts",
     "try_autocache": "--autocache",
 }
 # Values that the command line says in another way.

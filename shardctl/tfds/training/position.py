@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import HostLike
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
@@ -119,7 +119,7 @@ class Position:
         transform: Transform | None = None,
         decoders: Any = None,
         add_tfds_id: bool = False,
-        host: int | Host | None = None,
+        host: int | HostLike | None = None,
     ) -> Any:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
         return resume(

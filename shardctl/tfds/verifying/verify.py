@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.resume import resume_order
@@ -39,9 +39,9 @@ _REACH = 4_000_000
 
 @checked
 def verify(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     take: Take = None,
     watch: Watch | None = None,
@@ -65,7 +65,6 @@ def verify(
         DatasetError: TFDS cannot open the dataset, or refuses the settings.
         MissingDependencyError: TensorFlow is not installed, or TFDS where it has to read files.
     """
-    settings = ReadSettings() if settings is None else settings
     return verify_order(plan_order(dataset, spec, settings), take=take, watch=watch)
 
 
