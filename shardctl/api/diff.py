@@ -60,7 +60,7 @@ def diff(
         expected: a snapshot or a plan: the path of its file, or what `snapshot`, `plan`, `resume`,
             `read_snapshot` or `read_plan` returned.
         actual: another of the same kind. None is the order of a snapshot as it is now.
-        dataset: without `actual`, the dataset as it is now; None is the one that the snapshot names.
+        dataset: without `actual`, the dataset as it is now; None is what the snapshot names.
         spec, settings: without `actual`, what is read now and how; None is as in the snapshot.
         exact_limit: positions in blocks that differ up to which every one is compared; of more, how
             much moved is known to a block.
@@ -82,7 +82,9 @@ def diff(
     1
     """
     if exact_limit < 0:
-        raise UsageError(phrase("{exact_limit=}: a number from 0 is needed", exact_limit=exact_limit))
+        raise UsageError(
+            phrase("{exact_limit=}: a number from 0 is needed", exact_limit=exact_limit)
+        )
     first, label = _opened(expected, "expected")
     if actual is None:
         if isinstance(first, PlanListing):

@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short
 
 BytesFrom = Literal["disk", "metadata"]
 
@@ -124,13 +126,30 @@ class SplitLayout:
             )
             yield from map(Shard._make, zip(*columns, strict=True))
 
+    def __repr__(self) -> str:
+        split = self.split
+        return in_short(
+            self,
+            split.name,
+            counted(split.num_examples, "example"),
+            counted(split.num_shards, "shard"),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class Layout(Tabular):
     """The layout of some splits of a dataset, in the order asked."""
 
     dataset: Dataset
     splits: tuple[SplitLayout, ...]
+
+    def __repr__(self) -> str:
+        splits = [
+            f"{s.split.name} of {counted(s.split.num_examples, 'example')} in "
+            f"{counted(s.split.num_shards, 'shard')}"
+            for s in self.splits
+        ]
+        return in_short(self, self.dataset.title, choices(splits, 4))
 
 
 @checked

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import in_short
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedDataset:
@@ -32,7 +35,7 @@ class ListedDataset:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetList:
+class DatasetList(Tabular):
     """The folders searched, in order, and the datasets found in them and in the catalog."""
 
     data_dirs: tuple[str, ...]
@@ -43,3 +46,8 @@ class DatasetList:
     def datasets(self) -> tuple[ListedDataset, ...]:
         """All of them, those with files first: a name is looked up in this order."""
         return self.in_data_dirs + self.built_in
+
+    def __repr__(self) -> str:
+        return in_short(
+            self, "", f"{len(self.in_data_dirs):,} in data dirs", f"{len(self.built_in):,} built in"
+        )

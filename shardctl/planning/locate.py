@@ -17,6 +17,8 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import in_short
 from shardctl.errors import UsageError
 from shardctl.planning.progress import Progress
 
@@ -55,7 +57,7 @@ class Query:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Located:
+class Located(Tabular):
     """What was found, in the order asked, and what was not.
 
     `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
@@ -66,6 +68,10 @@ class Located:
     matches: Sequence[Match]
     warnings: tuple[str, ...] = ()
     num_replayed: int = 0
+
+    def __repr__(self) -> str:
+        several = "match" if len(self.matches) == 1 else "matches"
+        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
 
 
 MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard")

@@ -14,6 +14,7 @@ from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.text import counted, in_short
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
@@ -49,6 +50,10 @@ class PlannedOrder:
     def with_settings(self, settings: ReadSettings) -> PlannedOrder:
         """Return the order of the same spec under other settings."""
         return order_of(self.resolved, settings)
+
+    def __repr__(self) -> str:
+        total = counted(self.order.num_examples, "example")
+        return in_short(self, f"{self.order.dataset.title} {self.spec}", total)
 
 
 @checked

@@ -19,14 +19,15 @@ from shardctl.core.instructions.file_instruction import (
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.on_demand import OnDemand
-from shardctl.core.text import quoted
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import UsageError
 
 _MAX_HOSTS = 1_000_000  # a plan for each takes about a kilobyte
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Tabular):
     """What one reader of one spec reads: `host` is None for a reader on its own."""
 
     spec: str
@@ -57,9 +58,18 @@ class Plan:
         """The file instructions in TFDS's order, each made when it is asked for."""
         return file_instructions(self.ranges)
 
+    def __repr__(self) -> str:
+        host = "" if self.host is None else f" host {self.host}"
+        return in_short(
+            self,
+            f"{self.spec}{host}",
+            counted(self.num_examples, "example"),
+            counted(len(self.file_instructions), "file instruction"),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Plans:
+class Plans(Tabular):
     """One plan for each spec and host, specs first, and what surprises about them.
 
     A plan is made when it is asked for, since a million hosts have a million of them.
@@ -68,6 +78,24 @@ class Plans:
     dataset: Dataset
     plans: Sequence[Plan]
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        if not self.plans:
+            return in_short(self, self.dataset.title, "no plans")
+        first = self.plans[0]
+        hosts = [] if first.host is None else [counted(first.host.count, "host")]
+        if first.host is not None and len(self.plans) == 1:
+            hosts = [f"host {first.host}"]
+        specs = dict.fromkeys(plan.spec for plan in self.plans[:: max(1, len(self.plans) // 8)])
+        figures = []
+        if len(self.plans) <= 1000:
+            figures = [
+                counted(sum(plan.num_examples for plan in self.plans), "example"),
+                counted(
+                    sum(len(plan.file_instructions) for plan in self.plans), "file instruction"
+                ),
+            ]
+        return in_short(self, f"{self.dataset.title} {choices(specs)}", *hosts, *figures)
 
 
 @checked

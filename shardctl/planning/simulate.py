@@ -12,12 +12,14 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.shuffle.window import check_buffer
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation:
+class Simulation(Tabular):
     """A stretch of an order: `take` examples after the first `skip`."""
 
     spec: str
@@ -33,6 +35,12 @@ class Simulation:
     def ids(self) -> Int64s:
         """Return the codes of the examples, int64[take]."""
         return self.order.read(self.skip, self.skip + self.take)
+
+    def __repr__(self) -> str:
+        last = self.skip + self.take - 1
+        where = f"positions {self.skip:,} to {last:,}" if self.take else "no positions"
+        total = counted(self.order.num_examples, "example")
+        return in_short(self, f"{self.order.dataset.title} {self.spec}", f"{where} of {total}")
 
 
 @checked
@@ -61,7 +69,9 @@ def simulate(
     if not 0 <= skip <= total:
         raise UsageError(phrase("{skip=}: the order has {} examples", total, skip=skip))
     if take is not None and take < -1:
-        raise UsageError(phrase("{take=}: a number of examples is needed, or -1 for all", take=take))
+        raise UsageError(
+            phrase("{take=}: a number of examples is needed, or -1 for all", take=take)
+        )
     rest = total - skip
     if take == -1:
         take = None

@@ -12,6 +12,7 @@ from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
+from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.progress import Progress, Watch
@@ -28,6 +29,13 @@ class TakenSnapshot:
     def warnings(self) -> tuple[str, ...]:
         """What surprises about the spec."""
         return self.live.warnings
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.snapshot.title} {self.snapshot.spec}",
+            counted(self.snapshot.num_examples, "example"),
+        )
 
 
 @checked

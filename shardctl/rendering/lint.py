@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.settings.document import settings_in_force
+from shardctl.core.text import counted
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.head import head
 from shardctl.planning.lint.context import LintContext
@@ -14,7 +15,6 @@ from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import Rule, Severity
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")

@@ -19,7 +19,7 @@ from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_t
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.provided import provided
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, NotASplitError, UsageError
 
@@ -226,6 +226,14 @@ class Split:
             names = self.filenames_between(start, min(start + _PIECE, self.num_shards))
             yield ("\0" if start else "") + "\0".join(names)
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            self.name,
+            counted(self.num_examples, "example"),
+            counted(self.num_shards, "shard"),
+        )
+
 
 def filenames_at(split: Split, shards: Sequence[int]) -> list[str]:
     """Return the base names of the files of shards in any order."""
@@ -383,6 +391,14 @@ class Dataset:
                 digest.update(text.encode("utf-8", "surrogatepass"))
             digest.update(PackedInts.of(split.shard_lengths).little_endian())
         return f"sha256:{digest.hexdigest()}"
+
+    def __repr__(self) -> str:
+        splits = [
+            f"{split.name} of {counted(split.num_examples, 'example')} in "
+            f"{counted(split.num_shards, 'shard')}"
+            for split in self.splits
+        ]
+        return in_short(self, self.title, choices(splits, 4))
 
 
 def as_dataset(given: DatasetLike) -> Dataset:

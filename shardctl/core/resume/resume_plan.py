@@ -18,6 +18,8 @@ from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
 
 Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -80,9 +82,17 @@ class HostShare:
         """Number of examples that fall to this host."""
         return self.instructions.num_examples
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"host {self.index} of {self.count}",
+            counted(self.num_examples, "example"),
+            counted(len(self.instructions), "file instruction"),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class ResumePlan:
+class ResumePlan(Tabular):
     """How a pipeline resumes after `consumed` examples of the whole order.
 
     mode: "exact", the rest of the order id by id; with a shuffle buffer "exactly-once" (every
@@ -165,6 +175,17 @@ class ResumePlan:
             "shuffle_files": False,
         }
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.dataset.title} {self.spec}",
+            self.mode,
+            f"{self.consumed:,} {'seen' if self.from_seen else 'consumed'}",
+            f"{self.remaining:,} left of epoch {self.epoch}",
+            counted(self.num_instructions, "file instruction"),
+            f"for {counted(len(self.hosts), 'host')}" if self.hosts else "",
+        )
+
 
 MAX_FURTHER_EPOCHS = 1000
 
@@ -195,6 +216,9 @@ class PlanListing:
     plans: tuple[ListedPlan, ...]
     pipeline: Mapping[str, object] = field(default_factory=dict)
     state: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return in_short(self, f"{self.dataset.title} {self.kind}", counted(len(self.plans), "plan"))
 
 
 def as_plan(given: PlanOrPath) -> ResumePlan:

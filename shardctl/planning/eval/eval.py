@@ -19,6 +19,8 @@ from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved, default_spec
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
@@ -48,7 +50,7 @@ class Hang:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class Evaluation(Tabular):
     """How the examples of a spec fill the batches of an evaluation; columns are int64[num_hosts].
 
     `device_batch` is the batch of one device, `host_batch` that of all devices of a host.
@@ -166,6 +168,17 @@ class Evaluation:
         if self.remainder != "ragged" or least == most or not least % self.host_batch:
             return None
         return least // self.host_batch
+
+    def __repr__(self) -> str:
+        hang = self.hang(self.remainder)
+        return in_short(
+            self,
+            f"{self.dataset.title} {self.spec}",
+            counted(self.num_hosts, "host"),
+            f"batches of {self.num_devices} x {self.device_batch:,}",
+            f"{self.num_lost:,} of {counted(self.total, 'example')} lost",
+            "" if hang is None else f"hangs at step {hang.step:,}",
+        )
 
 
 @checked

@@ -14,6 +14,8 @@ from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
@@ -62,6 +64,14 @@ class Comparison:
             return (below,)
         return tuple(count for count in (below, below + self.num_hosts) if count)
 
+    def __repr__(self) -> str:
+        return in_short(self, counted(self.num_hosts, "host"), _best(self))
+
+
+def _best(comparison: Comparison) -> str:
+    best = comparison.recommended
+    return "none allowed by TFDS" if best is None else f"best {best.name}"
+
 
 def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
     uneven = strategy.is_uneven
@@ -74,7 +84,7 @@ def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostsPlan:
+class HostsPlan(Tabular):
     """A comparison for each number of hosts, in the order asked."""
 
     dataset: Dataset
@@ -82,6 +92,10 @@ class HostsPlan:
     settings: ReadSettings
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = [f"{counted(c.num_hosts, 'host')} {_best(c)}" for c in self.comparisons]
+        return in_short(self, f"{self.dataset.title} {self.spec}", choices(told, 4))
 
 
 @checked
@@ -126,9 +140,7 @@ def hosts_of(
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise UsageError(
-                phrase(
-                    "{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count
-                )
+                phrase("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
             )
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),

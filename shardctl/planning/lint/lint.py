@@ -9,8 +9,9 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.text import choices
+from shardctl.core.settings.read_settings import SettingsLike, as_settings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
 from shardctl.planning.lint.rule import Rule, Severity
@@ -37,12 +38,17 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lint:
+class Lint(Tabular):
     """What was looked at, by which rules, and what they found, in the order of their codes."""
 
     context: LintContext
     rules: tuple[Rule, ...]
     findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        codes = [finding.rule.code for finding in self.findings]
+        told = f": {choices(codes)}" if codes else ""
+        return in_short(self, self.context.dataset.title, f"{counted(len(codes), 'finding')}{told}")
 
 
 @checked

@@ -16,6 +16,8 @@ from shardctl.core.settings.read_settings import (
     as_settings,
     with_stand_in_seeds,
 )
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import in_short
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.quality.across import (
@@ -57,7 +59,7 @@ class Sampled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quality:
+class Quality(Tabular):
     """The quality of an order, measured over one epoch of one host.
 
     num_examples: of the epoch. window: examples in a batch, or what is taken for one.
@@ -88,6 +90,14 @@ class Quality:
         """The metric that lowers the score most."""
         counted = [metric for metric in self.metrics if metric.scale != "shown"]
         return min(counted, key=lambda metric: metric.score)
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.order.dataset.title} {self.spec}",
+            f"score {self.score.value:.3f}",
+            f"weakest {self.weakest.name}",
+        )
 
 
 @checked

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
-from shardctl.core.text import choices, quoted
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.missing_files import none_here
@@ -46,7 +47,7 @@ class SplitFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilesVerification:
+class FilesVerification(Tabular):
     """What the files of some splits hold, and all that is wrong with them, by split and shard.
 
     checked: how the files that were read to their end were checked, and how many in each way.
@@ -68,6 +69,14 @@ class FilesVerification:
     def num_files(self) -> int:
         """Files of all splits, see `SplitFiles`."""
         return sum(split.num_files for split in self.splits)
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            self.dataset.title,
+            counted(self.num_files, "file"),
+            counted(len(self.findings), "finding"),
+        )
 
 
 @checked

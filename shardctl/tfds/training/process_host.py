@@ -18,8 +18,8 @@ _WAY_OUT = "give this host its own plan, or say who reads with host=I"
 def check_host(planned: Host, host: int | HostLike | None) -> None:
     """Refuse a plan for one host in a process that says that it is another.
 
-    `host` is what the caller says, an index, a whole `Host` or its text `I/N`, and is believed. Without it these
-    are asked, as far as they are in use; nothing is imported or started for it:
+    `host` is what the caller says, an index, a whole `Host` or its text `I/N`, and is believed.
+    Without it these are asked, as far as they are in use; nothing is imported or started for it:
 
     - JAX, where `jax` is imported: `jax.process_index()` and `process_count()` once its backends
       are there, before that what `jax.distributed.initialize` was told;
