@@ -284,7 +284,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "specs": ["train"],
                 "evaluated": ["test"],
                 "settings": world.settings,
-                "usage": Usage(num_hosts=2),
+                "usage": Usage(hosts=2),
                 "select": ["SC"],
                 "ignore": ["SC001"],
             },

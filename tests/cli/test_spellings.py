@@ -450,7 +450,7 @@ QUESTIONS = {
         call=lambda d: api.lint(
             d,
             settings=api.ReadSettings(host=Host(index=1, count=8)),
-            usage=api.Usage(num_hosts=4),
+            usage=api.Usage(hosts=4),
         ),
         command="lint --host 1/8 --hosts 4",
         python="host=Host(index=1, count=8) and num_hosts=4: two numbers of hosts; choose one",
@@ -469,7 +469,7 @@ QUESTIONS = {
         options=f"--batch '{2**31}': a number from 1 to {2**31 - 1} is needed",
     ),
     "devices": Question(
-        call=lambda d: api.evaluate(d, batch=1, num_devices=10**7),
+        call=lambda d: api.evaluate(d, batch=1, devices=10**7),
         command="eval --batch 1 --devices 10000000",
         python="num_devices=10000000: a number from 1 to 1000000 is needed",
         options="--devices '10000000': a number from 1 to 1000000 is needed",

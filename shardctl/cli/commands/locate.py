@@ -50,7 +50,7 @@ def locate(
 
     Example: shardctl locate --step 91 --batch 256 -d imagenet2012
     """
-    from shardctl.planning.locate import locate as locate_examples
+    from shardctl.planning.locate import locate_in
     from shardctl.planning.order import plan_order
 
     given: dict[QueryKind, list[str] | None]
@@ -62,7 +62,7 @@ def locate(
     settings = reading.settings(project)
     planned = plan_order(chosen_dataset(source, project), spec, settings)
     warn(planned.warnings)
-    located = locate_examples(planned.order, queries)
+    located = locate_in(planned.order, queries)
     warn(located.warnings)
     FORMATS.write(out, located, spec=planned.spec)
     if located.num_replayed:

@@ -12,7 +12,7 @@ from tests.planning.eval.eval_cases import toy
 
 
 def test_advice_names_host_step_and_cure() -> None:
-    said = advice(evaluate(toy(4097), batch=64, num_devices=8, num_hosts=8))
+    said = advice(evaluate(toy(4097), batch=64, devices=8, hosts=8))
     assert said[:2] == (
         "hangs at step 1, counted from 0: "
         "host 0 waits there for 7 hosts that are done after 1 step",
@@ -21,13 +21,13 @@ def test_advice_names_host_step_and_cure() -> None:
 
 
 def test_advice_says_when_all_is_well() -> None:
-    assert advice(evaluate(toy(64), batch=4, num_devices=2, num_hosts=2)) == (
+    assert advice(evaluate(toy(64), batch=4, devices=2, hosts=2)) == (
         "every batch is full and every host makes the same number of steps",
     )
 
 
 def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
-    said = advice(evaluate(toy(13), batch=4, num_devices=2))
+    said = advice(evaluate(toy(13), batch=4, devices=2))
     assert "a last batch of 5 does not divide among 2 devices" in said[0]
 
 
