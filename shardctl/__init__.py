@@ -11,7 +11,7 @@ shardctl.plan? in a notebook, tells more of one function.
 <Plans mnist:3.0.1 train: 3 hosts, 60,000 examples, 3 file instructions>
 >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
 >>> shardctl.locate("imagenet2012", "train", settings, step=91).matches[0].tfds_id
-'imagenet2012-train.tfrecord-00583-of-01024__154'
+'imagenet2012-train.tfrecord-00543-of-01024__205'
 >>> plan = shardctl.resume("imagenet2012", "train", settings, steps=1234)
 >>> plan.remaining, shardctl.prove("imagenet2012", plan).holds
 (965263, True)
@@ -72,6 +72,7 @@ from shardctl.errors import (
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all else here
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
 
     from shardctl.api.arguments import read_plan, read_snapshot
@@ -308,7 +309,7 @@ def __dir__() -> list[str]:
 
 
 def _asked_by(module: str) -> bool:
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     for _ in range(4):
         if frame is None or frame.f_globals.get("__name__") == module:
             return frame is not None

@@ -91,9 +91,9 @@ def diff(
             raise UsageError(
                 phrase("{expected} is a plan; give {actual}, another to compare it with")
             )
-        second: PinnedOrder | PlanListing = _now(first, expected, dataset, spec, settings)
-        return compare(first, second, exact_limit=exact_limit)
-    if not dataset is spec is settings is None:
+        today = _now(first, expected, dataset, spec, settings)
+        return compare(first, today, exact_limit=exact_limit)
+    if not (dataset is None and spec is None and settings is None):
         raise UsageError(
             phrase(
                 "{dataset}, {spec} and {settings} are about the order as it is now; leave them "

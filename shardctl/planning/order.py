@@ -47,9 +47,10 @@ class PlannedOrder:
 
         return SplitIds.of(self.order.dataset, (piece.split.name for piece in self.ranges))
 
-    def with_settings(self, settings: ReadSettings) -> PlannedOrder:
+    @checked
+    def with_settings(self, settings: SettingsLike) -> PlannedOrder:
         """Return the order of the same spec under other settings."""
-        return order_of(self.resolved, settings)
+        return order_of(self.resolved, as_settings(settings))
 
     def __repr__(self) -> str:
         total = counted(self.order.num_examples, "example")
@@ -60,11 +61,25 @@ class PlannedOrder:
 def plan_order(
     dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
 ) -> PlannedOrder:
-    """Return the order in which a pipeline reads a spec; None is `train`, else the only split.
+    """Return the order in which a pipeline reads a spec, to be asked for any position of it.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+
+    Returns:
+        A PlannedOrder, whose `order` answers without building the whole: `read`, `codes_at`,
+        `positions_of`.
 
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
         UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> order = shardctl.plan_order("mnist", "train", {"cycle": 1}).order
+    >>> order.num_examples, order.codes_at([0, 59_999]).tolist()
+    (60000, [0, 59999])
     """
     return order_of(resolved_spec(as_dataset(dataset), spec), as_settings(settings))
 

@@ -108,20 +108,27 @@ def plan(
 ) -> Plans:
     """Return the file instructions of each spec, split among hosts as `tfds.even_splits` does.
 
-    With `hosts` every host gets a plan, with `host` that one only; each part of a sum is split by
-    itself, and `drop_remainder` leaves out what does not divide.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        specs: what is read, subsplits as TFDS writes them; `train`, else the only split, for none.
+        hosts: how many hosts share it; each of them gets a plan.
+        host: one of several hosts, as "1/3" or Host(index=1, count=3); only it gets a plan.
+        drop_remainder: leave out what does not divide, so that all hosts read as much.
+
+    Returns:
+        Plans; `plans[0].file_instructions` are those of the first. Each part of a sum is split
+        among hosts by itself.
 
     Raises:
-        UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice;
-            no hosts, or more than a million of them.
+        UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice; no
+            hosts, or more than a million of them.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> from shardctl.core.dataset.shard_files import ShardFiles
-    >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
-    >>> train = Split.even(name="train", num_examples=10, num_shards=3, files=(files,))
-    >>> plans = plan(Dataset(name="d", splits=(train,)), "train[2:8]")
-    >>> [(i.filename, i.skip, i.take) for i in plans.plans[0].file_instructions]
-    [('d-train-00000', 2, 1), ('d-train-00001', 0, 4), ('d-train-00002', 0, 1)]
+    >>> import shardctl
+    >>> shardctl.plan("mnist", "train", hosts=3)
+    <Plans mnist:3.0.1 train: 3 hosts, 60,000 examples, 3 file instructions>
+    >>> found = shardctl.plan("imagenet2012", "train[44%:45%]")
+    >>> [(read.skip, read.take) for read in found.plans[0].file_instructions][:2]
+    [(700, 551), (0, 1251)]
     """
     dataset = as_dataset(dataset)
     specs = specs or (default_spec(dataset),)

@@ -52,17 +52,28 @@ def simulate(
     skip: int = 0,
     take: int | None = 20,
 ) -> Simulation:
-    """Return `take` examples of an order after the first `skip`; -1, or None, is all the rest.
+    """Return a stretch of the order in which a pipeline reads a spec.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        skip: how many examples of the order come before it.
+        take: how many it has, at most; -1 or None for all that are left.
+
+    Returns:
+        A Simulation; `ids()` are the ids, `chunks()` yields those of a long one piece by piece.
 
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
+        UnpredictableOrderError: TensorFlow leaves the order open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
-    >>> guide = simulate(Dataset(name="d", splits=(train,)), "train",
-    ...                  ReadSettings(cycle=3, block=2), take=8)
-    >>> guide.ids().tolist()
-    [0, 1, 4, 5, 8, 9, 2, 3]
+    >>> import shardctl
+    >>> settings = shardctl.ReadSettings(cycle=3, block=2)
+    >>> shardctl.simulate("imagenet2012", "train", settings, take=8).ids().tolist()
+    [0, 1, 1251, 1252, 2502, 2503, 2, 3]
+    >>> len(shardctl.simulate("mnist", "train", take=-1).ids())
+    60000
     """
     planned = plan_order(dataset, spec, settings)
     total = planned.order.num_examples

@@ -46,17 +46,27 @@ def snapshot(
     *,
     watch: Watch | None = None,
 ) -> TakenSnapshot:
-    """Return a snapshot of the order in which a pipeline reads a spec.
+    """Return a snapshot of the order in which a pipeline reads a spec: what fixes the order.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        A TakenSnapshot, which `shardctl.diff` compares with another.
 
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
-    >>> taken = snapshot(Dataset(name="d", splits=(train,)), "train", ReadSettings(block=2))
-    >>> taken.snapshot.num_examples, taken.snapshot.first_ids[:6]
-    (12, (0, 1, 4, 5, 8, 9))
+    >>> import shardctl
+    >>> taken = shardctl.snapshot("mnist", "test")
+    >>> taken
+    <TakenSnapshot mnist:3.0.1 test: 10,000 examples>
+    >>> shardctl.diff(taken, shardctl.snapshot("mnist", "test")).equal
+    True
     """
     dataset = as_dataset(dataset)
     live = plan_order(dataset, spec, settings)

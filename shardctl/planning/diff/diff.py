@@ -83,14 +83,10 @@ class Diff:
     def __repr__(self) -> str:
         sides = f"{self.expected.label}, {self.actual.label}"
         if self.first is None:
-            return in_short(
-                self,
-                f"{self.expected.label}, {self.actual.label}",
-                "equal" if self.equal else "folders differ",
-            )
+            return in_short(self, sides, "equal" if self.equal else "folders differ")
         return in_short(
             self,
-            f"{self.expected.label}, {self.actual.label}",
+            sides,
             f"first at {self.first.position:,}: {self.first.expected} and {self.first.actual}",
             f"causes {choices((cause.name for cause in self.causes), 6)}",
         )

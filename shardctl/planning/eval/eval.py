@@ -106,6 +106,7 @@ class Evaluation(Tabular):
         batches: Int64s = self.num_batches.max() - self.num_batches
         return batches
 
+    @checked
     def num_steps(self, remainder: Remainder) -> Int64s:
         """Return how many steps each host makes, by what is done with the remainder."""
         if remainder == "drop":
@@ -113,6 +114,7 @@ class Evaluation(Tabular):
             return steps
         return self.num_batches + (self.padding_batches if remainder == "pad" else 0)
 
+    @checked
     def distinct_shapes(self, remainder: Remainder) -> int:
         """Return how many shapes of a batch there are on all hosts, each of which XLA compiles."""
         full = int(self.num_examples.max()) >= self.host_batch
@@ -141,6 +143,7 @@ class Evaluation(Tabular):
         """Examples that the evaluation as it is set up does not see."""
         return self.dropped_by_host_batch if self.remainder == "drop" else 0
 
+    @checked
     def hang(self, remainder: Remainder) -> Hang | None:
         """Return where a collective hangs, None where every host makes as many steps.
 
@@ -192,20 +195,29 @@ def evaluate(
     devices: int = 1,
     remainder: Remainder = "ragged",
 ) -> Evaluation:
-    """Return how the examples of a spec (None is `test`, `validation`, else `train`) fill batches.
+    """Return how the examples of a spec fill the batches of an evaluation, and what is lost.
 
-    `batch` is that of one device. Of the settings only `host_by` and the file order matter.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is evaluated on; None is `test`, `validation`, else `train`.
+        settings: of these only `host_by` and the file order matter.
+        batch: examples in the batch of one device.
+        hosts: how many hosts share the examples.
+        devices: how many each host has.
+        remainder: what is done with examples that fill no batch: "ragged", "drop" or "pad".
+
+    Returns:
+        An Evaluation; its columns, as `num_examples`, have a number for each host.
 
     Raises:
         UsageError: a bad spec, a number outside its range, or TFDS refuses to split it so.
         UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> mnist = Dataset(name="mnist", splits=(Split(name="test", shard_lengths=(10_000,)),))
-    >>> alone = evaluate(mnist, batch=512)
+    >>> import shardctl
+    >>> alone = shardctl.evaluate("mnist", batch=512)
     >>> alone.num_batches.tolist(), alone.remainders.tolist(), alone.dropped_by_device_batch
     ([20], [272], 272)
-    >>> evaluate(mnist, batch=512, hosts=6).num_examples.tolist()
+    >>> shardctl.evaluate("mnist", batch=512, hosts=6).num_examples.tolist()
     [1667, 1667, 1667, 1667, 1666, 1666]
     """
     for name, number, most in (

@@ -41,9 +41,17 @@ class Comparison:
     num_file_instructions: int
     strategies: tuple[Strategy, ...]
 
+    @checked
     def strategy(self, name: str) -> Strategy:
-        """Return a strategy by name."""
-        return next(strategy for strategy in self.strategies if strategy.name == name)
+        """Return a strategy by name.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        by_name = {strategy.name: strategy for strategy in self.strategies}
+        if name not in by_name:
+            raise UsageError(phrase("{name!}: choose from {}", choices(by_name), name=name))
+        return by_name[name]
 
     @cached_property
     def recommended(self) -> Strategy | None:
@@ -70,7 +78,7 @@ class Comparison:
 
 def _best(comparison: Comparison) -> str:
     best = comparison.recommended
-    return "none allowed by TFDS" if best is None else f"best {best.name}"
+    return "TFDS refuses all" if best is None else f"best: {best.name}"
 
 
 def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
@@ -94,7 +102,7 @@ class HostsPlan(Tabular):
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = [f"{counted(c.num_hosts, 'host')} {_best(c)}" for c in self.comparisons]
+        told = [f"{counted(c.num_hosts, 'host')} ({_best(c)})" for c in self.comparisons]
         return in_short(self, f"{self.dataset.title} {self.spec}", choices(told, 4))
 
 
@@ -106,23 +114,26 @@ def hosts(
     *,
     hosts: int | Sequence[int] = 1,
 ) -> HostsPlan:
-    """Return what hosts read of a spec (None is `train`, else the only split) in one epoch.
+    """Return what every host reads of a spec in one epoch, and which way to share serves best.
 
-    Of the settings the file order, the file shuffle, the epochs and the batches take part; batches
-    are those of all epochs, formed across them as `ds.repeat(epochs).batch(batch)` does. Several
-    numbers of hosts are a sweep, which leaves out the figures of single hosts.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: of these the file order, the file shuffle, the epochs and the batches count;
+            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does.
+        hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
+
+    Returns:
+        A HostsPlan; `comparisons[0]` is that of the first number of hosts.
 
     Raises:
         UsageError: a bad spec, a number of hosts outside 1 to 1,000,000, a bad file order.
         UnpredictableOrderError: TFDS leaves the order of the splits open, which decides by files.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=120, num_shards=6)
-    >>> plan = hosts(Dataset(name="d", splits=(train,)), "train", 4)
-    >>> [(s.name, s.imbalance, s.read_amplification) for s in plan.comparisons[0].strategies]
-    [('even', 1.0, 1.1666666666666667), ('files', 1.3333333333333333, 1.0), ('examples', 1.0, 4.0)]
-    >>> plan.comparisons[0].recommended.name
-    'even'
+    >>> import shardctl
+    >>> found = shardctl.hosts("imagenet2012", "train", hosts=64).comparisons[0]
+    >>> [(one.name, one.idle_hosts) for one in found.strategies], found.recommended.name
+    ([('even', 0), ('files', 0), ('examples', 0)], 'files')
     """
     return hosts_of(resolved_spec(as_dataset(dataset), spec), hosts, as_settings(settings))
 

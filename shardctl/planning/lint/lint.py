@@ -62,23 +62,29 @@ def lint(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> Lint:
-    """Return what goes wrong when a project reads `specs`, and evaluates on `evaluated`.
+    """Return what goes wrong in the way a project reads a dataset.
 
-    `specs` None is `train`, else the only split, or nothing beside what is evaluated. A spec whose
-    splits are all named like test or validation counts as evaluation. `select` and `ignore` hold
-    codes or their beginnings; the longer one that fits a code decides, and `ignore` where both are
-    as long.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        specs: what is read, one text or several; None is `train`, else the only split, or nothing
+            beside what is evaluated. One whose splits are all named like test or validation counts
+            as evaluation.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        evaluated: what is evaluated on, one text or several.
+        usage: what else the project does.
+        select, ignore: codes or their beginnings; the longer one that fits a code decides, and
+            `ignore` where both are as long.
+
+    Returns:
+        A Lint; `findings` say which rule, why, and what helps.
 
     Raises:
         UsageError: a bad spec, a code that no rule has, `usage.hosts` against `settings.host`.
         UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=120, num_shards=6)
-    >>> dataset = Dataset(name="d", splits=(train,))
-    >>> report = lint(
-    ...     dataset, "train[:60%]", ReadSettings(epochs=2), evaluated="train[50%:]")
-    >>> [(finding.rule.code, finding.rule.name) for finding in report.findings]
+    >>> import shardctl
+    >>> found = shardctl.lint("mnist", "train[:60%]", {"epochs": 2}, evaluated="train[50%:]")
+    >>> [(finding.rule.code, finding.rule.name) for finding in found.findings]
     [('SC001', 'one-order'), ('SC041', 'leak')]
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)

@@ -110,24 +110,30 @@ def quality(
     target: float | None = None,
     what_if: bool = True,
 ) -> Quality:
-    """Return the quality of the order in which a pipeline reads a spec.
+    """Return how well the order in which a pipeline reads a spec is shuffled, and what would help.
 
-    num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a shard.
-    target: a score for which to find the smallest shuffle buffer. what_if: whether to measure
-        alternatives, too.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read. Seeds that are not given get stand-ins: the quality depends on
+            them little.
+        num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a
+            shard.
+        target: a score for which to find the smallest shuffle buffer.
+        what_if: whether to measure alternatives, too.
 
-    Seeds that are not given get stand-ins: the quality depends on them little.
+    Returns:
+        A Quality; `score.value` is from 0 to 1, where 1 is a uniform permutation.
 
     Raises:
         UsageError: fewer than 2 examples; a bad spec, target or number of classes.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> data = Dataset(name="d", splits=(Split.even(name="train", num_examples=600, num_shards=6),))
-    >>> for settings in (ReadSettings(), ReadSettings(buffer=-2)):
-    ...     found = quality(data, "train", settings, what_if=False)
+    >>> import shardctl
+    >>> for settings in ({}, {"buffer": 60_000}):
+    ...     found = shardctl.quality("mnist", "train", settings, what_if=False)
     ...     print(round(found.score.value, 1), dict(found.assumed))
-    0.1 {}
-    0.9 {'buffer_seed': 2}
+    0.0 {}
+    1.0 {'buffer_seed': 2}
     """
     dataset = as_dataset(dataset)
     settings, assumed = with_stand_in_seeds(as_settings(settings))

@@ -60,14 +60,29 @@ def resume_on_hosts(
 ) -> ResumePlan:
     """Return how a job of `hosts` hosts resumes with `to_hosts`: exactly once, in another order.
 
-    What no host has handed out is split evenly among the new ones, in the order of the files.
-    `consumed` is one count for all hosts, or a list of one for each. Hosts that are in different
-    epochs resume in that of the foremost: what the others have left of earlier ones is shared as
-    well.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: those of the job, without a host.
+        hosts: how many hosts it had.
+        to_hosts: how many it goes on with.
+        consumed: how many examples each had handed out; one count for all, or a list of one for
+            each.
+        steps: how many batches, in place of `consumed`.
+
+    Returns:
+        A ResumePlan, whose `hosts` say what each new host reads. What no host has handed out is
+        split evenly, in the order of the files. Where hosts are in different epochs it goes on
+        in that of the foremost, and what others have left of earlier ones is shared as well.
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
             settings, files that repeat without end.
+
+    >>> import shardctl
+    >>> plan = shardctl.resume_on_hosts("imagenet2012", "train", hosts=4, to_hosts=6, consumed=1000)
+    >>> plan.remaining, plan.hosts[0]
+    (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)
     refuse_unreadable(dataset)

@@ -80,10 +80,17 @@ def prove(
     seen: Int64sLike | None = None,
     allow_version: bool = False,
 ) -> Proof:
-    """Read a plan to its end and compare with the uninterrupted pipeline.
+    """Read a plan to resume to its end and compare it with the uninterrupted pipeline.
 
-    `seen` (int64[n]) are the codes of the log that a plan of the unseen was made from;
-    `allow_version` takes a plan of another version or config whose files are the same.
+    Args:
+        dataset: a reference, a path, a list of these, or a Dataset; the one that the plan was made
+            for.
+        plan: a ResumePlan, or the path of a plan file.
+        seen: int64[n], the log that a plan of the unseen was made from.
+        allow_version: take a plan of another version or config whose files are the same.
+
+    Returns:
+        A Proof: how many examples are lost, repeated or moved, and whether it `holds`.
 
     Raises:
         DatasetError: the dataset is not the one the plan was made for, or no reading of its files
@@ -91,6 +98,11 @@ def prove(
         UsageError: a plan of the unseen without `seen`, too many examples to count, or no pipeline
             of these settings stops there.
         UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> plan = shardctl.resume("mnist", "train", consumed=1000)
+    >>> shardctl.prove("mnist", plan)
+    Proof(compared=59000, lost=0, repeated=0, moved=0, exact=True, broken=(), allowed=None)
     """
     dataset = as_dataset(dataset)
     plan = applied(as_plan(plan), dataset, allow_version=allow_version)

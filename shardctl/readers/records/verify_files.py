@@ -83,16 +83,28 @@ class FilesVerification(Tabular):
 def verify_files(
     dataset: DatasetLike, *splits: str, watch: Watch | None = None
 ) -> FilesVerification:
-    """Read every file of the splits named, all for none, and say what is wrong with which.
+    """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
-    Every record is read, and checked by the checksums that its file has. Files that are missing,
-    too many, or no files are findings as well. Not seen are contents that are sound and elsewhere
-    than they should be, two shards of equal length that were swapped for one.
+    Args:
+        dataset: a reference, a path, a list of these, or a Dataset, with files on this machine.
+        splits: names of splits; all of them for none.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        A FilesVerification; `findings` name files that are damaged, missing or too many. Records
+        are checked by the checksums that their file has. Contents that are sound and elsewhere
+        than they should be are not seen, two shards of equal length that were swapped for one.
 
     Raises:
         UsageError: no such split, or nothing to verify: the splits have no examples and no files.
         DatasetError: the dataset has no files on this machine, or in a format not read here.
         MissingDependencyError: a package that the format needs is not installed.
+
+    >>> import shardctl
+    >>> shardctl.verify_files("mnist", "test")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.DatasetError: 'mnist:3.0.1' has no files on this machine (built-in catalog); ...
     """
     dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "files are checked by whole splits")

@@ -84,7 +84,7 @@ def verify_plan(
         dataset=dataset,
         plan=said.reads,
         reads=joined([plan.instructions, *(host.instructions for host in plan.hosts)]),
-        take=take,
+        take="all" if take == -1 else take,
         watch=watch,
     )
     for host in range(len(plan.hosts)) if plan.hosts else [None]:

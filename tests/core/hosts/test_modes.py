@@ -21,7 +21,6 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.hosts.hosts import hosts
-from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import lint
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
@@ -199,7 +198,7 @@ def test_a_mode_that_is_added_is_compared_with_the_others(blocks: ReadSettings) 
 def test_a_mode_that_is_added_is_evaluated_and_linted(blocks: ReadSettings) -> None:
     evaluation = evaluate(TOY, "train", batch=2, hosts=3, settings=blocks)
     assert evaluation.num_examples.tolist() == [5, 5, 7]
-    found = lint(TOY, ("train",), (), blocks, Usage()).findings
+    found = lint(TOY, "train", blocks).findings
     assert "SC034" in [finding.rule.code for finding in found]  # 5 and 7 examples
 
 

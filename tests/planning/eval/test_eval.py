@@ -161,7 +161,7 @@ def test_the_split_that_is_evaluated_by_default(names: tuple[str, ...], expected
 
 @pytest.mark.parametrize(
     ("batch", "num_hosts", "num_devices", "option"),
-    [(0, 1, 1, "batch=0"), (1, 0, 1, "num_hosts=0"), (1, 1, -1, "num_devices=-1")],
+    [(0, 1, 1, "batch=0"), (1, 0, 1, "hosts=0"), (1, 1, -1, "devices=-1")],
 )
 def test_numbers_out_of_range_are_refused(
     batch: int, num_hosts: int, num_devices: int, option: str

@@ -331,7 +331,9 @@ def agrees_about_specs(splits: Any, trained: list[str], evaluated: list[str]) ->
         name="toy",
         splits=tuple(Split(name=name, shard_lengths=lengths) for name, lengths in TOY.items()),
     )
-    report = lint(dataset, trained, evaluated=evaluated, select=["SC041", "SC042", "SC043", "SC045"])
+    report = lint(
+        dataset, trained, evaluated=evaluated, select=["SC041", "SC042", "SC043", "SC045"]
+    )
     uses = {(read.spec, read.evaluates) for read in report.context.reads}
     examples = {spec: read_by_tfds(splits, spec) for spec, _ in uses}
     shared = {"SC041": set(), "SC042": set()}  # type: ignore[var-annotated]
