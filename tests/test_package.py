@@ -50,6 +50,10 @@ def modules_after(program: str, cwd: Path) -> set[str]:
         (["--version"], set()),
         (["plan", "-h"], set()),
         (["-h"], set()),
+        (["help"], set()),
+        (["help", "resume"], set()),
+        (["help", "plan"], set()),
+        (["help", "resume", "-f", "man"], {"rich"}),
         (["simulate", "-d", "mnist"], {"numpy"}),
         (["locate", "--id", "1", "-d", "mnist"], {"numpy"}),
     ],
@@ -106,6 +110,7 @@ def test_data_files_lie_in_the_package() -> None:
     assert package.joinpath("py.typed").is_file()
     catalog = package.joinpath("readers", "catalog", "imagenet2012.json")
     assert json.loads(catalog.read_text("utf-8"))["entries"]
+    assert package.joinpath("guide", "resume.md").read_text("utf-8").startswith("# ")
 
 
 def test_the_top_level_holds_what_a_reader_expects() -> None:
@@ -118,11 +123,11 @@ def test_the_top_level_holds_what_a_reader_expects() -> None:
     assert shown <= {*expected, "tests"}
 
 
-def test_the_slim_install_of_the_readme_names_every_dependency_but_tensorflow() -> None:
+def test_the_slim_install_of_the_guide_names_every_dependency_but_tensorflow() -> None:
     project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     needed = {re.split(r"[<>=!~;\[ ]", line)[0] for line in project["dependencies"]}
-    readme = (_REPOSITORY / "README.md").read_text("utf-8")
-    slim = re.search(r"^pip install (.*) && pip install --no-deps \.$", readme, re.MULTILINE)
+    guide = (_REPOSITORY / "shardctl" / "guide" / "install.md").read_text("utf-8")
+    slim = re.search(r"^pip install (.*) && pip install --no-deps \.$", guide, re.MULTILINE)
     assert slim is not None
     named = {re.split(r"[<>=]", word.strip("'"))[0] for word in slim[1].split()}
     assert named == needed - {"tensorflow"}

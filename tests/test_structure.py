@@ -10,6 +10,7 @@ _TESTS = Path(__file__).parent
 _PACKAGE = _TESTS.parent / "shardctl"
 
 _MOST_FILES = 14  # in a folder, __init__.py among them
+_A_FILE_A_COMMAND = {"cli/commands"}  # as many as there are commands
 
 # Modules without logic of their own, and what would tell if they were wrong.
 _UNTESTED = {
@@ -33,8 +34,9 @@ def test_every_module_has_a_test_module_of_its_name() -> None:
 
 
 def test_no_room_holds_more_files_than_a_glance_takes_in() -> None:
-    sizes = Counter(file.parent.relative_to(_PACKAGE) for file in _PACKAGE.rglob("*.py"))
-    assert {str(room): size for room, size in sizes.items() if size > _MOST_FILES} == {}
+    rooms = (file.parent.relative_to(_PACKAGE).as_posix() for file in _PACKAGE.rglob("*.py"))
+    sizes = Counter(room for room in rooms if room not in _A_FILE_A_COMMAND)
+    assert {room: size for room, size in sizes.items() if size > _MOST_FILES} == {}
 
 
 def imported(file: Path) -> set[str]:

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from typer.exceptions import TyperException
@@ -106,7 +106,10 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
     if match["option"]:
-        return f"{_no_such('option', str(_name_of(error)), _option_names(ctx))}; {explained}"
+        option, names = str(_name_of(error)), _option_names(ctx)
+        if option in _SPEC_AS_OPTION and _takes_spec(ctx):
+            return f"{option}: the spec is written without an option, as in shardctl {meant} train"
+        return f"{_no_such('option', option, names, _other_names(names))}; {explained}"
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
@@ -114,16 +117,36 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     return message
 
 
+# As TFDS calls it, and as shardctl does.
+_SPEC_AS_OPTION = ("--split", "--splits", "--spec", "--specs", "--subsplit")
+
+
+def _takes_spec(ctx: Any) -> bool:
+    arguments = (p for p in ctx.command.params if p.param_type_name == "argument")
+    return any(argument.name in ("spec", "specs", "splits") for argument in arguments)
+
+
 def _name_of(error: TyperException) -> object:
     return getattr(error, "option_name", "")
 
 
-def _no_such(kind: str, name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    close += [other for other in names if other.startswith(name) and other not in close][:3]
+def _no_such(
+    kind: str, name: str, names: Sequence[str], others: Mapping[str, str] | None = None
+) -> str:
+    """Return that there is no such name, and those near it; `others` are other names for them."""
+    known = {**dict(zip(names, names, strict=True)), **(others or {})}
+    near = difflib.get_close_matches(name, known, n=6, cutoff=0.6)
+    near += [other for other in known if other.startswith(name)]
+    close = list(dict.fromkeys(known[other] for other in near))[:3]
     if close:
         return f"no {kind} {quoted(name)}; close {kind}s: {choices(close)}"
     return f"no {kind} {quoted(name)}; choose from {choices(names, 40)}"
+
+
+def _other_names(options: Sequence[str]) -> dict[str, str]:
+    from shardctl.cli.options.names import long_names, other_names
+
+    return {f"--{other}": f"--{name}" for other, name in other_names(long_names(options)).items()}
 
 
 def _option_names(ctx: Any) -> list[str]:

@@ -6,14 +6,15 @@ A renderer is named and not imported, since a help page or a completion has no a
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from shardctl.cli.output import Chunk, screen, write
+from shardctl.cli.panels import OUTPUT
 from shardctl.core.text import choices, inert, quoted
 from shardctl.errors import UsageError
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 # Makes an answer text or bytes, for a screen and with what only people are shown.
 Renderer = Callable[[tuple[Any, ...], "Screen", Mapping[str, Any]], Iterable[Chunk]]
 
-_FOR_PROGRAMS = ("json", "yaml", "csv")
 # What an ending promises: the format it asks for, then others that read as such a file.
 _ENDINGS = {
     ".json": ("json",),
@@ -39,18 +39,28 @@ _ENDINGS = {
 class OutputOptions:
     """How and where the answer is written; what `format` may be is declared by each command."""
 
+    panel: ClassVar[str] = OUTPUT
+
     format: Annotated[str | None, typer.Option("--format", "-f", metavar="FORMAT")] = None
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write to a file, whole or not at all."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to a file, whole or not at all; its ending chooses the format",
         ),
     ] = None
 
 
 # Of a command whose tables can be long: a terminal gets the first and last rows, a pipe all.
 AllOption = Annotated[
-    bool, typer.Option("--all", help="Show every row on a terminal too, as in a pipe or a file.")
+    bool,
+    typer.Option(
+        "--all",
+        help="Show every row on a terminal too, as in a pipe or a file.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 
 
@@ -73,15 +83,14 @@ class Formats:
         """The option `--format` of the command: its default in words, its values for shells."""
         default, *others = self.names
         if default == "table":
-            *programs, last = [name for name in _FOR_PROGRAMS if name in others]
-            text = f"How to write the answer; programs read {', '.join(programs)} or {last}."
+            text = f"How to write the answer: table for people; {_or(others)} for programs"
         else:
-            text = f"{default}, or {', '.join(others)} for programs."
+            text = f"How to write the answer: {_or(self.names)}"
         option = typer.Option(
             "--format",
             "-f",
             metavar="FORMAT",
-            help=f"{text}  [default: {default}]",
+            help=f"{text} [default: {default}]",
             autocompletion=self._offered,
         )
         return Annotated[str | None, option]
@@ -131,6 +140,11 @@ class Formats:
     ) -> None:
         """Write the answer where it is to go, see `render`."""
         write(self.render(out, *answer, every_row=every_row, **for_people), out.output)
+
+
+def _or(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def verb_formats(module: str, verb: str) -> dict[str, Renderer]:

@@ -34,6 +34,7 @@ COMMANDS = (
     "diff",
     "verify",
     "list",
+    "help",
 )
 
 

@@ -49,13 +49,21 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
             that is not compared.
     """
     data = read_file(path, max_num_bytes=MAX_PLAN_BYTES)
-    shown = printable(str(path))
+    return parse_comparable(data, source=printable(str(path)))
+
+
+def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:
+    """Return what the text of such a file holds; `source` names it in errors.
+
+    Raises:
+        DatasetError: as for `read_comparable`.
+    """
     data, lists = without_record_lines(data, is_json=is_json(data))
-    document = _parsed(data, shown)
+    document = _parsed(data, source)
     kind = document.get("kind")
     if kind == PLAN_KIND:
-        return listing_of_plan(plan_from_document(document, source=shown, lists=lists))
-    with fields.said_about(shown):
+        return listing_of_plan(plan_from_document(document, source=source, lists=lists))
+    with fields.said_about(source):
         if kind == KIND:
             return snapshot_from_document(document)
         if kind == "plan":

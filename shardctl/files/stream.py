@@ -40,6 +40,19 @@ def open_stream(path: str | os.PathLike[str], *, max_wait: float = MAX_WAIT) -> 
     return open(path, "rb")
 
 
+def read_stdin(*, max_num_bytes: int) -> bytes:
+    """Return all that stdin has.
+
+    Raises:
+        DatasetError: it is closed, or has more bytes.
+    """
+    with _stdin() as stdin:
+        data = stdin.read(max_num_bytes + 1)
+    if len(data) > max_num_bytes:
+        raise DatasetError(f"stdin has more than {max_num_bytes} bytes, the most read as text")
+    return data
+
+
 def _is_null(path: str | os.PathLike[str]) -> bool:
     return os.path.samefile(path, os.devnull)
 

@@ -39,18 +39,24 @@ class Project:
         return printable(str(self.path))
 
     def setting_lines(self) -> dict[str, int]:
-        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`."""
+        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`.
+
+        One that is written under an alias is there under both names.
+        """
         import yaml
+
+        from shardctl.core.settings.names import main_name
 
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
         root = yaml.compose(decode(self.text, source=self.shown_path), Loader=loader)
         if not isinstance(root, yaml.MappingNode):
             return {}
         return {
-            str(name.value).replace("-", "_"): name.start_mark.line + 1
+            known_as: name.start_mark.line + 1
             for key, section in root.value
             if key.value in _SECTIONS and isinstance(section, yaml.MappingNode)
             for name, _ in section.value
+            for known_as in (str(name.value).replace("-", "_"), main_name(str(name.value)))
         }
 
 

@@ -29,9 +29,3 @@ def test_the_list_of_commands_shows_the_first_sentence_of_each(name: str) -> Non
     assert summary.endswith(".")
     assert "\n" not in summary
     assert " ".join(command.help.split()).startswith(summary)
-
-
-def test_the_place_for_formats_is_filled_from_the_declaration() -> None:
-    page = commands_of("diff")["diff"].help
-    assert "Formats: table, json, yaml, github." in page
-    assert "{formats}" not in page

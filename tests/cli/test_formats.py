@@ -106,13 +106,15 @@ def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:
     [
         (
             ("table", "json", "yaml", "csv"),
-            "How to write the answer; programs read json, yaml or csv.  [default: table]",
+            "How to write the answer: table for people; json, yaml or csv for programs "
+            "[default: table]",
         ),
         (
             ("table", "json", "yaml", "github"),
-            "How to write the answer; programs read json or yaml.  [default: table]",
+            "How to write the answer: table for people; json, yaml or github for programs "
+            "[default: table]",
         ),
-        (("yaml", "json"), "yaml, or json for programs.  [default: yaml]"),
+        (("yaml", "json"), "How to write the answer: yaml or json [default: yaml]"),
     ],
 )
 def test_the_help_of_the_option_names_what_programs_read(names: tuple[str, ...], text: str) -> None:
@@ -130,9 +132,9 @@ def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     assert {some.names for some in declared} == {module.FORMATS.names}
     page = " ".join(shardctl(command, "-h").stdout.split())
     assert f"[default: {module.FORMATS.names[0]}]" in page
-    assert "{formats}" not in page
-    if "Formats: " in page:
-        assert f"Formats: {', '.join(module.FORMATS.names)}. " in page
+    said = page.partition("How to write the answer: ")[2].partition(" [default: ")[0]
+    said = said.replace(" for people", "").replace(" for programs", "")
+    assert tuple(re.split("; |, | or ", said)) == module.FORMATS.names
 
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4]}, test: {shard_lengths: [5]}}\n"
@@ -147,7 +149,7 @@ _ENOUGH = {
 }
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "verify"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("verify", "help")])
 def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT)
     source = () if command == "list" else ("-d", "toy.yaml")

@@ -298,7 +298,7 @@ def test_every_least_value_is_enforced_alike(shardctl: Shardctl) -> None:
         ("reverse: 'no'", [], "{}:3: read.reverse: no: true or false is needed"),
         ("host: 4/4", [], "{}:3: read.host: '4/4': host 4 of 4: hosts count from 0 to 3"),
         ("batch: 3\n  batch_: 3", [], "{}:4: read.batch_: no such setting"),
-        ("shuffle-seed: 3\n  shuffle_seed: 3", [], "{}:4: read.shuffle_seed: the setting is"),
+        ("shuffle-seed: 3\n  shuffle_seed: 3", [], "{}:4: read.shuffle-seed and read.shuffle_"),
         ('"{cycle}": 3', [], "{}:3: read.{cycle}: no such setting"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stream import open_fifo_to_write, open_stream
+from shardctl.files.stream import open_fifo_to_write, open_stream, read_stdin
 
 
 @pytest.fixture
@@ -63,3 +64,20 @@ def test_a_device_is_refused_and_the_empty_one_is_empty() -> None:
 def test_a_pipe_that_nobody_reads_is_given_up(fifo: Path) -> None:
     with pytest.raises(OSError, match="nobody reads this pipe"):
         open_fifo_to_write(str(fifo), max_wait=0.1)
+
+
+def test_stdin_is_read_whole_and_not_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    for data, bound in ((b"", 0), (b"abc", 3), (b"abcd", 3)):
+        read_end, write_end = os.pipe()
+        os.write(write_end, data)
+        os.close(write_end)
+        with open(read_end, "rb") as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            if len(data) <= bound:
+                assert read_stdin(max_num_bytes=bound) == data
+            else:
+                with pytest.raises(DatasetError, match="stdin has more than 3 bytes"):
+                    read_stdin(max_num_bytes=bound)
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DatasetError, match="stdin is closed"):
+        read_stdin(max_num_bytes=3)

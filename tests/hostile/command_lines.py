@@ -18,6 +18,7 @@ _NUMBERS = (
 _VALUES: dict[str, tuple[str, ...]] = {
     "--dataset": ("l.yaml", "l.yaml", "mnist", "imagenet2012", "coco/2017", "mnist:9", "gs://x"),
     "--data-dir": (".", "missing", "::error::"),
+    "--man-pages": ("out", "missing/out", "l.yaml", "l.yaml/x", ""),
     "--format": ("table", "json", "yaml", "csv", "jsonl", "ids", "tfds-ids", "github"),
     "--output": ("out", "out.yaml", "out.json", "missing/out", ".", "-", "l.yaml/out", ""),
     "--host": ("0/1", "1/2", "3/2", "0/1000000", "-1/2", "1/-2", "a/b"),
@@ -62,10 +63,12 @@ def command_line(rng: random.Random) -> list[str]:
     for argument in arguments:
         for _ in range(rng.choice((0, 1, 1, 2)) if argument.nargs == -1 else 1):
             plausible = ("train", "test", "train[:50%]", "snapshot0.yaml", "plan0.yaml")
+            if name == "help":
+                plausible = ("plan", "lint", "orders", "resume", "resum")
             words.append(_text(rng, plausible))
-    if rng.random() < 0.85:
+    if rng.random() < 0.85 and any("-d" in option.opts for option in options):
         words += ["-d", "l.yaml"]
-    for option in rng.sample(options, rng.choice((0, 1, 1, 2, 3, 5))):
+    for option in rng.sample(options, min(rng.choice((0, 1, 1, 2, 3, 5)), len(options))):
         if "--help" in option.opts:
             continue
         long = max(rng.choice((option.opts, option.secondary_opts)) or option.opts, key=len)

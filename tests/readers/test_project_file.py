@@ -113,6 +113,19 @@ def test_a_setting_is_at_the_line_of_its_name(tmp_path: Path) -> None:
     assert all(name.replace("_", "-") in shown[line - 1] for name, line in lines.items())
 
 
+def test_a_setting_under_an_alias_is_there_under_both_names(tmp_path: Path) -> None:
+    path = tmp_path / "shardctl.yaml"
+    path.write_text("read:\n  interleave-cycle-length: 4\n  batch_size: 8\nlint: {take: 3}\n")
+    lines = find_project(tmp_path).setting_lines()
+    assert lines == {
+        "interleave_cycle_length": 2,
+        "cycle": 2,
+        "batch_size": 3,
+        "batch": 3,
+        "take": 4,
+    }
+
+
 @pytest.mark.parametrize("text", ["", "# nothing", "dataset: mnist", "read:\nlint:"])
 def test_a_file_without_settings_has_no_lines(tmp_path: Path, text: str) -> None:
     path = tmp_path / "shardctl.yaml"

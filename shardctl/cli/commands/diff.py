@@ -17,7 +17,12 @@ from shardctl.cli.formats import (
     as_text,
     as_yaml,
 )
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
+from shardctl.cli.options.dataset import (
+    chosen_dataset,
+    project_here,
+    refs_to_keep,
+    text_on_stdin,
+)
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import say, warn, write
@@ -50,7 +55,7 @@ def diff(
     reading: OrderOptions,
     out: OutputOptions,
     expected: Annotated[
-        str, typer.Argument(metavar="A", help="A snapshot; or a plan, with B another.")
+        str, typer.Argument(metavar="A", help="A snapshot; or a plan, with B another; - is stdin.")
     ],
     actual: Annotated[
         str | None,
@@ -73,27 +78,47 @@ def diff(
     """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
 
     The dataset is chosen as in every command, else it is the one that A names; a setting that
-    neither an option nor shardctl.yaml names is as in A. Formats: {formats}.
+    neither an option nor shardctl.yaml names is as in A.
 
-    Example: shardctl diff order.yaml
+    Examples:
+      # Is today's order still the one that was fixed?
+      shardctl diff order.yaml
+      # Where would another cycle part from it?
+      shardctl diff order.yaml --cycle 8
+      # What changed between two plans
+      shardctl diff before.json after.json
     """
     from shardctl.core.snapshot.snapshot import Snapshot
-    from shardctl.files.comparable_file import read_comparable
 
-    first = read_comparable(Path(expected))
+    if update and expected == "-":
+        raise UsageError("--update writes the current order to A, which is stdin; name a file")
+    first = _read(expected)
+    shown = "stdin" if expected == "-" else expected
     if actual is None:
         if not isinstance(first, Snapshot):
             raise UsageError(
                 f"{quoted(expected)} is a {first.kind}; name a second one to compare it with"
             )
-        equal = _with_current(first, expected, source, reading, spec, out, update=update)
+        equal = _with_current(first, shown, source, reading, spec, out, update=update)
     else:
         _refuse_options(source, reading, spec, update=update)
         equal = _with_file(
-            first, read_comparable(Path(actual)), (expected, actual), out, every_row=every_row
+            first,
+            _read(actual),
+            (shown, "stdin" if actual == "-" else actual),
+            out,
+            every_row=every_row,
         )
     if not equal:
         raise typer.Exit(1)
+
+
+def _read(path: str) -> "Snapshot | PlanListing":
+    from shardctl.files.comparable_file import parse_comparable, read_comparable
+
+    if path == "-":
+        return parse_comparable(text_on_stdin(), source="stdin")
+    return read_comparable(Path(path))
 
 
 def _refuse_options(

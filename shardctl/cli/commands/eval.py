@@ -60,7 +60,11 @@ def eval(
     Without --drop-remainder and --pad the last batch of a host is smaller than the others.
     From shardctl.yaml come the host sharding and the file order, not the batch.
 
-    Example: shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+    Examples:
+      # Would 8 hosts of 8 devices see all of the test split, and end?
+      shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+      # In CI: fail if they would hang or lose examples
+      shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
     from shardctl.planning.eval.advice import problems
     from shardctl.planning.eval.eval import Remainder, evaluate

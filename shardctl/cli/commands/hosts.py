@@ -92,7 +92,13 @@ def hosts(
     a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
     the file shuffle matter here; --host-by names the strategy that --check judges.
 
-    Example: shardctl hosts train --hosts 64 --batch 256 -d imagenet2012
+    Examples:
+      # What 64 hosts read, in three ways to share
+      shardctl hosts train --hosts 64 --batch 256 -d imagenet2012
+      # A line for each number of hosts
+      shardctl hosts --hosts 8,16,32 -d imagenet2012
+      # In CI: fail where file sharding leaves hosts idle
+      shardctl hosts --hosts 16 --host-by files --check -d imagenet2012
     """
     from shardctl.planning.hosts.advice import problems
     from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION

@@ -33,7 +33,11 @@ def layout(
     disagree with the metadata are named in warnings. Imbalance is the largest shard over the mean
     one: 1 where all are equal, 2 where the largest holds twice its share.
 
-    Example: shardctl layout train -d imagenet2012
+    Examples:
+      # How the training split is cut into files
+      shardctl layout train -d imagenet2012
+      # A layout file, which -d takes where the dataset itself is not
+      shardctl layout -d mnist -o layout.yaml
     """
     from shardctl.planning.layout import layout as lay_out
     from shardctl.readers.files_on_disk import check_files, with_disk_bytes

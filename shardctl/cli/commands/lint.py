@@ -1,6 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl lint`: what goes wrong with the way a project reads a dataset."""
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_o
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
@@ -68,9 +70,13 @@ def lint(
     """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
-    something. Formats: {formats}.
+    something.
 
-    Example: shardctl lint 'train[:60%]' --eval 'train[50%:]' --epochs 90 -d imagenet2012
+    Examples:
+      # Does the evaluation read what the training reads?
+      shardctl lint 'train[:60%]' --eval 'train[50%:]' --epochs 90 -d imagenet2012
+      # What a finding is about
+      shardctl lint --explain SC001
     """
     from shardctl.planning.lint.lint import explained
     from shardctl.planning.lint.lint import lint as lint_pipeline
@@ -104,8 +110,12 @@ def lint(
 
 def _machine(reading: OrderOptions, project: "Project") -> dict[str, Any]:
     """Return this machine's CPUs for a cycle of "auto", which is a finding on any machine."""
-    cycles = (reading.given().get("cycle"), project.read.get("cycle"))
-    return {"cpus": os.cpu_count() or 1} if "auto" in cycles else {}
+    from shardctl.core.settings.names import main_names
+
+    with contextlib.suppress(UsageError):  # what is wrong there is said by `settings`
+        cycles = (reading.given().get("cycle"), main_names(project.read).get("cycle"))
+        return {"cpus": os.cpu_count() or 1} if "auto" in cycles else {}
+    return {}
 
 
 def _origins(

@@ -32,7 +32,11 @@ def list(
 
     A built-in layout says how a dataset is cut into shards; its files need not be here.
 
-    Example: shardctl list --data-dir ~/data
+    Examples:
+      # Every name that -d takes
+      shardctl list
+      # Those in a folder of datasets, too
+      shardctl list --data-dir ~/data
     """
     from shardctl.api.list_datasets import datasets_in
     from shardctl.readers.data_dirs import data_dirs

@@ -48,7 +48,11 @@ def locate(
     Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
     stdin, one a line.
 
-    Example: shardctl locate --step 91 --batch 256 -d imagenet2012
+    Examples:
+      # Which examples were in the batch of step 91?
+      shardctl locate --step 91 --batch 256 -d imagenet2012
+      # When is example 250,000 read, and from which file?
+      shardctl locate --id 250_000 --shuffle-seed 42 -d imagenet2012
     """
     from shardctl.planning.locate import locate_in
     from shardctl.planning.order import plan_order
@@ -57,7 +61,7 @@ def locate(
     given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
     if not any(given.values()):
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
-    queries = list(_queries(given, ctx.obj or ()))
+    queries = list(_queries(given, _options_given(ctx)))
     project = project_here()
     settings = reading.settings(project)
     planned = plan_order(chosen_dataset(source, project), spec, settings)
@@ -69,18 +73,22 @@ def locate(
         say(f"note: a shuffle buffer has no random access: {located.num_replayed:,} steps replayed")
 
 
+def _options_given(ctx: typer.Context) -> list[str]:
+    """Return the long options of the command line in their order, by their own names."""
+    words = [word.partition("=")[0] for word in ctx.obj or () if word.startswith("--")]
+    own_name = ctx.token_normalize_func or str
+    return [f"--{own_name(word[2:])}" for word in words]
+
+
 def _queries(
-    given: "dict[QueryKind, list[str] | None]", arguments: Sequence[str]
+    given: "dict[QueryKind, list[str] | None]", options: Sequence[str]
 ) -> Iterator["Query"]:
-    """Yield what is asked for, in the order of the command line."""
+    """Yield what is asked for, in the order of the options on the command line."""
     from shardctl.planning.locate import Query
 
-    if sum(values.count("-") for values in given.values() if values is not None) > 1:
-        raise UsageError("- is the list on stdin, which can be read only once")
     values = {kind: iter(given[kind] or ()) for kind in _KINDS}
     flags: dict[str, QueryKind] = {f"--{kind}": kind for kind in _KINDS}
-    names = (argument.partition("=")[0] for argument in arguments)
-    in_order = [flags[name] for name in names if name in flags]
+    in_order = [flags[name] for name in options if name in flags]
     for kind in (*in_order, *_KINDS):  # called from Python there are no arguments to order by
         for value in values[kind]:
             if value == "-":

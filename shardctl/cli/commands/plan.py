@@ -15,16 +15,17 @@ FORMATS = Formats(renderers=verb_formats("rendering.plan", "plan"))
 
 
 def plan(
-    specs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SPEC...",
-            help="Subsplits as TFDS writes them: 'train[40:]', 'train[:10%]+test', 'all'.",
-            autocompletion=completion.splits,
-        ),
-    ],
     source: DatasetOptions,
     out: OutputOptions,
+    specs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SPEC]...",
+            help="Subsplits as TFDS writes them: 'train[40:]', 'train[:10%]+test', 'all' "
+            "[default: train].",
+            autocompletion=completion.splits,
+        ),
+    ] = None,
     hosts: Annotated[int | None, number_option("--hosts", "Plan every one of N hosts.")] = None,
     host: Annotated[
         str | None, typer.Option("--host", metavar="I/N", help="Plan host I of N only, from 0.")
@@ -41,7 +42,11 @@ def plan(
 
     Hosts share the examples as tfds.even_splits does.
 
-    Example: shardctl plan 'train[44%:45%]' -d imagenet2012
+    Examples:
+      # What a slice reads, and from which files
+      shardctl plan 'train[44%:45%]' -d imagenet2012
+      # Two parts of a split in turn, for each of 8 hosts
+      shardctl plan 'train[:10%]' 'train[10%:]' --hosts 8 -d mnist -f json
     """
     from shardctl.core.hosts.host import Host
     from shardctl.errors import UsageError
@@ -53,7 +58,7 @@ def plan(
         raise UsageError("--drop-remainder needs --hosts N or --host I/N: one reader drops nothing")
     plans = plan_specs(
         chosen_dataset(source, project_here()),
-        *specs,
+        *specs or (),
         hosts=hosts,
         host=None if host is None else Host.parse(host),
         drop_remainder=drop_remainder,

@@ -68,7 +68,11 @@ def quality(
     of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
     batches of 256 are meant. Seeds that are not given get stand-ins.
 
-    Example: shardctl quality --shuffle-files --buffer 10000 --target 0.9 -d imagenet2012
+    Examples:
+      # How much shuffling are shuffled files and a buffer?
+      shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
+      # The smallest buffer that reaches a score
+      shardctl quality --shuffle-files --target 0.9 -d mnist
     """
     from shardctl.core.hosts.host import Host
     from shardctl.planning.quality.quality import quality as measured_quality

@@ -50,7 +50,9 @@ def resume(
     spec: SpecArgument = None,
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="FILE", help="Check a plan file against the dataset."),
+        typer.Option(
+            "--plan", metavar="FILE", help="Check a plan file against the dataset; - is stdin."
+        ),
     ] = None,
     allow_version: AllowVersionOption = False,
     prove: Annotated[
@@ -68,7 +70,13 @@ def resume(
     Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
     the plan file that shardctl.tfds reads.
 
-    Example: shardctl resume --consumed 5000 --shuffle-seed 32 -o plan.yaml -d imagenet2012
+    Examples:
+      # Stopped after 5,000 examples: a plan file for the program that goes on
+      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 -o plan.yaml
+      # Stopped at step 123; is nothing lost, nothing repeated?
+      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --prove
+      # 8 hosts stopped, 6 go on
+      shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
     if plan is not None:
         dataset, made, log = _from_file(

@@ -40,9 +40,14 @@ def simulate(
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
 
-    Formats: {formats}.
 
-    Example: shardctl simulate --cycle 3 --block 2 -d imagenet2012
+    Examples:
+      # The ids that TFDS reads first
+      shardctl simulate -d imagenet2012
+      # The whole order behind a shuffle buffer, as an array
+      shardctl simulate --buffer 10000 --buffer-seed 1 --take -1 -d mnist -o order.npy
+      # The tfds_ids of the second batch of host 0 of 4
+      shardctl simulate --host 0/4 --skip 256 --take 256 -d mnist -f tfds-ids
     """
     from shardctl.planning.progress import Progress
     from shardctl.planning.simulate import simulate as simulate_order

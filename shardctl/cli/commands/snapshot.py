@@ -25,7 +25,11 @@ def snapshot(
 ) -> None:
     """Write a small file that fixes an order: commit it, and compare it with shardctl diff.
 
-    Example: shardctl snapshot train --shuffle-seed 42 -o order.yaml
+    Examples:
+      # Fix the order that a training reads
+      shardctl snapshot train --shuffle-seed 42 -d mnist -o order.yaml
+      # As shardctl.yaml, the environment or the folder choose the dataset
+      shardctl snapshot -o order.yaml
     """
     from shardctl.planning.snapshot import snapshot as take_snapshot
 

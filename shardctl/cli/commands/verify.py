@@ -61,7 +61,9 @@ def verify(
     ] = None,
     plan: Annotated[
         str | None,
-        typer.Option("--plan", metavar="FILE", help="Run a plan of shardctl resume instead."),
+        typer.Option(
+            "--plan", metavar="FILE", help="Run a plan of shardctl resume instead; - is stdin."
+        ),
     ] = None,
     allow_version: AllowVersionOption = False,
     every_row: AllOption = False,
@@ -70,12 +72,16 @@ def verify(
 
     A longer order is compared in windows from its start to its end. The files that are read are
     first counted and checked whole, record by record. Without files, tf.data reads index ranges.
-    Exits with 1 if anything differs. Formats: {formats}.
+    Exits with 1 if anything differs.
 
     With --files nothing but the files is read: every record of every file is counted and checked,
     and each file that is damaged, missing or too many is named. TensorFlow is not needed.
 
-    Example: shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
+    Examples:
+      # Does the real reader hand out the order that is predicted?
+      shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
+      # Is every record file whole? Without TensorFlow
+      shardctl verify --files -d ~/tensorflow_datasets/mnist/3.0.1
     """
     if take == 0:
         raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")

@@ -108,10 +108,12 @@ def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[
         if name.startswith("-") and not parameter.is_flag
     }
     option, equals, value = incomplete.partition("=")
-    if given and given[-1] in takes_value:
-        yield from _values(takes_value[given[-1]], ctx, incomplete)
-    elif equals and option in takes_value:
-        for word, meaning in _values(takes_value[option], ctx, value):
+    own_name = _own_name(ctx, option)
+    before = _own_name(ctx, given[-1]) if given and "=" not in given[-1] else ""
+    if before in takes_value:
+        yield from _values(takes_value[before], ctx, incomplete)
+    elif equals and own_name in takes_value:
+        for word, meaning in _values(takes_value[own_name], ctx, value):
             yield f"{option}={word}", meaning
     elif incomplete.startswith("-") and "--" not in given:
         yield from _starting(_options(ctx, given), incomplete)
@@ -133,13 +135,22 @@ def _context(command: Any, given: Sequence[str], root: Any) -> Any:
     raise AssertionError("a command has at least one word")
 
 
+def _own_name(ctx: Any, word: str) -> str:
+    """Return an option by its own name, as in `--data-dir` of `--data_dir=..`; any other word."""
+    name = word.partition("=")[0]
+    if not name.startswith("--") or ctx.token_normalize_func is None:
+        return name
+    return f"--{ctx.token_normalize_func(name[2:])}"
+
+
 def _options(ctx: Any, given: Sequence[str]) -> Iterator[Answer]:
     """Yield the options that can still be given, the long form of each first."""
+    named = {_own_name(ctx, word) for word in given}
     for parameter in ctx.command.get_params(ctx):
         names = [*parameter.opts, *parameter.secondary_opts]
         if parameter.param_type_name != "option":
             continue
-        if parameter.multiple or not any(word.partition("=")[0] in names for word in given):
+        if parameter.multiple or named.isdisjoint(names):
             for name in sorted(names, key=len, reverse=True):
                 yield name, parameter.help or ""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from shardctl.core.phrase import Argument, named_arguments, spelled
 from shardctl.core.settings.document import key_of
+from shardctl.core.settings.names import main_name
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import ShardctlError
 from shardctl.rendering.text.command_line import option_of
@@ -25,7 +26,7 @@ def located(error: Error, project: Project, section: Section, given: Collection[
     and not by an option; `given` holds the arguments that options set. Else it is the same error.
     """
     stated = project.read if section == "read" else project.lint
-    keys = {key.replace("-", "_") for key in map(str, stated)}
+    keys = {name for key in map(str, stated) for name in (key.replace("-", "_"), main_name(key))}
     subject = next((a for a in named_arguments(error) if _is_set(a, keys, given)), None)
     if subject is None or subject.name in given or _key(subject) not in keys:
         return error

@@ -63,6 +63,18 @@ def refs_to_keep(options: DatasetOptions, output: str | None) -> tuple[str, ...]
     return refs_found_again(options.dataset or (), cwd=working_folder(), folder=Path(folder or "."))
 
 
+def text_on_stdin() -> bytes:
+    """Return what stdin has, for an option or an argument that is `-`.
+
+    Raises:
+        DatasetError: it is closed, or has more than a plan file may have.
+    """
+    from shardctl.files.file_text import MAX_PLAN_BYTES
+    from shardctl.files.stream import read_stdin
+
+    return read_stdin(max_num_bytes=MAX_PLAN_BYTES)
+
+
 def plan_of_file(
     path: str,
     source: DatasetOptions,
@@ -70,7 +82,7 @@ def plan_of_file(
     *,
     allow_version: bool = False,
 ) -> tuple[Dataset, ResumePlan]:
-    """Return the dataset as it is today, and the plan of a file applied to it.
+    """Return the dataset as it is today, and the plan of a file, or of `-`, applied to it.
 
     `given` are the values that would make another plan, by the names of their parameters;
     `allow_version` takes a plan of another version or config.
@@ -79,14 +91,14 @@ def plan_of_file(
         UsageError: one of them is given.
         DatasetError: the file is broken, or the dataset another than the plan was made for.
     """
-    from shardctl.files.plan.reader import read_plan
+    from shardctl.files.plan.reader import parse_plan, read_plan
     from shardctl.planning.resume.apply_plan import applied
 
     for name, value in given.items():
         if value is not None:
             said = name if name == "SPEC" else option_name(name)
             raise UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
-    plan = read_plan(path)
+    plan = parse_plan(text_on_stdin(), source="stdin") if path == "-" else read_plan(path)
     dataset = dataset_of_plan(plan, source)
     return dataset, applied(plan, dataset, allow_version=allow_version)
 

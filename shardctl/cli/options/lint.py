@@ -37,30 +37,33 @@ class LintOptions:
         typer.Option(
             "--eval",
             metavar="SPEC",
-            help="What is evaluated on; splits named test.. or val.. always are. Repeatable.",
+            help="What is evaluated on; splits named test.. or val.. always are; repeatable.",
             autocompletion=completion.splits,
         ),
     ] = None
     num_hosts: Annotated[Any, number_option("--hosts", "Number of hosts [default: 1].")] = None
-    take: Annotated[Any, number_option("--take", "ds.take(N) on what is read.")] = None
+    take: Annotated[Any, number_option("--take", "Examples taken of those read (ds.take).")] = None
     as_data_source: Annotated[
         bool | None,
         typer.Option(
             "--as-data-source/--no-as-data-source",
-            help="as_data_source reads, not as_dataset [default: of array_record files].",
+            help="Read with as_data_source, not as_dataset [default: of array_record files].",
         ),
     ] = None
     assert_cardinality: Annotated[
         bool | None,
         typer.Option(
             "--assert-cardinality/--no-assert-cardinality",
-            help="ReadConfig.assert_cardinality [default: as TFDS, yes].",
+            help="Check how many examples there are (ReadConfig.assert_cardinality) "
+            "[default: yes, as TFDS].",
         ),
     ] = None
     autocache: Annotated[
         bool | None,
         typer.Option(
-            "--autocache/--no-autocache", help="ReadConfig.try_autocache [default: as TFDS, yes]."
+            "--autocache/--no-autocache",
+            help="Keep a small dataset in memory (ReadConfig.try_autocache) "
+            "[default: yes, as TFDS].",
         ),
     ] = None
     seeds: Annotated[
@@ -73,11 +76,11 @@ class LintOptions:
     ] = None
     select: Annotated[
         list[str] | None,
-        _codes("--select", "Only these findings: codes or beginnings, as SC001,SC03."),
+        _codes("--select", "Only these findings: codes or beginnings, as SC001,SC03; repeatable."),
     ] = None
     ignore: Annotated[
         list[str] | None,
-        _codes("--ignore", "Not these; the longer beginning decides. Both are repeatable."),
+        _codes("--ignore", "Not these; the longer beginning decides; repeatable."),
     ] = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:

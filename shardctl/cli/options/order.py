@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from shardctl.cli.options.shared import whole_number
+from shardctl.cli.panels import HOSTS, ORDER
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
 from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS, Setting
@@ -25,11 +26,16 @@ Error = TypeVar("Error", bound=ShardctlError)
 
 def _option(setting: Setting) -> Any:
     """Return what Typer is told of the option of a setting."""
-    kind, text = setting.kind, as_options(setting.help)
+    kind, panel = setting.kind, HOSTS if setting.about == "hosts" else ORDER
+    text = f"{as_options(setting.help).rstrip('.')} ({setting.stands_for})"
+    text += f" [default: {setting.default}]" if setting.default else ""
     if isinstance(kind, Switch):
-        return typer.Option(f"{setting.option}/--no-{setting.option.removeprefix('--')}", help=text)
+        names = f"{setting.option}/--no-{setting.option.removeprefix('--')}"
+        return typer.Option(names, help=text, rich_help_panel=panel)
     parser = _parser(setting.option, kind) if isinstance(kind, WholeNumber) else None
-    return typer.Option(setting.option, metavar=kind.metavar, parser=parser, help=text)
+    return typer.Option(
+        setting.option, metavar=kind.metavar, parser=parser, help=text, rich_help_panel=panel
+    )
 
 
 def _parser(option: str, kind: WholeNumber) -> Any:
@@ -93,7 +99,7 @@ class OrderOptions:
         if "host" in given:
             given["host"] = Host.parse(given["host"])
         if "file_order" in given:
-            given["file_order"] = _listed_files(Path(given["file_order"]))
+            given["file_order"] = _file_order(given["file_order"])
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
         try:
@@ -139,20 +145,32 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
 def _stated(project: "Project") -> dict[str, Any]:
     """Return the settings under `read:` of a project."""
     from shardctl.core.settings.document import settings_from_document
+    from shardctl.core.settings.names import main_names
 
-    read = dict(project.read)
-    for key in ("file_order", "file-order"):
-        if project.path is not None and isinstance(read.get(key), str):
-            # The name of a list, as the option has it.
-            read[key] = list(_listed_files(project.path.parent / str(read[key])))
+    read = main_names(project.read)
+    if project.path is not None and isinstance(read.get("file_order"), str):
+        # The name of a list, as the option has it.
+        read["file_order"] = list(_listed_files(project.path.parent / str(read["file_order"])))
     return settings_from_document(read)
 
 
-def _listed_files(path: Path) -> tuple[str, ...]:
-    """Return the names in a list of files: one a line, blank lines and `#` comments left out."""
+def _file_order(name: str) -> tuple[str, ...]:
+    """Return the names in the list that the option names, `-` for stdin."""
+    if name != "-":
+        return _listed_files(Path(name))
+    from shardctl.cli.options.dataset import text_on_stdin
+
+    return _listed_files(Path("stdin"), text_on_stdin())
+
+
+def _listed_files(path: Path, data: bytes | None = None) -> tuple[str, ...]:
+    """Return the names in a list of files: one a line, blank lines and `#` comments left out.
+
+    `data` is what it holds, where it is not a file.
+    """
     from shardctl.files.file_text import decode, read_file
 
-    text = decode(read_file(path), source=str(path))
+    text = decode(read_file(path) if data is None else data, source=str(path))
     lines = (line.strip() for line in text.splitlines())
     names = tuple(line for line in lines if line and not line.startswith("#"))
     if not names:

@@ -3,20 +3,22 @@
 
 A group is a dataclass whose fields are Typer options, or names its `parameters` itself. A command
 takes the group as one parameter; `spelled_out` shows Typer the options instead and hands the
-command the group.
+command the group. A group that several commands have says in which `panel` of a help page its
+options are; what says nothing is the command's own.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
-from typing import Annotated, Any, TypeGuard, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
 import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.output import ProgressBars
+from shardctl.cli.panels import DATASET
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.progress import watched_by
@@ -77,6 +79,8 @@ def number_option(flag: str, text: str, *, metavar: str = "N", minimum: int = 1)
 class DatasetOptions:
     """Which dataset."""
 
+    panel: ClassVar[str] = DATASET
+
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,6 +116,9 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
     annotations = get_type_hints(group, include_extras=True)
     if group is OutputOptions:
         annotations["format"] = formats.option
+    for field in fields(group):
+        for option in annotations[field.name].__metadata__:
+            option.rich_help_panel = option.rich_help_panel or getattr(group, "panel", None)
     return [
         inspect.Parameter(
             field.name,
@@ -121,6 +128,14 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
         )
         for field in fields(group)
     ]
+
+
+def _read_stdin_once(values: Mapping[str, Any]) -> None:
+    """Refuse several options and arguments that are to read stdin; as an output `-` is stdout."""
+    read = [value for name, value in values.items() if name != "output"]
+    texts = [text for value in read for text in (value if isinstance(value, list) else [value])]
+    if texts.count("-") > 1:
+        raise UsageError("- is stdin, which can be read only once; name a file")
 
 
 def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
@@ -144,6 +159,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
 
     @wraps(command)
     def run(**values: Any) -> None:
+        _read_stdin_once(values)
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})
             if group is OutputOptions:

@@ -17,7 +17,7 @@ from shardctl.core.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError
 
 _TFDS_ID = re.compile(rf"(?P<file>.+){TFDS_ID_SEPARATOR}(?P<index>\d{{1,19}})", re.DOTALL)
-_ID = re.compile(r"((?P<split>[\w-]+):)?(?P<id>\d{1,19})")
+_ID = re.compile(r"((?P<split>[\w-]+):)?(?P<id>\d(_?\d){0,18})")
 
 
 class ExampleCodes:
@@ -110,7 +110,7 @@ class ExampleCodes:
         return [f"{name}{TFDS_ID_SEPARATOR}{index}" for name, index in pairs]
 
     def parse(self, text: str) -> int:
-        """Return the code of an id written `id` or `split:id`.
+        """Return the code of an id written `id` or `split:id`; `_` may group digits, as in a spec.
 
         Raises:
             UsageError: no id, a split that is not read, an id beyond the split.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shardctl.core.phrase import Argument, Placeholder, phrase, spelled
+from shardctl.core.settings.names import main_names
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.text import choices, printable, quoted
@@ -29,27 +30,24 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
 def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of `ReadSettings` that a mapping holds; those that are None left out.
 
-    Names may be written with `-` or `_`, as in `shuffle-seed`. Whether values are in range and fit
-    together is seen when they are put into `ReadSettings`: another may take their place before.
+    Names are those of `main_names`. Whether values are in range and fit together is seen when they
+    are put into `ReadSettings`: another may take their place before.
 
     Raises:
-        UsageError: an unknown name, or a value of another kind; `as_keys` spells it as it is there.
+        UsageError: an unknown name, two of one setting, or a value of another kind; `as_keys`
+            spells it as it is there.
 
-    >>> settings_from_document({"shuffle-seed": 32, "host": "1/4"})
-    {'shuffle_seed': 32, 'host': Host(index=1, count=4)}
+    >>> settings_from_document({"shuffle-seed": 32, "batch_size": 8, "host": "1/4"})
+    {'shuffle_seed': 32, 'batch': 8, 'host': Host(index=1, count=4)}
     """
     arguments: dict[str, Any] = {}
-    for key, value in document.items():
-        setting = SETTING_BY_NAME.get(str(key).replace("-", "_"))
+    for key, value in main_names(document).items():
+        setting = SETTING_BY_NAME.get(key)
         if setting is None:
             names = choices(SETTING_BY_NAME, len(SETTING_BY_NAME))
-            raise UsageError(
-                phrase("{}: no such setting; there are: {}", Argument(str(key)), names)
-            )
+            raise UsageError(phrase("{}: no such setting; there are: {}", Argument(key), names))
         if value is None:
             continue
-        if setting.field in arguments:
-            raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
         try:
             arguments[setting.field] = setting.kind.typed(setting.kind.from_document(value))
         except UsageError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.phrase import phrase
@@ -33,9 +33,12 @@ ValueInForce = Callable[[Any, bool], object]
 class Setting:
     """A setting of TFDS's reader or of the pipeline behind it.
 
-    name: in documents, in shardctl.yaml (there also with `-`) and, with `--`, on the command line.
-    stands_for: what it is in the words of TFDS, tf.data or Keras.
-    help: of its option.
+    name: in documents, in shardctl.yaml and, with `--`, on the command line; `-` and `_` are one.
+    help: what it is, a sentence for people.
+    stands_for: the same in the words of TFDS, tf.data or Keras.
+    default: what is in force where nobody sets it, in words, "" where that goes without saying.
+    aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
+    about: what it decides, "order" or "hosts".
     field: of `ReadSettings`, where it is not the name.
     in_force: its value in a document, of settings and of whether the dataset is ordered; None is
         what no part of the pipeline reads. Without a rule it is the value as it was set.
@@ -45,8 +48,11 @@ class Setting:
 
     name: str
     kind: SettingKind
-    stands_for: str
     help: str
+    stands_for: str
+    default: str = ""
+    aliases: tuple[str, ...] = ()
+    about: Literal["order", "hosts"] = "order"
     field: str = ""
     in_force: ValueInForce | None = None
     said: Callable[[InForce], str] | None = None
@@ -108,9 +114,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="cycle",
         kind=WholeNumber(least=1, words=("auto",)),
+        help="Files read in turn.",
         stands_for="ReadConfig.interleave_cycle_length",
-        help=f"ReadConfig.interleave_cycle_length [default: {DEFAULT_CYCLE}, or {ORDERED_CYCLE} "
-        "for an ordered dataset].",
+        default=f"{DEFAULT_CYCLE}, or {ORDERED_CYCLE} for an ordered dataset",
+        aliases=("interleave_cycle_length", "cycle_length"),
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
         in_force=lambda settings, ordered: settings.cycle_length(ordered=ordered),
         said=lambda in_force: f"cycle {in_force['cycle']}",
@@ -118,22 +125,24 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="cpus",
         kind=WholeNumber(least=1),
-        stands_for="ReadConfig.interleave_cycle_length=None",
-        help=phrase("CPUs of the machine, for {cycle=auto}."),
+        help=phrase("CPUs of the machine that reads, for {cycle=auto}."),
+        stands_for="os.cpu_count",
         in_force=lambda settings, ordered: None,
     ),
     Setting(
         name="block",
         kind=WholeNumber(least=1),
+        help="Examples read from a file before the next has its turn.",
         stands_for="ReadConfig.interleave_block_length",
-        help=f"ReadConfig.interleave_block_length [default: {DEFAULT_BLOCK}].",
+        default=f"{DEFAULT_BLOCK}",
+        aliases=("interleave_block_length", "block_length"),
         said=lambda in_force: f"block {in_force['block']}",
     ),
     Setting(
         name="shuffle_files",
         kind=Switch(),
-        stands_for="as_dataset(shuffle_files)",
         help="Shuffle the files.",
+        stands_for="as_dataset(shuffle_files)",
         in_force=lambda settings, ordered: settings.shuffles_files,
         said=_files_shuffled,
         place=2,
@@ -141,49 +150,57 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="shuffle_seed",
         kind=WholeNumber(),
+        help=phrase("Seed of that shuffle; implies {shuffle_files=True}."),
         stands_for="ReadConfig.shuffle_seed",
-        help=phrase("ReadConfig.shuffle_seed; implies {shuffle_files=True}."),
         in_force=lambda s, ordered: s.shuffle_seed if s.shuffles_files else None,
     ),
     Setting(
         name="reshuffle",
         kind=Switch(),
+        help="Shuffle the files anew each epoch.",
         stands_for="ReadConfig.shuffle_reshuffle_each_iteration",
-        help="Shuffle the files anew each epoch [default: as TFDS, yes].",
+        default="yes, as TFDS",
+        aliases=("shuffle_reshuffle_each_iteration",),
         in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None,
     ),
     Setting(
         name="deterministic",
         kind=Switch(),
+        help="Hand out examples in order; without it the order is open.",
         stands_for="ReadConfig.options.deterministic",
-        help="ReadConfig.options.deterministic; off leaves the order open [default: TFDS's].",
+        default="TFDS's",
     ),
     Setting(
         name="buffer",
         kind=BufferSize(least=1),
+        help="Shuffle in a buffer of N examples, -2 for all.",
         stands_for="ds.shuffle(buffer_size)",
-        help="ds.shuffle(N) after the read.",
+        aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
         said=_buffer,
         place=5,
     ),
     Setting(
         name="buffer_seed",
         kind=WholeNumber(),
+        help="Seed of that buffer.",
         stands_for="ds.shuffle(seed)",
-        help="Seed of that shuffle.",
+        aliases=("shuffle_buffer_seed",),
     ),
     Setting(
         name="buffer_reshuffle",
         kind=Switch(),
+        help="Shuffle in the buffer anew each epoch.",
         stands_for="ds.shuffle(reshuffle_each_iteration)",
-        help="Its reshuffle_each_iteration [default: yes].",
+        default="yes",
+        aliases=("reshuffle_each_iteration",),
         in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False,
     ),
     Setting(
         name="global_seed",
         kind=WholeNumber(),
+        help="TensorFlow's seed for what has none of its own.",
         stands_for="tf.random.set_seed",
-        help="tf.random.set_seed(N).",
+        aliases=("set_seed", "set_random_seed"),
         said=lambda in_force: (
             "" if in_force["global_seed"] is None else f"global seed {in_force['global_seed']}"
         ),
@@ -192,41 +209,44 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="epochs",
         kind=WholeNumber(least=1),
+        help="Times that everything is read, after the shuffle.",
         stands_for="ds.repeat",
-        help="ds.repeat(N) after the shuffle [default: 1].",
+        default="1",
+        aliases=("num_epochs", "repeat"),
         said=lambda in_force: f"{in_force['epochs']} epochs" if in_force["epochs"] > 1 else "",
         place=7,
     ),
     Setting(
         name="repeat_files",
         kind=Switch(),
-        stands_for="ReadConfig.repeat_filenames",
         help=phrase(
-            "ReadConfig.repeat_filenames: the files repeat for ever, of which as many examples "
-            "are followed as {epochs=N} hold."
+            "Repeat the files for ever, of which as many examples are followed as {epochs=N} hold."
         ),
+        stands_for="ReadConfig.repeat_filenames",
+        aliases=("repeat_filenames",),
         said=lambda in_force: "files repeated" if in_force["repeat_files"] else "",
         place=3,
     ),
     Setting(
         name="reverse",
         kind=Switch(),
-        stands_for="ReadConfig.experimental_interleave_sort_fn",
         help="Files back to front.",
+        stands_for="ReadConfig.experimental_interleave_sort_fn",
         said=_files_in_order,
         place=1,
     ),
     Setting(
         name="file_order",
         kind=FileNames(),
+        help="Files as a list names them, a line each; - is stdin.",
         stands_for="ReadConfig.experimental_interleave_sort_fn",
-        help="Files as a list names them, a line each.",
     ),
     Setting(
         name="host",
         kind=WhichHost(),
-        stands_for="the host that reads",
         help="Host I of N, from 0.",
+        stands_for="input_pipeline_id of num_input_pipelines",
+        about="hosts",
         said=lambda in_force: (
             f"host {in_force['host']} by {in_force['host_by']}" if in_force["host"] else ""
         ),
@@ -235,37 +255,43 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="host_by",
         kind=Word(words=HOST_MODES),
+        help="How hosts share the examples.",
         stands_for=_HOST_CALLS,
-        help=f"{_HOST_CALLS} [default: {DEFAULT_HOST_MODE}].",
+        default=DEFAULT_HOST_MODE,
+        about="hosts",
     ),
     Setting(
         name="batch",
         kind=WholeNumber(least=1),
+        help="Examples of a batch.",
         stands_for="ds.batch",
-        help="ds.batch(N).",
+        aliases=("batch_size",),
         said=_batches,
         place=8,
     ),
     Setting(
         name="drop_remainder",
         kind=Switch(),
-        stands_for="ds.batch(drop_remainder)",
         help="Drop a last partial batch.",
+        stands_for="ds.batch(drop_remainder)",
     ),
     Setting(
         name="pass",
         field="pass_index",
         kind=WholeNumber(least=0),
-        stands_for="which iteration of the same dataset object",
-        help="Which iteration of the same dataset object, from 0 [default: 0].",
+        help="Iteration of the same dataset object, from 0.",
+        stands_for="iter(ds)",
+        default="0",
+        aliases=("pass_index",),
         said=lambda in_force: f"pass {in_force['pass']}" if in_force["pass"] else "",
         place=9,
     ),
     Setting(
         name="loop",
         kind=Word(words=get_args(Loop)),
-        stands_for="a Python loop or keras.Model.fit",
-        help="Who iterates; Keras takes two iterators an epoch [default: python].",
+        help="Who iterates; Keras takes two iterators an epoch.",
+        stands_for="keras.Model.fit",
+        default="python",
         said=lambda in_force: "Keras fit" if in_force["loop"] != "python" else "",
         place=10,
     ),

@@ -7,7 +7,7 @@ from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.text import printable, quoted
 
 # Arguments of the functions whose options have other names; those of settings are in their table.
-_OPTIONS = {
+OPTION_BY_ARGUMENT = {
     "code": "--explain",
     "evaluated": "--eval",
     "max_open_files": "--open-files",
@@ -58,4 +58,4 @@ def option_name(argument: str) -> str:
     """Return the option that sets an argument, by the argument's name."""
     if argument in SETTING_BY_FIELD:
         return SETTING_BY_FIELD[argument].option
-    return _OPTIONS.get(argument) or f"--{printable(argument).replace('_', '-')}"
+    return OPTION_BY_ARGUMENT.get(argument) or f"--{printable(argument).replace('_', '-')}"

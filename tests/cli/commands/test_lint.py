@@ -199,3 +199,13 @@ def test_a_typo_in_shardctl_yaml_is_noticed(shardctl: Shardctl, section: str, me
     assert ran.exit_code == 2
     assert f"shardctl.yaml:2: {message}" in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+def test_an_annotation_is_at_the_line_of_a_setting_under_another_name(shardctl: Shardctl) -> None:
+    read = "dataset: imagenet2012\nread:\n  shuffle_seed: 1\n  {}: 10\n"
+    annotations = []
+    for key in ("buffer", "shuffle_buffer"):
+        Path("shardctl.yaml").write_text(read.format(key))
+        annotations.append(shardctl("lint", "-f", "github").stdout)
+    assert annotations[0] == annotations[1]
+    assert ",line=4," in annotations[0]

@@ -92,3 +92,25 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, options: tuple[object, ...], 
     ran = shardctl("plan", "train", *TOY, *options)
     assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
     assert ran.stderr.startswith(f"error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("splits", "read"),
+    [
+        ("{train: {shard_lengths: [3]}, test: {shard_lengths: [2]}}", "train"),
+        ("{only: {shard_lengths: [3]}}", "only"),
+        ("{a: {shard_lengths: [3]}, b: {shard_lengths: [2]}}", None),
+    ],
+)
+def test_without_a_spec_it_reads_what_simulate_reads(
+    splits: str, read: str | None, shardctl: Shardctl
+) -> None:
+    Path("other.yaml").write_text(f"name: other\nsplits: {splits}\n")
+    planned = shardctl("plan", "-d", "other.yaml")
+    if read is not None:
+        assert planned == shardctl("plan", read, "-d", "other.yaml")
+        assert planned.exit_code == 0
+        return
+    simulated = shardctl("simulate", "-d", "other.yaml")
+    assert planned == simulated
+    assert planned.stderr == "error: no split given and other has no train; it has: a, b\n"

@@ -55,7 +55,7 @@ def test_a_format_that_the_command_lacks_is_refused_before_it_begins() -> None:
 def test_the_option_has_the_help_of_the_formats() -> None:
     annotation = spelled_out(command, FORMATS).__annotations__["format"]
     (option,) = annotation.__metadata__
-    assert option.help == "yaml, or json for programs.  [default: yaml]"
+    assert option.help == "How to write the answer: yaml or json [default: yaml]"
     assert option.autocompletion("j") == ["json"]
 
 

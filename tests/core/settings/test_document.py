@@ -89,7 +89,7 @@ def test_what_no_part_of_the_pipeline_reads_is_none() -> None:
         ({"host": "4/4"}, "^x.host: '4/4': host 4 of 4"),
         ({"file_order": "a"}, "file_order: a: a list of file names"),
         ({"file_order": [1]}, "a list of file names"),
-        ({"shuffle-seed": 1, "shuffle_seed": 2}, "is there twice"),
+        ({"shuffle-seed": 1, "shuffle_seed": 2}, "x.shuffle-seed and x.shuffle_seed are one"),
         ({"loop": ["python"]}, "a word is needed"),
     ],
 )

@@ -91,9 +91,9 @@ def test_the_class_documents_it(setting: Setting) -> None:
 
 
 @each_setting
-def test_the_readme_names_its_option(setting: Setting) -> None:
-    readme = (REPOSITORY / "README.md").read_text("utf-8")
-    assert re.search(rf"`[^`]*--(no-)?{setting.option.removeprefix('--')}\b(?!-)", readme)
+def test_the_guide_names_its_option(setting: Setting) -> None:
+    guide = (REPOSITORY / "shardctl" / "guide" / "orders.md").read_text("utf-8")
+    assert re.search(rf"`[^`]*--(no-)?{setting.option.removeprefix('--')}\b(?!-)", guide)
 
 
 @each_setting

@@ -1,4 +1,4 @@
-"""The training script of the README, killed again and again, trains as one that nobody kills."""
+"""The training script of the guide, killed again and again, trains as one that nobody kills."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from tests.cases import FUZZ, add_cases
 from tests.tfds_datasets import build_dataset
 
-README = Path(__file__).parents[3] / "README.md"
+REPOSITORY = Path(__file__).parents[3]
+GUIDE = REPOSITORY / "shardctl" / "guide" / "training.md"
 LENGTHS = [
     400,
     0,
@@ -35,8 +36,8 @@ MAX_SECONDS = 120
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the script as it is in the README."""
-    found = re.findall(r"^```python\n(# train\.py.*?)^```$", README.read_text(), re.M | re.S)
+    """Return the script as it is in the guide."""
+    found = re.findall(r"^```python\n(# train\.py.*?)^```$", GUIDE.read_text("utf-8"), re.M | re.S)
     assert len(found) == 1
     path: Path = tmp_path_factory.mktemp("script") / "train.py"
     path.write_text(found[0])
@@ -91,7 +92,7 @@ def run_until(script: Path, folder: Path, run: Path, num_lines: int | None) -> N
         [sys.executable, str(script), str(folder), str(run)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(README.parent)},
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
     )
     try:
         deadline = time.monotonic() + MAX_SECONDS

@@ -1,0 +1,80 @@
+"""Names that settings are understood by besides their own: those of TFDS, tf.data and Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from shardctl.core.phrase import Argument, Phrase, listed, phrase
+from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
+from shardctl.errors import UsageError
+
+SETTING_BY_ALIAS: Mapping[str, Setting] = {
+    alias: setting for setting in SETTINGS for alias in setting.aliases
+}
+# What several settings are called, by their fields: whoever writes it has to say which.
+SHARED_NAMES: Mapping[str, tuple[str, ...]] = {
+    "seed": ("shuffle_seed", "buffer_seed", "global_seed"),
+    "random_seed": ("shuffle_seed", "buffer_seed", "global_seed"),
+    "shuffle": ("shuffle_files", "buffer"),
+    "interleave_sort_fn": ("reverse", "file_order"),
+    "experimental_interleave_sort_fn": ("reverse", "file_order"),
+}
+
+
+def setting_called(name: str) -> Setting | None:
+    """Return the setting of a name or an alias, with `-` or `_`; None where there is none.
+
+    >>> [setting_called(name).name for name in ("shuffle-seed", "interleave_cycle_length")]
+    ['shuffle_seed', 'cycle']
+    """
+    name = name.replace("-", "_")
+    return SETTING_BY_NAME.get(name) or SETTING_BY_ALIAS.get(name)
+
+
+def main_name(key: str) -> str:
+    """Return a key of `read:` as its setting is called; one that is no setting with `_`.
+
+    >>> main_name("batch-size"), main_name("no-such")
+    ('batch', 'no_such')
+    """
+    setting = setting_called(key)
+    return key.replace("-", "_") if setting is None else setting.name
+
+
+def which_is_meant(shared: str, among: Collection[str] = SETTING_BY_FIELD) -> Phrase | None:
+    """Return what to ask of whoever writes a shared name; None where not two of `among` could be.
+
+    >>> which_is_meant("seed", ["shuffle_seed", "buffer_seed"])
+    'it could be shuffle_seed or buffer_seed; say which'
+    """
+    fields = [field for field in SHARED_NAMES.get(shared.replace("-", "_"), ()) if field in among]
+    if len(fields) < 2:
+        return None
+    *others, last = map(Argument, fields)
+    return phrase("it could be {} or {}; say which", listed(others, ", "), last)
+
+
+def main_names(document: Mapping[str, object]) -> dict[str, object]:
+    """Return a mapping with each setting under its own name; other keys stay as they are.
+
+    >>> main_names({"shuffle-seed": 32, "interleave_cycle_length": 8, "cycel": 3})
+    {'shuffle_seed': 32, 'cycle': 8, 'cycel': 3}
+
+    Raises:
+        UsageError: two names of one setting, or a name that several settings could have.
+    """
+    named: dict[str, object] = {}
+    written: dict[str, str] = {}
+    for key, value in document.items():
+        shared = which_is_meant(str(key))
+        if shared is not None:
+            raise UsageError(phrase("{}: {}", Argument(str(key)), shared))
+        setting = setting_called(str(key))
+        name = str(key) if setting is None else setting.name
+        if name in named:
+            first, second = Argument(written[name]), Argument(str(key))
+            raise UsageError(phrase("{} and {} are one setting; keep one", first, second))
+        # TFDS's None for the cycle is not its default, which is to leave it out.
+        is_auto = value is None and name == "cycle" and str(key) != name
+        named[name], written[name] = "auto" if is_auto else value, str(key)
+    return named

@@ -1,0 +1,1 @@
+"""The guides: a Markdown file a subject, shipped with the package."""

@@ -1,0 +1,1 @@
+"""Help pages as text: guides on a terminal, man pages."""

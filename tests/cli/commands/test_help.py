@@ -1,0 +1,159 @@
+"""`shardctl help`: one source for options and guides, on a terminal, in a pipe, as man pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shardctl.cli.main import COMMANDS
+from shardctl.guide.guides import guide_questions, read_guide
+from tests.children import run_on_a_terminal
+from tests.cli.conftest import Shardctl
+from tests.rendering.guide.groff import needs_groff, shown
+
+SUBJECTS = tuple(guide_questions())
+BOTH = sorted({*COMMANDS} & {*SUBJECTS})
+
+
+def test_it_lists_commands_as_the_help_page_does_and_then_guides(shardctl: Shardctl) -> None:
+    ran = shardctl("help")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    commands, guides = ran.stdout.split("\nGuides, shown by shardctl help SUBJECT:\n")
+    assert commands == shardctl("-h").stdout
+    listed = dict(line.split(maxsplit=1) for line in guides.splitlines())
+    assert listed == guide_questions()
+
+
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {*SUBJECTS}))
+def test_a_command_gets_what_its_own_help_shows(command: str, shardctl: Shardctl) -> None:
+    assert shardctl("help", command) == shardctl(command, "-h")
+
+
+@pytest.mark.parametrize("subject", sorted({*SUBJECTS} - {*COMMANDS}))
+def test_a_subject_gets_its_guide_as_it_was_written(subject: str, shardctl: Shardctl) -> None:
+    ran = shardctl("help", subject)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, read_guide(subject).text, "")
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_name_that_is_both_gets_the_guide_and_then_the_options(
+    name: str, shardctl: Shardctl
+) -> None:
+    options = shardctl(name, "-h").stdout
+    heading = f"\n## Options of `shardctl {name}`\n\n"
+    text = f"{read_guide(name).text}{heading}```text\n{options}```\n"
+    assert shardctl("help", name).stdout == text
+
+
+def test_there_are_names_that_are_both() -> None:
+    assert {"resume", "hosts", "verify"} <= {*BOTH}
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("resum", "error: no help page 'resum'; close help pages: resume\n"),
+        ("evalution", "error: no help page 'evalution'; close help pages: evaluation, eval\n"),
+    ],
+)
+def test_a_name_that_is_neither_is_an_error_with_the_nearest(
+    name: str, error: str, shardctl: Shardctl
+) -> None:
+    ran = shardctl("help", name)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", error)
+
+
+def test_with_nothing_near_all_are_named(shardctl: Shardctl) -> None:
+    ran = shardctl("help", "xyzzy")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.count("\n") == 1
+    assert set(re.findall(r"[\w-]+", ran.stderr)) >= {*COMMANDS, *SUBJECTS}
+
+
+def test_a_file_gets_the_markdown(shardctl: Shardctl) -> None:
+    assert shardctl("help", "subsplits", "-o", "page.md").stdout == ""
+    assert Path("page.md").read_text("utf-8") == read_guide("subsplits").text
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_gets_a_guide_laid_out_to_its_width(width: int) -> None:
+    text, _ = run_on_a_terminal("help", "orders", columns=width, NO_COLOR="1")
+    assert text.startswith(read_guide("orders").question[:30])
+    assert max(map(len, text.splitlines())) <= width
+    assert "```" not in text
+    assert "\x1b" not in text
+
+
+def test_a_terminal_gets_the_options_as_the_command_shows_them() -> None:
+    text, _ = run_on_a_terminal("help", "hosts", columns=80)
+    options, _ = run_on_a_terminal("hosts", "-h", columns=80)
+    assert text.endswith(f"\n\n{options}")
+    assert "\x1b[1m" in text  # bold, as on a man page
+
+
+@needs_groff
+@pytest.mark.parametrize("name", [*COMMANDS, *SUBJECTS])
+def test_every_page_is_a_man_page(name: str, shardctl: Shardctl) -> None:
+    ran = shardctl("help", "-f", "man", name)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    section = 1 if name in COMMANDS else 7
+    assert ran.stdout.startswith(f'.TH "SHARDCTL-{name.upper()}" {section} ')
+    page = " ".join(shown(ran.stdout).split())
+    assert f"NAME shardctl-{name} - " in page
+    if name not in COMMANDS:
+        assert f"shardctl-{name} - {guide_questions()[name]}" in page
+    else:
+        options = set(re.findall(r"(?<![\w-])--[a-z-]+", shardctl(name, "-h").stdout))
+        assert {option for option in options if option not in page} == set()
+
+
+@needs_groff
+def test_the_man_page_of_shardctl_lists_commands_and_guides(shardctl: Shardctl) -> None:
+    ran = shardctl("help", "-f", "man")
+    assert ran.stdout.startswith('.TH "SHARDCTL" 1 ')
+    page = shown(ran.stdout)
+    assert [name for name in COMMANDS if f"       {name}" not in page] == []
+    assert [name for name in SUBJECTS if f"shardctl help {name}" not in page] == []
+
+
+def test_all_man_pages_are_written_where_man_looks(shardctl: Shardctl) -> None:
+    ran = shardctl("help", "--man-pages", "share/man")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+    pages = {path.name for path in Path("share/man/man1").iterdir()}
+    assert pages == {"shardctl.1", *(f"shardctl-{name}.1" for name in COMMANDS)}
+    guides = {path.name for path in Path("share/man/man7").iterdir()}
+    assert guides == {f"shardctl-{name}.7" for name in {*SUBJECTS} - {*COMMANDS}}
+    page = Path("share/man/man1/shardctl-resume.1").read_text("utf-8")
+    assert page == shardctl("help", "-f", "man", "resume").stdout
+
+
+@pytest.mark.parametrize("others", [("resume",), ("-o", "page")], ids=" ".join)
+def test_man_pages_take_nothing_else(others: tuple[str, ...], shardctl: Shardctl) -> None:
+    ran = shardctl("help", "--man-pages", "share", *others)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert (
+        ran.stderr
+        == "error: --man-pages writes every page into DIR: leave out what else is asked\n"
+    )
+    assert not Path("share").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(shardctl: Shardctl) -> None:
+    Path("taken").write_text("")
+    ran = shardctl("help", "--man-pages", "taken")
+    assert (ran.exit_code, ran.stderr) == (2, "error: 'taken/man1': Not a directory\n")
+
+
+def test_a_tab_offers_commands_and_subjects(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl help ")
+    assert shardctl().stdout.split() == sorted({*COMMANDS, *SUBJECTS})
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl help sn")
+    assert shardctl().stdout.split() == ["snapshot", "snapshots-in-ci"]
+    monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_fish")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl help sub")
+    assert shardctl().stdout == f"subsplits\t{guide_questions()['subsplits']}\n"

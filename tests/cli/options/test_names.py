@@ -1,0 +1,267 @@
+"""Options are understood with - or _, and by the names of TFDS, tf.data and Keras."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from shardctl.cli.app import application
+from shardctl.cli.main import COMMANDS
+from shardctl.cli.options.names import long_names, main_name, other_names
+from shardctl.core.settings.table import SETTINGS
+from shardctl.errors import UsageError
+from tests.cli.conftest import Shardctl
+
+
+def options_of(command: str) -> list[str]:
+    group: Any = typer.main.get_command(application((command,)))
+    params = group.commands[command].params
+    return [name for param in params for name in (*param.opts, *param.secondary_opts)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_long_option_of_every_command_takes_either_sign(command: str) -> None:
+    names = long_names(options_of(command))
+    assert names
+    for name in names:
+        assert main_name(names, name) == name
+        assert main_name(names, name.replace("-", "_")) == name
+
+
+@pytest.mark.parametrize("command", ["simulate", "diff", "lint"])
+def test_every_alias_of_every_setting_is_an_option(command: str) -> None:
+    names = long_names(options_of(command))
+    for setting in SETTINGS:
+        option = setting.option.removeprefix("--")
+        for alias in setting.aliases:
+            assert main_name(names, alias) == option
+            assert main_name(names, alias.replace("_", "-")) == option
+            if f"no-{option}" in names:
+                assert main_name(names, f"no_{alias}") == f"no-{option}"
+            else:
+                assert main_name(names, f"no-{alias}") == f"no-{alias}"
+
+
+def test_other_names_are_those_that_are_understood() -> None:
+    names = long_names(options_of("lint"))
+    others = other_names(names)
+    assert others["batch-size"] == "batch"
+    assert others["no-repeat-filenames"] == "no-repeat-files"
+    assert others["try-autocache"] == "autocache"
+    assert all(main_name(names, other) == name for other, name in others.items())
+    assert not set(others) & names
+
+
+def test_what_could_be_several_is_asked() -> None:
+    names = long_names(options_of("simulate"))
+    with pytest.raises(UsageError, match=r"^--random_seed: it could be shuffle_seed, buffer_seed"):
+        main_name(names, "random_seed")
+    assert main_name(long_names(options_of("plan")), "seed") == "seed"  # there is none to mean
+
+
+SAME = [
+    ("simulate --interleave-cycle-length 8 --block_length=4", "simulate --cycle 8 --block 4"),
+    (
+        "simulate --shuffle_seed 3 --no_shuffle_reshuffle_each_iteration --num-epochs 2",
+        "simulate --shuffle-seed 3 --no-reshuffle --epochs 2",
+    ),
+    (
+        "simulate --shuffle-buffer 1_000 --buffer_seed 1 --no-reshuffle-each-iteration",
+        "simulate --buffer 1000 --buffer-seed 1 --no-buffer-reshuffle",
+    ),
+    ("simulate --set_seed 1 --buffer-size 9 --shuffle_seed 1_0", "simulate --global-seed 1 "
+     "--buffer 9 --shuffle-seed 10"),
+    ("simulate --batch_size 4 --drop_remainder", "simulate --batch 4 --drop-remainder"),
+    ("simulate --repeat_filenames --epochs 2", "simulate --repeat-files --epochs 2"),
+    ("locate --steps 3 --batch-size 8", "locate --step 3 --batch 8"),
+    ("locate --tfds_id mnist-train.tfrecord-00000-of-00001__7 --id 1_0", "locate --tfds-id "
+     "mnist-train.tfrecord-00000-of-00001__7 --id 10"),
+    ("resume --step 1_0 --batch_size 8", "resume --steps 10 --batch 8"),
+    ("resume --consumed 1_000,2_000 --num_hosts 2 --to_hosts 4", "resume --consumed 1000,2000 "
+     "--hosts 2 --to-hosts 4"),
+    ("plan", "plan train"),
+    ("plan --num-hosts 2 --drop_remainder", "plan train --hosts 2 --drop-remainder"),
+    ("hosts --num_hosts 1_0 --batch_size 32", "hosts --hosts 10 --batch 32"),
+    ("eval --num-devices 8 --batch_size 64", "eval --devices 8 --batch 64"),
+    ("lint --no_try_autocache --num-hosts 3", "lint --no-autocache --hosts 3"),
+    ("quality --num_classes 10", "quality --classes 10"),
+    # The last of two counts, as of an option that is there twice.
+    ("simulate --cycle 3 --cycle-length 8", "simulate --cycle 8"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "plain"), SAME)
+def test_the_answer_is_the_same(line: str, plain: str, shardctl: Shardctl) -> None:
+    ran, other = (shardctl(*words.split(), "-d", "mnist", "-f", "json") for words in (line, plain))
+    assert ran == other
+    assert ran.exit_code in (0, 1 if line.startswith("lint") else 0)
+    json.loads(ran.stdout)
+
+
+def test_locate_answers_in_the_order_of_its_options_by_any_name(shardctl: Shardctl) -> None:
+    words = ["--tfds_id", "mnist-train.tfrecord-00000-of-00001__7", "--steps=1", "--id", "4_000"]
+    ran = shardctl("locate", *words, "--batch_size", 2, "-d", "mnist", "-f", "csv")
+    ids = [line.split(",")[3] for line in ran.stdout.splitlines()[1:]]
+    assert ids == ["7", "2", "3", "4000"]
+
+
+_NUMBERS = ("N", "S", "M", "N|auto", "N[,N..]", "N|A-B|A,B")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_that_takes_a_number_takes_grouped_digits(command: str) -> None:
+    group: Any = typer.main.get_command(application((command,)))
+    for param in group.commands[command].params:
+        if command == "locate" and param.metavar in ("P", "S", "I"):
+            continue  # texts that are read once the order is known; tested below
+        if param.metavar in _NUMBERS:
+            assert param.type.convert("1_0", param, None) == param.type.convert("10", param, None)
+
+
+def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
+    big = shardctl("locate", "--id", "1_281_166", "-d", "imagenet2012", "-f", "csv")
+    assert (
+        big.stdout == shardctl("locate", "--id", 1281166, "-d", "imagenet2012", "-f", "csv").stdout
+    )
+    both = shardctl("locate", "train+test", "--id", "test:9_999", "-d", "mnist", "-f", "csv")
+    assert both.stdout.splitlines()[1].split(",")[3] == "test:9999"
+    for option in ("--position", "--step"):
+        ran = shardctl("locate", option, "1_000", "--batch", 2, "-d", "mnist", "-f", "csv")
+        assert ran == shardctl("locate", option, 1000, "--batch", 2, "-d", "mnist", "-f", "csv")
+        assert ran.exit_code == 0
+    for wrong in ("1__0", "_10", "10_", "train:_1"):
+        ran = shardctl("locate", "--id", wrong, "-d", "mnist")
+        assert (ran.exit_code, ran.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "simulate --seed 3",
+            "--seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which",
+        ),
+        ("simulate --no-shuffle", "--no-shuffle: it could be --shuffle-files or --buffer; say"),
+        ("resume --experimental_interleave_sort_fn x", "--experimental_interleave_sort_fn: it "),
+        ("simulate --cycle_length 0", "--cycle '0': a whole number, at least 1, is needed"),
+        ("simulate --take 1 --data_dir", "option --data-dir needs a value"),
+        ("simulate --batch_siz 3", "no option '--batch_siz'; close options: --batch"),
+        ("simulate --shufle-buffer 3", "no option '--shufle-buffer'; close options: --buffer, "),
+        ("simulate --suffle-seed 3", "no option '--suffle-seed'; close options: --shuffle-seed, "),
+        ("simulate --split train", "--split: the spec is written without an option, as in shardctl "
+         "simulate train"),
+        ("layout --split train", "--split: the spec is written without an option, as in shardctl "
+         "layout train"),
+        ("list --split train", "no option '--split'; "),
+        ("plan --hots 3", "no option '--hots'; close options: --hosts, --host; "),
+        ("simulate --interleave-cycel-length 3", "no option '--interleave-cycel-length'; close "
+         "options: --cycle"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_names_the_options(line: str, message: str, shardctl: Shardctl) -> None:
+    command, *words = line.split()
+    dataset = [] if command == "list" else ["-d", "mnist"]
+    ran = shardctl(command, *dataset, *words)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"error: {message}")
+
+
+def test_keys_of_a_project_have_the_same_names(shardctl: Shardctl) -> None:
+    settings = "dataset: mnist\nread:\n  {}\n  shuffle_seed: 3\n"
+    Path("shardctl.yaml").write_text(settings.format("interleave_block_length: 4"))
+    by_alias = shardctl("simulate", "-f", "json")
+    Path("shardctl.yaml").write_text(settings.format("block: 4"))
+    assert shardctl("simulate", "-f", "json") == by_alias
+    assert json.loads(by_alias.stdout)["pipeline"]["block"] == 4
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        ("cycle: 3\n  cycle_length: 4", "4: read.cycle and read.cycle_length are one setting"),
+        ("seed: 3", "3: read.seed: it could be read.shuffle_seed, read.buffer_seed or read.global"),
+        ("buffer_size: 0", "3: read.buffer: 0: a number of examples"),
+        ("interleave_cycle_length: null", "3: read.cycle: auto needs read.cpus: N"),
+    ],
+)
+def test_a_fault_of_a_key_has_its_line(read: str, message: str, shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text(f"dataset: mnist\nread:\n  {read}\n")
+    ran = shardctl("simulate")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert f"shardctl.yaml:{message}" in ran.stderr
+
+
+def test_lint_takes_the_cpus_of_this_machine_under_any_name(shardctl: Shardctl) -> None:
+    for key in ("cycle: auto", "cycle_length: auto", "interleave_cycle_length: null"):
+        Path("shardctl.yaml").write_text(f"dataset: imagenet2012\nread: {{{key}}}\n")
+        ran = shardctl("lint", "--select", "SC0")
+        assert (ran.exit_code, "error" in ran.stderr) == (1, False), key
+
+
+def test_in_a_shell(tmp_path: Path) -> None:
+    """Other names, and - for stdin, where a shell runs the real program."""
+    script = """
+        set -euo pipefail
+        run() { "$PYTHON" -m shardctl "$@"; }
+        run simulate --interleave_cycle_length 4 --batch_size=8 -d mnist --take 2 -f ids
+        run snapshot --shuffle_seed 3 -d mnist | run diff - | head -1
+        run simulate -d mnist --take 5 -f tfds-ids | run resume --seen - -d mnist -f csv | tail -1
+        run resume --step 1_0 --batch-size 2 -d mnist -f json | run resume --plan - -f csv | wc -l
+        echo mnist-test.tfrecord-00000-of-00001 |
+            run simulate test --file_order - -d mnist --take 1 -f ids
+        echo 5_0 | run locate --id - --data_dir . -d mnist -f csv | tail -1
+        run plan -d mnist -f csv | tail -1
+    """
+    ran = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "PYTHON": sys.executable,
+            "PYTHONPATH": str(Path(__file__).parents[3]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    name = "mnist-train.tfrecord-00000-of-00001"
+    assert ran.stdout.splitlines() == [
+        "0",
+        "1",
+        "stdin and today: the same, the order of 60,000 examples",
+        f",{name},train,5,59995,60000",
+        "3",
+        "0",
+        f"50,0,,50,{name}__50,{name},50",
+        f"train,,{name},train,0,60000,60000,0",
+    ]
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "diff - -",
+        "locate --id - --file-order -",
+        "locate --id - --id -",
+        "resume --plan - --seen -",
+    ],
+)
+def test_stdin_is_read_once(line: str, shardctl: Shardctl) -> None:
+    ran = shardctl(*line.split(), "-d", "mnist")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == "error: - is stdin, which can be read only once; name a file\n"
+
+
+def test_what_is_on_stdin_cannot_be_updated(shardctl: Shardctl) -> None:
+    ran = shardctl("diff", "-", "--update")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert "--update writes the current order to A, which is stdin" in ran.stderr

@@ -1,0 +1,125 @@
+"""Help pages fit the screen there is, list what the command takes, and show examples that run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from shardctl.cli.app import application
+from shardctl.cli.help_page import help_page
+from shardctl.cli.main import COMMANDS
+from tests.children import run_on_a_terminal
+from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import build_dataset
+
+PAGES = ((), *((name,) for name in COMMANDS))
+_ANSI = re.compile("\x1b\\[[0-9;]*m")
+
+
+def examples_of(command: str) -> list[str]:
+    """Return the examples of a command, or of `-h` alone, without the words above them."""
+    group: Any = typer.main.get_command(application((command,) if command else COMMANDS))
+    root = group.make_context("shardctl", [], resilient_parsing=True)
+    one = group.commands.get(command, group)
+    ctx = one.make_context(command, [], root, resilient_parsing=True) if command else root
+    page = help_page(one, ctx)
+    assert not any("shardctl plan" in text for text in page.paragraphs)
+    words, examples = page.examples[::2], page.examples[1::2]
+    assert all(line.startswith("# ") for line in words)
+    return list(examples)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("words", PAGES, ids=lambda words: "".join(words) or "all")
+def test_a_pipe_gets_plain_text_of_its_width(
+    words: tuple[str, ...], width: int, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    ran = shardctl(*words, "-h")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    lines = ran.stdout.splitlines()
+    assert ran.stdout.isascii()
+    assert max(map(len, lines)) <= width
+    assert not any(line != line.rstrip() for line in lines)
+    if width == 120 and words:
+        assert max(map(len, lines)) > 80 or len(lines) < 40
+    if width >= 80:  # what options mean begins in one column
+        starts = {
+            match.end()
+            for line in lines
+            if (match := re.match(r"  -\S+( \S+)*  +", line)) and not line[2:].startswith("- ")
+        }
+        assert len(starts) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "environment", "boxes", "color"),
+    [
+        (40, {}, False, True),
+        (80, {}, True, True),
+        (120, {}, True, True),
+        (200, {}, True, True),
+        (80, {"NO_COLOR": "1"}, True, False),
+        (80, {"TERM": "dumb"}, False, False),
+        (80, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, False, True),
+    ],
+)
+@pytest.mark.parametrize("words", [(), ("resume",)])
+def test_a_terminal_gets_what_it_can_show(
+    words: tuple[str, ...],
+    columns: int,
+    environment: dict[str, str],
+    boxes: bool,
+    color: bool,
+) -> None:
+    shown, said = run_on_a_terminal(*words, "-h", columns=columns, **environment)
+    assert said == ""
+    assert ("\x1b" in shown) == color
+    assert ("╭─" in shown) == boxes
+    lines = _ANSI.sub("", shown).splitlines()
+    assert max(map(len, lines)) <= min(columns, 120)
+    boxed = {len(line) for line in lines if line.startswith(("╭", "│", "╰"))}
+    assert boxed == ({min(columns, 120)} if boxes else set())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_dataset(tmp_path_factory.mktemp("help"), splits={"train": [30, 20], "test": [3]})
+
+
+# Of examples that find something: what they find.
+FINDS = {
+    "lint": "SC0",
+    "shardctl diff order.yaml --cycle 8": "expected",
+    "shardctl diff before.json after.json": "",
+    "shardctl hosts --hosts 16 --host-by files --check -d imagenet2012": "",
+}
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_the_examples_run(command: str, shardctl: Shardctl, built: Path) -> None:
+    """In the folders and with the files that they name, each example answers."""
+    home = Path.cwd().parent / "home"
+    if command == "verify":
+        shutil.copytree(built, home / "tensorflow_datasets" / "mnist" / "3.0.1")
+    shutil.copytree(built.parent, home / "data" / "toy")
+    if command == "diff":
+        shardctl("snapshot", "train", "-d", "imagenet2012", "-o", "order.yaml")
+        shardctl("plan", "train[:10]", "-d", "mnist", "-f", "json", "-o", "before.json")
+        shardctl("plan", "train[:20]", "-d", "mnist", "-f", "json", "-o", "after.json")
+    examples = examples_of(command)
+    assert 2 <= len(examples) <= 3
+    for example in examples:
+        program, *words = shlex.split(example.replace("~/", f"{home}/"))
+        assert (program, words[0]) == ("shardctl", command or words[0])
+        ran = shardctl(*words)
+        assert "error" not in ran.stderr, example
+        output = words[words.index("-o") + 1] if "-o" in words else None
+        assert ran.stdout or Path(str(output)).stat().st_size, example
+        assert ran.exit_code == 0 or example in FINDS or command in FINDS, example

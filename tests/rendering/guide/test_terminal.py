@@ -1,0 +1,87 @@
+"""A guide on a terminal: nothing is lost, and no line is wider than the screen."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from shardctl.guide.guides import Guide, guide_questions, read_guide
+from shardctl.rendering.guide.terminal import guide_on_terminal
+from shardctl.rendering.text.tables import Screen
+
+GUIDE = Guide(
+    subject="toy",
+    text="""# Why?
+
+Because of `--shuffle-seed` and [Keras](keras.md), *always*.
+
+## A table
+
+| option | meaning |
+|---|---|
+| `--interleave-cycle-length-of-a-reader` | how many files are open at a time, as many as that |
+| `-b` | |
+
+```console
+$ shardctl plan 'train[40:]'
+[red]brackets[/red] and a line that is much longer than forty columns
+```
+
+- one
+- two
+  1. nested
+""",
+)
+
+
+def words(text: str) -> str:
+    """Return what is read, without blanks, rules and bullets."""
+    return re.sub(r"[\s─•]", "", text)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_nothing_is_lost_at_any_width(width: int) -> None:
+    text = guide_on_terminal(GUIDE, Screen(width=width))
+    assert max(map(cell_len, text.splitlines())) <= width
+    for part in (
+        "Why?",
+        "Because of --shuffle-seed and Keras (shardctl help keras), always.",
+        "--interleave-cycle-length-of-a-reader",
+        "$ shardctl plan 'train[40:]'",
+        "[red]brackets[/red] and a line that is much longer than forty columns",
+        "1 nested",
+    ):
+        assert words(part) in words(text)
+    assert all(word in text for word in ("how", "many", "files", "are", "open", "time,", "that"))
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("subject", guide_questions())
+@pytest.mark.parametrize("width", [40, 80])
+def test_every_guide_fits(subject: str, width: int) -> None:
+    guide = read_guide(subject)
+    text = guide_on_terminal(guide, Screen(width=width))
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "…" not in text or "…" in guide.text  # what Rich writes where it cuts
+    for code in re.findall(r"```\w+\n(.*?)```", guide.text, re.DOTALL):
+        assert words(code) in words(text)
+
+
+def test_a_narrow_screen_gets_the_rows_of_a_table_as_records() -> None:
+    text = guide_on_terminal(GUIDE, Screen(width=40))
+    assert "\n-b\n" in text
+    assert "\n    meaning: how many files are open at\n" in text
+    assert "meaning:\n" not in text  # an empty cell says nothing
+
+
+def test_colour_is_weight_alone() -> None:
+    text = guide_on_terminal(GUIDE, Screen(width=80, color=True))
+    codes = {code for found in re.findall(r"\x1b\[([\d;]*)m", text) for code in found.split(";")}
+    assert codes == {"0", "1", "3", "4"}  # reset, bold, italic, underline
+    assert "\x1b[1m$ shardctl plan 'train[40:]'\x1b[0m" in text
+
+
+def test_the_heading_is_at_the_margin() -> None:
+    assert guide_on_terminal(GUIDE, Screen(width=80)).startswith("Why?\n")

@@ -1,0 +1,301 @@
+"""Runs the sessions of README.md and of every guide, and writes their answers anew.
+
+A document is run in a folder of its own, from top to end:
+
+- a block of a file begins with its name in a comment: `# faces.yaml`, `# train.py`, which is a line
+  of the file, but not of a JSON file
+- a `console` block is a session: commands after `$ `, below each what it answers on stdout and
+  stderr; a line `...` stands for any number of lines, and `/data` for the folder
+- `$ echo $?` says the exit code of the command before; it has to be there where that is not 0
+- other commands than shardctl, pipes and redirections are run by bash; of a Python program only
+  stdout is shown, since TensorFlow logs on stderr what depends on the machine
+- a `python` block with `>>>` is run as a doctest, after those before it
+
+After a change that is meant, `python -m tests.sessions --update shardctl/guide/resume.md` writes
+the answers as they are now; `...` stays where it stood. Read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import doctest
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest import mock
+
+from shardctl.cli.main import main
+from shardctl.guide.guides import FOLDER, guide_questions
+from tests.tfds_datasets import build_dataset
+
+REPOSITORY = Path(__file__).parents[1]
+README = REPOSITORY / "README.md"
+DOCUMENTS = (README, *(FOLDER / f"{subject}.md" for subject in guide_questions()))
+
+_BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
+_GAP = "...\n"
+_MOST_LINES = 60  # of a wrong answer, in a report
+# Documents in whose folder there is a dataset that TFDS wrote, `toy`, and a damaged copy of it.
+_WITH_DATASETS = ("questions.md", "keras.md", "training.md", "verify.md")
+_NEEDS_BASH = re.compile(r"[|<>;&$`]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A fenced block of a document: its kind, its text, and where the text begins."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file that the block is, if it is one."""
+        match = _FILE.match(self.text)
+        return match["name"] if match is not None and self.kind != "console" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """A command, what the document shows below it, and where that begins in the document."""
+
+    command: str
+    shown: str
+    start: int
+    answer: str = ""
+    exit_code: int = 0
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    """Yield the fenced blocks of a document."""
+    for match in _BLOCK.finditer(document.read_text("utf-8")):
+        yield Block(kind=match["kind"], text=match["text"], start=match.start("text"))
+
+
+def dialogue(block: Block) -> Iterator[Exchange]:
+    """Yield each command of a console block with what is shown below it."""
+    starts = [match.start() for match in re.finditer(r"^\$ ", block.text, re.MULTILINE)]
+    assert starts[:1] == [0], f"a session begins with a command: {block.text[:80]}"
+    for start, stop in zip(starts, [*starts[1:], len(block.text)], strict=True):
+        command, _, shown = block.text[start + 2 : stop].partition("\n")
+        position = block.start + start + 2 + len(command) + 1
+        yield Exchange(command=command, shown=shown, start=position)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Work in a folder that is the home folder too, without settings from outside."""
+    ours = {name: text for name, text in os.environ.items() if not name.startswith("SHARDCTL_")}
+    for name in ("TFDS_DATA_DIR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+        ours.pop(name, None)
+    programs = folder.parent / f"{folder.name}-bin"
+    programs.mkdir(exist_ok=True)
+    for name, words in {"shardctl": "-m shardctl ", "python": ""}.items():
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}"$@"\n')
+        program.chmod(0o755)
+    ours |= {
+        "HOME": str(folder),
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(REPOSITORY),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "-1",
+    }
+    with mock.patch.dict(os.environ, ours, clear=True), contextlib.chdir(folder):
+        yield
+
+
+def answered(command: str, last_code: int) -> tuple[str, int]:
+    """Return what a command says on stdout and stderr, as it is seen on a screen, and its code."""
+    if command == "echo $?":
+        return f"{last_code}\n", 0
+    if _NEEDS_BASH.search(re.sub(r"'[^']*'", "", command)) or not command.startswith("shardctl"):
+        ran = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+        quiet = command.startswith("python ") and ran.returncode == 0
+        return (ran.stdout + (b"" if quiet else ran.stderr)).decode(), ran.returncode
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+    code: object = 0
+    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+        try:
+            main(shlex.split(command)[1:])
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int)
+    return raw.getvalue().decode(), code
+
+
+def write_datasets(folder: Path) -> None:
+    """Write the datasets `toy` and `damaged`: its first file ends early, in its last is a bad byte.
+
+    A record of the toy has 16 bytes of framing, and 15 of data or 16 from example 128 on.
+    """
+    build_dataset(folder, "toy", {"train": [200, 100, 50, 50]})
+    damaged = folder / "damaged"
+    shutil.copytree(folder / "toy" / "1.0.0", damaged)
+    for shard, byte in ((0, 16 * 31), (3, 7 * 32 + 12)):
+        file = damaged / f"toy-train.tfrecord-{shard:05}-of-00004"
+        data = bytearray(file.read_bytes())
+        data[byte] ^= 1
+        file.write_bytes(data)
+
+
+def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
+    """Run a document in a folder, and yield each exchange with what is answered now.
+
+    Raises:
+        AssertionError: a Python example says something else than the document.
+    """
+    names: dict[str, object] = {}
+    code = 0
+    if document.name in _WITH_DATASETS:
+        write_datasets(folder)
+    with alone_in(folder):
+        for block in blocks(document):
+            if block.file is not None:
+                file = Path(block.file)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                text = block.text.partition("\n")[2] if file.suffix == ".json" else block.text
+                file.write_text(text, encoding="utf-8")
+            elif block.kind == "python" and ">>> " in block.text:
+                _run_python(block, names, document)
+            for exchange in dialogue(block) if block.kind == "console" else ():
+                answer, code = answered(exchange.command, code)
+                answer = answer.replace(str(folder), "/data")
+                yield replace(exchange, answer=answer, exit_code=code)
+
+
+def _run_python(block: Block, names: dict[str, object], document: Path) -> None:
+    test = doctest.DocTestParser().get_doctest(block.text, names, document.name, str(document), 0)
+    report = io.StringIO()
+    failed = doctest.DocTestRunner().run(test, out=report.write, clear_globs=False).failed
+    names |= test.globs
+    assert failed == 0, report.getvalue()
+
+
+def matches(answer: str, shown: str) -> bool:
+    """Return whether an answer is what is shown, where a line `...` stands for any lines.
+
+    >>> matches("a\\nb\\nc\\n", "a\\n...\\nc\\n"), matches("a\\nb\\n", "a\\n")
+    (True, False)
+    """
+    pattern = "".join(
+        r"(?:.*\n)*" if line == _GAP else re.escape(line) for line in shown.splitlines(True)
+    )
+    return re.fullmatch(pattern, answer) is not None
+
+
+def faults(ran: Sequence[Exchange]) -> list[str]:
+    """Return what a document shows and is not so: answers, and exit codes that it keeps silent."""
+    found = []
+    for number, exchange in enumerate(ran):
+        if not matches(exchange.answer, exchange.shown):
+            answer = updated(exchange.shown, exchange.answer).splitlines(True)
+            found.append(f"$ {exchange.command}\n{''.join(answer[:_MOST_LINES])}")
+        after = ran[number + 1].command if number + 1 < len(ran) else ""
+        if exchange.exit_code and after != "echo $?":
+            found.append(f"$ {exchange.command}\nexits with {exchange.exit_code}: show `echo $?`")
+    return found
+
+
+def updated(shown: str, answer: str) -> str:
+    """Return an answer as it is to be shown, with lines left out where they were.
+
+    The lines shown are looked for in the answer, in order, where each stands or where the line
+    that is most like it stands.
+
+    >>> updated("a\\n...\\nd 4\\n", "a\\nb\\nc\\nd 5\\n")
+    'a\\n...\\nd 5\\n'
+    >>> updated("a\\n", "b\\nc\\n")
+    'b\\nc\\n'
+    """
+    if matches(answer, shown):
+        return shown
+    pieces = _pieces(shown)
+    lines = answer.splitlines(True)
+    if len(pieces) == 1 or sum(map(len, pieces)) > len(lines):
+        return answer
+    made, position = [], 0
+    for number, piece in enumerate(pieces):
+        last = number == len(pieces) - 1
+        room = len(lines) - sum(map(len, pieces[number:]))
+        if number == 0 or not piece:
+            start = position
+        elif last:
+            start = len(lines) - len(piece)
+        else:
+            start = max(range(position, room + 1), key=lambda at: _likeness(piece, lines[at:]))
+        made.append("".join(lines[start : start + len(piece)]))
+        position = start + len(piece)
+    text = _GAP.join(made)
+    assert matches(answer, text)
+    return text
+
+
+def _pieces(shown: str) -> list[list[str]]:
+    """Return the runs of lines between the gaps; the first and the last may be empty."""
+    pieces: list[list[str]] = [[]]
+    for line in shown.splitlines(True):
+        if line == _GAP:
+            pieces.append([])
+        else:
+            pieces[-1].append(line)
+    return pieces
+
+
+def _likeness(piece: Sequence[str], lines: Sequence[str]) -> float:
+    """Return how like lines are to those shown; one that begins as another counts as the same."""
+    return sum(
+        max(
+            difflib.SequenceMatcher(None, shown, line).ratio(),
+            line.startswith(shown.rstrip()),
+        )
+        for shown, line in zip(piece, lines, strict=False)
+    )
+
+
+def update(document: Path) -> int:
+    """Write the answers of a document as they are now, and return how many changed."""
+    text, shift, count = document.read_text("utf-8"), 0, 0
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made).resolve() / "here"
+        folder.mkdir()
+        ran = list(exchanges(document, folder))
+    for exchange in ran:
+        answer = updated(exchange.shown, exchange.answer)
+        start = exchange.start + shift
+        text = text[:start] + answer + text[start + len(exchange.shown) :]
+        shift += len(answer) - len(exchange.shown)
+        count += answer != exchange.shown
+    document.write_text(text, encoding="utf-8")
+    return count
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("documents", nargs="*", type=Path, help="all of them, if none is named")
+    parser.add_argument("--update", action="store_true", help="write the answers as they are now")
+    given = parser.parse_args()
+    for document in map(Path.resolve, given.documents or DOCUMENTS):
+        if given.update:
+            print(f"{document.name}: {update(document)} answers changed")
+            continue
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made).resolve() / "here"
+            folder.mkdir()
+            print(f"{document.name}:", *faults(list(exchanges(document, folder))), sep="\n")
+
+
+if __name__ == "__main__":
+    _main()

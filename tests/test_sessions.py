@@ -1,0 +1,193 @@
+"""What README.md and the guides show is what happens: sessions, exit codes, Python examples."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from pathlib import Path
+
+import pytest
+import yaml
+
+from shardctl.cli.main import COMMANDS
+from tests.sessions import (
+    DOCUMENTS,
+    Block,
+    Exchange,
+    blocks,
+    dialogue,
+    exchanges,
+    faults,
+    matches,
+    update,
+    updated,
+)
+
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+SESSION = """\
+# Which files?
+
+```yaml
+# toy.yaml
+splits: {train: {shard_lengths: [3, 4]}}
+```
+
+```console
+$ shardctl plan 'train[:2]' -d toy.yaml
+train[:2] in toy
+...
+total: 1 file, 9 examples; ids 0 to 8 (9)
+$ shardctl plan trian -d toy.yaml 2>&1 | wc -l
+1
+$ echo $?
+0
+```
+"""
+
+
+@pytest.mark.tensorflow
+@each_document
+def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    wrong = faults(list(exchanges(document, folder)))
+    assert not wrong, "\n".join([f"{document.name} shows another answer than:", *wrong])
+
+
+@each_document
+def test_every_document_has_something_to_run(document: Path) -> None:
+    kinds = {block.kind for block in blocks(document)}
+    assert kinds & {"console", "python"}
+    assert kinds <= {
+        "console",
+        "python",
+        "yaml",
+        "json",
+        "sh",
+    }  # no other kind would be run or checked
+
+
+@each_document
+def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
+    commands = [
+        exchange.command
+        for block in blocks(document)
+        if block.kind == "console"
+        for exchange in dialogue(block)
+    ]
+    for block in blocks(document):
+        if block.kind in ("yaml", "json"):
+            assert isinstance(yaml.safe_load(block.text), dict)
+            assert is_used(block, commands, document), "no command sees this file"
+        elif block.kind == "python" and ">>> " in block.text:
+            assert doctest.DocTestParser().get_examples(block.text)
+        elif block.kind == "python":
+            ast.parse(block.text)
+            assert block.file is not None, "a program has its name in a comment, and is run"
+            assert f"python {block.file}" in commands or block.file == "train.py"
+
+
+def is_used(block: Block, commands: list[str], document: Path) -> bool:
+    """Return whether a block of YAML or JSON is a file of a session, or the job of a runner."""
+    if block.file is None:
+        return "runs-on" in block.text
+    if block.file == "shardctl.yaml":
+        return bool(commands)
+    top = block.file.partition("/")[0]  # a file in a folder, which is what commands name
+    other_files = (one.text for one in blocks(document) if one.file not in (None, block.file))
+    return any(top in text for text in (*commands, *other_files))
+
+
+def test_every_command_has_a_session() -> None:
+    shown = {
+        exchange.command.split()[1]
+        for document in DOCUMENTS
+        for block in blocks(document)
+        if block.kind == "console"
+        for exchange in dialogue(block)
+        if exchange.command.startswith("shardctl ")
+    }
+    assert sorted(set(COMMANDS) - shown) == []
+
+
+def test_a_file_of_json_has_no_comment(tmp_path: Path) -> None:
+    path = tmp_path / "toy.md"
+    path.write_text(
+        '```json\n# data/a.json\n{"a": 1}\n```\n```console\n$ cat data/a.json\n{"a": 1}\n```\n'
+    )
+    assert faults(ran(path, tmp_path / "here")) == []
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A document in which an answer is wrong."""
+    path = tmp_path / "toy.md"
+    path.write_text(SESSION)
+    return path
+
+
+def ran(document: Path, folder: Path) -> list[Exchange]:
+    folder.mkdir(exist_ok=True)
+    return list(exchanges(document, folder))
+
+
+def test_a_wrong_answer_is_noticed(document: Path, tmp_path: Path) -> None:
+    (fault,) = faults(ran(document, tmp_path / "here"))
+    assert fault == (
+        "$ shardctl plan 'train[:2]' -d toy.yaml\n"
+        "train[:2] in toy\n...\ntotal: 1 file, 2 examples; ids 0 to 1 (2)\n"
+    )
+
+
+def test_an_exit_code_that_is_not_shown_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "toy.md"
+    path.write_text("```console\n$ shardctl plan trian -d mnist\n...\n```\n")
+    (fault,) = faults(ran(path, tmp_path / "here"))
+    assert fault.endswith("exits with 2: show `echo $?`")
+
+
+def test_a_wrong_exit_code_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "toy.md"
+    path.write_text("```console\n$ shardctl plan trian -d mnist\n...\n$ echo $?\n1\n```\n")
+    assert faults(ran(path, tmp_path / "here")) == ["$ echo $?\n2\n"]
+
+
+def test_a_wrong_python_example_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "toy.md"
+    path.write_text("```python\n>>> 1 + 1\n3\n```\n")
+    with pytest.raises(AssertionError, match="Expected:\n    3\nGot:\n    2"):
+        ran(path, tmp_path / "here")
+
+
+def test_an_update_writes_what_is_answered_and_nothing_else(document: Path) -> None:
+    assert update(document) == 1
+    assert document.read_text() == SESSION.replace(
+        "9 examples; ids 0 to 8 (9)", "2 examples; ids 0 to 1 (2)"
+    )
+    assert update(document) == 0
+
+
+def test_what_a_python_program_logs_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "toy.md"
+    path.write_text(
+        "```python\n# a.py\nimport sys\nprint('out')\nprint('log', file=sys.stderr)\n```\n"
+        "```console\n$ python a.py\nout\n```\n"
+    )
+    assert faults(ran(path, tmp_path / "here")) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "answer", "expected"),
+    [
+        ("a\n", "a\n", "a\n"),
+        ("a\n...\n", "b\nc\n", "b\n...\n"),
+        ("...\nz 1\n", "a\nb\nz 2\n", "...\nz 2\n"),
+        ("a\n...\nmiddle 1\n...\nz\n", "a\nb\nmiddle 2\nc\nz\n", "a\n...\nmiddle 2\n...\nz\n"),
+        ("a\n...\nno:\n...\n", "a\nno\nno: that is why\nz\n", "a\n...\nno: that is why\n...\n"),
+        ("a\n...\nb\nc\n", "x\n", "x\n"),  # shorter than what was shown
+        ("", "new\n", "new\n"),
+    ],
+)
+def test_lines_left_out_stay_left_out(shown: str, answer: str, expected: str) -> None:
+    assert updated(shown, answer) == expected
+    assert matches(answer, expected)
