@@ -471,7 +471,7 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position": [_bridged("Position", **_TRAIN, consumed=_always(9))],
     "tfds.Position.advance": [_moved("advance", num_examples=5)],
     "tfds.Position.count": [
-        _moved("count", elements=lambda world: [np.zeros(2), np.zeros(3)], batch_size=3)
+        _moved("count", elements=lambda world: [np.zeros(2), np.zeros(3)], batch=3)
     ],
     "tfds.Position.dataset": [
         _moved("dataset", transform=_always(_same), add_tfds_id=True, host=1)

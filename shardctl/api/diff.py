@@ -82,23 +82,16 @@ def diff(
     1
     """
     if exact_limit < 0:
-        raise UsageError(
-            phrase("{exact_limit=}: a number from 0 is needed", exact_limit=exact_limit)
-        )
+        raise UsageError(f"exact_limit={exact_limit}: a number from 0 is needed")
     first, label = _opened(expected, "expected")
     if actual is None:
         if isinstance(first, PlanListing):
-            raise UsageError(
-                phrase("{expected} is a plan; give {actual}, another to compare it with")
-            )
+            raise UsageError("expected is a plan; give actual, another to compare it with")
         today = _now(first, expected, dataset, spec, settings)
         return compare(first, today, exact_limit=exact_limit)
     if not (dataset is None and spec is None and settings is None):
         raise UsageError(
-            phrase(
-                "{dataset}, {spec} and {settings} are about the order as it is now; leave them "
-                "out, or {actual}"
-            )
+            "dataset, spec and settings are about the order as it is now; leave them out, or actual"
         )
     second, other = _opened(actual, "actual")
     if isinstance(first, PinnedOrder) and isinstance(second, PinnedOrder):

@@ -104,8 +104,14 @@ def test_a_host_is_written_as_text_wherever_it_is_taken() -> None:
 
 def test_settings_are_a_dict_of_their_values() -> None:
     given = {"shuffle_seed": 3, "host": "1/4", "batch": 2, "pass": 1, "drop-remainder": True}
+    given |= {"interleave_cycle_length": 4}
     settings = ReadSettings(
-        shuffle_seed=3, host=Host(index=1, count=4), batch=2, pass_index=1, drop_remainder=True
+        shuffle_seed=3,
+        cycle=4,
+        host=Host(index=1, count=4),
+        batch=2,
+        pass_index=1,
+        drop_remainder=True,
     )
     found = shardctl.simulate("mnist", "train", given)
     assert found.order.settings == settings
@@ -117,7 +123,8 @@ def test_settings_are_a_dict_of_their_values() -> None:
     [
         ({"shuffel_seed": 1}, "no setting 'shuffel_seed'; close: shuffle_seed"),
         ({"batch": 0}, "batch=0: "),
-        ({"pass": 1, "pass_index": 2}, "pass_index: the setting is there twice"),
+        ({"pass": 1, "pass_index": 2}, "pass and pass_index are one setting; keep one"),
+        ({"seed": 1}, "seed: it could be shuffle_seed, buffer_seed or global_seed; say which"),
         ([("batch", 1)], "a ReadSettings, as"),
         ("batch", "a ReadSettings, as"),
     ],

@@ -11,6 +11,7 @@ from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.text import choices, quoted
@@ -218,8 +219,8 @@ _TAKERS = {
 def as_settings(given: SettingsLike | None) -> ReadSettings:
     """Return the settings that an argument is, or that a mapping of their names holds.
 
-    None stands for those of a pipeline that leaves everything as TFDS has it. A name may also be
-    that of an option or of shardctl.yaml, as `pass` for `pass_index`.
+    None stands for those of a pipeline that leaves everything as TFDS has it. Names may be those of
+    shardctl.yaml, of TFDS and of tf.data too, as `pass` for `pass_index`.
 
     >>> as_settings({"shuffle_seed": 42, "pass": 1}) == ReadSettings(shuffle_seed=42, pass_index=1)
     True
@@ -232,25 +233,18 @@ def _made_of_mapping(given: object) -> ReadSettings | None:
     if isinstance(given, ReadSettings) or not isinstance(given, Mapping):
         return given if isinstance(given, ReadSettings) else None
     values: dict[str, Any] = {}
-    for key, value in given.items():
-        field = _field_of(str(key))
-        if field in values:
-            raise UsageError(phrase("{}: the setting is there twice", Argument(field)))
-        values[field] = value
+    for name, value in main_names({str(key): value for key, value in given.items()}).items():
+        setting = SETTING_BY_NAME.get(name)
+        if setting is None:
+            import difflib
+
+            near = difflib.get_close_matches(name, SETTING_BY_FIELD)
+            raise UsageError(
+                f"no setting {quoted(name)}; {'close' if near else 'there are'}: "
+                f"{choices(near or SETTING_BY_FIELD, len(SETTING_BY_FIELD))}"
+            )
+        values[setting.field] = value
     return ReadSettings(**values)
-
-
-def _field_of(name: str) -> str:
-    setting = SETTING_BY_FIELD.get(name) or SETTING_BY_NAME.get(name.replace("-", "_"))
-    if setting is not None:
-        return setting.field
-    import difflib
-
-    near = difflib.get_close_matches(name, SETTING_BY_FIELD)
-    raise UsageError(
-        f"no setting {quoted(name)}; {'close' if near else 'there are'}: "
-        f"{choices(near or SETTING_BY_FIELD, len(SETTING_BY_FIELD))}"
-    )
 
 
 _SETTINGS = made_kind(

@@ -15,7 +15,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
-from shardctl.core.text import choices, counted, in_short
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
@@ -50,7 +50,7 @@ class Comparison:
         """
         by_name = {strategy.name: strategy for strategy in self.strategies}
         if name not in by_name:
-            raise UsageError(phrase("{name!}: choose from {}", choices(by_name), name=name))
+            raise UsageError(f"name={quoted(name)}: choose from {choices(by_name)}")
         return by_name[name]
 
     @cached_property

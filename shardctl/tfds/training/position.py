@@ -97,17 +97,17 @@ class Position:
         self._consumed = consumed
 
     @checked
-    def count(self, elements: Iterable[Any], *, batch_size: int | None = None) -> Iterator[Any]:
+    def count(self, elements: Iterable[Any], *, batch: int | None = None) -> Iterator[Any]:
         """Yield the elements of a dataset, counting each when the loop receives it.
 
         What `prefetch` has read ahead is not counted. An element is an example; or where the
-        settings have `batch`, or `batch_size` says that the dataset is batched behind them, a
+        settings have `batch`, or `batch` says that the dataset is batched behind them, a
         batch, which counts as many as its first component has rows.
 
         Raises:
             UsageError: more examples than the order has left, or batches larger than said.
         """
-        batch = self._settings.batch if batch_size is None else batch_size
+        batch = self._settings.batch if batch is None else batch
         for element in elements:
             self.advance(1 if batch is None else _num_rows(element, batch))
             yield element
