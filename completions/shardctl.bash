@@ -1,5 +1,5 @@
 # Completion of shardctl in bash.
-# Written by `_SHARDCTL_COMPLETE=source_bash shardctl`; README.md says how to install it.
+# Written by `_SHARDCTL_COMPLETE=source_bash shardctl`; see `shardctl help install`.
 _shardctl_completion() {
     local line=${COMP_LINE:0:${COMP_POINT:-0}} word cut= breaks answer
     [[ -n $line ]] || line="${COMP_WORDS[*]:0:COMP_CWORD+1}"

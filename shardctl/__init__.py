@@ -23,7 +23,7 @@ What is read
     locate(DATASET, SPEC, SETTINGS, ..)    where an example is: position=, step=, id=, tfds_id=
     plan_order(DATASET, SPEC, SETTINGS)    the Order itself, to ask for any position
     read_dataset(DATASET.., data_dir=)     the Dataset, from a data_dir that you name
-    list_datasets(data_dir=)               the datasets that names lead to; also shardctl.list
+    list_datasets(WORD.., data_dir=)       the datasets that names lead to; also shardctl.list
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly

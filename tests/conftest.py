@@ -37,7 +37,8 @@ _cases: Counter[str] = Counter()
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove what a developer's shell may set and what changes what commands print."""
-    outside = ("TFDS_DATA_DIR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "_SHARDCTL_COMPLETE")
+    colors = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
+    outside = ("TFDS_DATA_DIR", *colors, "COLUMNS", "LINES", "_SHARDCTL_COMPLETE")
     for name in list(os.environ):
         if name in outside or (name.startswith("SHARDCTL_") and name != "SHARDCTL_FUZZ"):
             monkeypatch.delenv(name)

@@ -147,6 +147,9 @@ CALLS: Mapping[str, list[Call]] = {
         ]
         for method in ("num_steps", "distinct_shapes", "hang")
     },
+    "DatasetList.having": [
+        Call(lambda w: shardctl.list_datasets("mnist").having, lambda w: {"words": ["mnist"]})
+    ],
     "FileInstruction": [
         _call(
             shardctl.FileInstruction,
@@ -195,6 +198,9 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "PinnedOrder.holds": [
         Call(lambda world: world.pinned().holds, lambda w: {"cells": [b"1"], "size": 4, "block": 2})
+    ],
+    "ListedDataset.has": [
+        Call(lambda w: shardctl.list_datasets("mnist").built_in[0].has, lambda w: {"words": ["m"]})
     ],
     "PlannedOrder.with_settings": [
         Call(
@@ -326,7 +332,7 @@ CALLS: Mapping[str, list[Call]] = {
             },
         )
     ],
-    "list_datasets": [_call(shardctl.list_datasets, data_dir=".")],
+    "list_datasets": [_call(shardctl.list_datasets, words=["mnist"], data_dir=".")],
     "locate": [
         Call(
             lambda world: shardctl.locate,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.markdown import Markdown
 
 from shardctl.cli.main import COMMANDS
 from tests.sessions import (
@@ -65,6 +66,14 @@ def test_every_document_has_something_to_run(document: Path) -> None:
         "json",
         "sh",
     }  # no other kind would be run or checked
+
+
+@each_document
+def test_a_table_is_a_table(document: Path) -> None:
+    """A row after a blank line, or one of too few cells, would be a paragraph."""
+    inline = [t.content for t in Markdown(document.read_text("utf-8")).parsed if t.type == "inline"]
+    assert inline
+    assert [text for text in inline if text.startswith("|") or "\n|" in text] == []
 
 
 @each_document

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import shardctl
 from shardctl.cli.formats import Formats
-from shardctl.cli.options.shared import spelled_out
+from shardctl.cli.options.shared import ColorOption, spelled_out
 
 _EXAMPLES = "Examples:\n"
 _HELP = f"""\
@@ -32,7 +32,8 @@ shardctl resume --steps 1234 --batch 256 -d imagenet2012
 _HELP_NAMES = ["-h", "--help"]
 _EPILOG = (
     "Quote specs: 'train[40:]' holds characters that shells read. "
-    "Exit codes: 0 done, 1 a check found something, 2 bad input."
+    "Exit codes: 0 done, 1 a check found something, 2 bad input. "
+    "shardctl help lists the guides: shardctl help questions is where to begin."
 )
 
 
@@ -106,9 +107,11 @@ def _root(
     version: bool = typer.Option(
         False,
         "--version",
+        "-V",
         help="Show the version and exit.",
         callback=_show_version,
         is_eager=True,
     ),
+    color: ColorOption = None,
 ) -> None:
     pass

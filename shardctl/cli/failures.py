@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -12,6 +11,7 @@ from typing import Any
 from typer.exceptions import TyperException
 
 from shardctl.cli.output import fail, say
+from shardctl.core.nearness import nearest
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import NotASplitError, ShardctlError
 
@@ -106,10 +106,10 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
     if match["option"]:
-        option, names = str(_name_of(error)), _option_names(ctx)
+        option = str(_name_of(error))
         if option in _SPEC_AS_OPTION and _takes_spec(ctx):
             return f"{option}: the spec is written without an option, as in shardctl {meant} train"
-        return f"{_no_such('option', option, names, _other_names(names))}; {explained}"
+        return f"{_no_option(option, ctx, arguments, commands)}; {explained}"
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
@@ -130,13 +130,23 @@ def _name_of(error: TyperException) -> object:
     return getattr(error, "option_name", "")
 
 
+def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequence[str]) -> str:
+    from shardctl.cli.misplaced import where_it_goes
+
+    names = _option_names(ctx)
+    elsewhere = where_it_goes(option, arguments, commands)
+    if elsewhere is None:
+        return _no_such("option", option, names, _other_names(names))
+    near = nearest(option, names)
+    return f"{elsewhere}; close options: {choices(near)}" if near else elsewhere
+
+
 def _no_such(
     kind: str, name: str, names: Sequence[str], others: Mapping[str, str] | None = None
 ) -> str:
     """Return that there is no such name, and those near it; `others` are other names for them."""
     known = {**dict(zip(names, names, strict=True)), **(others or {})}
-    near = difflib.get_close_matches(name, known, n=6, cutoff=0.6)
-    near += [other for other in known if other.startswith(name)]
+    near = nearest(name, known, 6)
     close = list(dict.fromkeys(known[other] for other in near))[:3]
     if close:
         return f"no {kind} {quoted(name)}; close {kind}s: {choices(close)}"

@@ -15,6 +15,7 @@ import typer
 
 from shardctl.cli.output import Chunk, screen, write
 from shardctl.cli.panels import OUTPUT
+from shardctl.core.nearness import nearest_first
 from shardctl.core.text import choices, inert, quoted
 from shardctl.errors import UsageError
 
@@ -105,9 +106,8 @@ class Formats:
             UsageError: the command has no such format, or the file's ending promises another.
         """
         if out.format is not None and out.format not in self.renderers:
-            raise UsageError(
-                f"no format {quoted(out.format)} here; choose from {choices(self.names)}"
-            )
+            names = choices(nearest_first(out.format, self.names))
+            raise UsageError(f"no format {quoted(out.format)} here; choose from {names}")
         ending = Path(out.output or "").suffix
         promised = _ENDINGS.get(ending.lower())
         if promised is None:

@@ -18,7 +18,9 @@ from shardctl.cli.panels import (
     THIS_COMMAND,
     command_panel,
 )
+from shardctl.guide.guides import GUIDE_OF_COMMAND
 from shardctl.rendering.help_page import Entry, HelpPage, Panel, Paper, help_text
+from shardctl.rendering.text.tables import Screen
 
 _ALIASES = (
     "Names in parentheses are those of TFDS and tf.data. Where a name is that of one option, it is "
@@ -30,10 +32,14 @@ def help_on_screen(command: Any, ctx: Any) -> str:
     """Return the help page of a command, or of all commands, for the screen that stdout is."""
     shown = screen(None)
     ctx.color = shown.color or None  # else Typer takes the colour away
+    return help_text(help_page(command, ctx), paper_of(shown)).rstrip("\n")
+
+
+def paper_of(shown: Screen) -> Paper:
+    """Return what a help page is written on, where the answer goes to this screen."""
     width = shown.width or shutil.get_terminal_size().columns
     boxes = shown.width is not None and os.environ.get("TERM") != "dumb" and _has_boxes()
-    paper = Paper(width=max(width, 20), color=shown.color, boxes=boxes)
-    return help_text(help_page(command, ctx), paper).rstrip("\n")
+    return Paper(width=max(width, 20), color=shown.color, boxes=boxes)
 
 
 def _has_boxes() -> bool:
@@ -51,6 +57,8 @@ def help_page(command: Any, ctx: Any) -> HelpPage:
     closing = [command.epilog] if command.epilog else []
     if any(panel.title == ORDER for panel in panels):
         closing.append(_ALIASES)
+    if command.name in GUIDE_OF_COMMAND:
+        closing.append(f"Guide: shardctl help {GUIDE_OF_COMMAND[command.name]}")
     return HelpPage(
         usage=" ".join([ctx.command_path, *_usage(command, ctx)]),
         paragraphs=tuple(filter(None, map(str.strip, text.split("\n\n")))),

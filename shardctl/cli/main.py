@@ -34,6 +34,8 @@ COMMANDS = (
     "diff",
     "verify",
     "list",
+    "init",
+    "config",
     "help",
 )
 
@@ -46,12 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end_with(_code_of(words, ends=arguments is None))
     finally:
         if arguments is not None:  # called from Python, which goes on
+            from shardctl.cli.color import choose
+
+            choose([])
             _INTERRUPTS.end()
 
 
 def _code_of(arguments: list[str], *, ends: bool) -> int:
     try:
         _open_closed_streams()
+        from shardctl.cli.color import behind_command, choose
+
+        choose(arguments)
+        arguments = behind_command(arguments)
         return _run(arguments)
     except KeyboardInterrupt:
         return _interrupted(ends=ends)
@@ -91,7 +100,8 @@ def _run(arguments: list[str]) -> int:
     command = typer.main.get_command(_app(arguments))
     _INTERRUPTS.go_on()
     try:
-        with command.make_context("shardctl", arguments or ["--help"], obj=tuple(arguments)) as ctx:
+        words = arguments or ["--help"]  # Typer takes from the list that it is given
+        with command.make_context("shardctl", [*words], obj=tuple(arguments)) as ctx:
             command.invoke(ctx)
     except typer.Exit as found:
         return found.exit_code

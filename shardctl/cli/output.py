@@ -7,10 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from shardctl.cli.color import is_colored
 from shardctl.core.text import inert, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
+from shardctl.rendering.text.looks import styled
 from shardctl.rendering.text.tables import Screen
 
 if TYPE_CHECKING:
@@ -24,14 +26,17 @@ _PATIENCE = 0.5  # seconds after which work gets a bar
 def screen(output: str | None) -> Screen:
     """Return what the place the answer goes to can show: a terminal's width, and colour.
 
-    A terminal shows the first and last rows of a long table, a pipe and a file all of them.
+    A terminal shows the first and last rows of a long table, a pipe and a file all of them; a file
+    never has colour.
     """
-    if output not in (None, "-") or sys.stdout is None or not sys.stdout.isatty():
+    if output not in (None, "-") or sys.stdout is None:
         return Screen()
+    if not sys.stdout.isatty():
+        return Screen(color=is_colored(sys.stdout))
     import shutil  # 3 ms
 
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return Screen(width=max(shutil.get_terminal_size().columns, 20), color=not plain, abridged=True)
+    width = max(shutil.get_terminal_size().columns, 20)
+    return Screen(width=width, color=is_colored(sys.stdout), abridged=True)
 
 
 Chunk = str | bytes | memoryview
@@ -109,22 +114,28 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 def warn(messages: Iterable[str]) -> None:
     """Say each thing that surprises, once, on stderr."""
     for message in dict.fromkeys(messages):
-        say(f"warning: {_as_options(message)}")
+        say(_as_options(message), kind="warning")
 
 
-def say(line: str) -> None:
-    """Write one line to stderr, silently dropped where nobody can read it."""
-    line = inert(printable(line, 2000))
+def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
+    """Write one line to stderr, silently dropped where nobody can read it.
+
+    What kind of line it is stands before it, as in `error: ..`, and that word is coloured.
+    """
+    lead = "" if kind is None else f"{kind}:"
+    line = inert(printable(f"{lead} {line}" if lead else line, 2000))
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             encoding = sys.stderr.encoding or "ascii"
             line = line.encode(encoding, "backslashreplace").decode(encoding)
+            if kind is not None and is_colored(sys.stderr):
+                line = styled(lead, kind) + line.removeprefix(lead)
             print(line, file=sys.stderr, flush=True)  # noqa: T201  # the one place that prints
 
 
 def fail(error: ShardctlError | str) -> None:
     """Write the one line that every failure gets."""
-    say(f"error: {' '.join(_as_options(error).split())}")
+    say(" ".join(_as_options(error).split()), kind="error")
 
 
 def _as_options(text: object) -> str:
@@ -168,7 +179,8 @@ class ProgressBars:
             from rich.console import Console
             from rich.progress import Progress
 
-            self._progress = Progress(console=Console(stderr=True), transient=True)
+            console = Console(stderr=True, no_color=not is_colored(sys.stderr))
+            self._progress = Progress(console=console, transient=True)
             self._progress.start()
         if what not in self._tasks:
             self._tasks[what] = self._progress.add_task(what, total=total)

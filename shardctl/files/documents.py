@@ -109,13 +109,13 @@ def to_yaml(document: Document) -> Iterator[str]:
     if _is_nested(document):
         yield from _yaml(document, "")
     else:
-        yield f"{_yaml_line(document)}\n"
+        yield f"{yaml_line(document)}\n"
 
 
 def _yaml(value: object, indent: str) -> Iterator[str]:
     """Yield the lines of a nested value, each with its line break."""
     for key, item in _items(value):
-        lead = f"{indent}-" if key is None else f"{indent}{_yaml_line(key)}:"
+        lead = f"{indent}-" if key is None else f"{indent}{yaml_line(key)}:"
         if isinstance(item, Words) and item:
             deeper = f"{indent}  "
             text = textwrap.fill(
@@ -126,7 +126,7 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
             )
             yield f"{lead} |\n{textwrap.indent(text, deeper)}\n"
         elif not _is_nested(item):
-            yield f"{lead} {_yaml_line(item)}\n"
+            yield f"{lead} {yaml_line(item)}\n"
         elif key is None:  # the first line of the item is on the line of the dash
             lines = _yaml(item, f"{indent}  ")
             yield f"{lead} {next(lines)[len(indent) + 2 :]}"
@@ -141,16 +141,20 @@ _YAML_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+-]*")
 _YAML_RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
-def _yaml_line(value: object) -> str:
-    """Return a value that is not nested as YAML in flow style."""
+def yaml_line(value: object) -> str:
+    """Return a value that is not nested as YAML in flow style.
+
+    >>> print(yaml_line(["train", "0/8", None]))
+    [train, '0/8', null]
+    """
     if isinstance(value, str):
         if _YAML_WORD.fullmatch(value) and value.lower() not in _YAML_RESERVED:
             return value
         return _yaml_quoted(value)
     if isinstance(value, dict):
-        return f"{{{', '.join([f'{_yaml_line(k)}: {_yaml_line(v)}' for k, v in value.items()])}}}"
+        return f"{{{', '.join([f'{yaml_line(k)}: {yaml_line(v)}' for k, v in value.items()])}}}"
     if isinstance(value, (list, tuple, OnDemand)):
-        return f"[{', '.join(map(_yaml_line, value))}]"
+        return f"[{', '.join(map(yaml_line, value))}]"
     if isinstance(value, float):
         return _yaml_float(value)
     return _encode(value)  # None, bool, int

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from shardctl.core.nearness import did_you_mean, nearest_first
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX
 from shardctl.errors import DatasetError
@@ -70,7 +71,8 @@ def only_keys(value: Mapping[str, object], known: Collection[str], what: str) ->
     """Raise on a key that is not known, so that no typo goes unnoticed."""
     for key in value:
         if key not in known:
-            raise DatasetError(f"unknown key {quoted(key)}; {what} may have: {choices(known)}")
+            may = f"{did_you_mean(key, known)}{what} may have: {choices(known)}"
+            raise DatasetError(f"unknown key {quoted(key)}; {may}")
 
 
 def name(value: object, what: str) -> str:
@@ -119,7 +121,8 @@ def split_name(value: object) -> str:
 def file_format(value: object) -> str:
     """Return a file format TFDS knows, or raise."""
     if value not in FILE_FORMATS:
-        raise DatasetError(f"unknown file format {shown(value)}; TFDS has: {choices(FILE_FORMATS)}")
+        names = choices(nearest_first(value, FILE_FORMATS))
+        raise DatasetError(f"unknown file format {shown(value)}; TFDS has: {names}")
     return str(value)
 
 

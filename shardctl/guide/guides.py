@@ -5,6 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+# What to read about a command; the guide of its own name, where there is one, is it.
+GUIDE_OF_COMMAND = {
+    "layout": "datasets",
+    "plan": "subsplits",
+    "simulate": "orders",
+    "locate": "orders",
+    "resume": "resume",
+    "hosts": "hosts",
+    "eval": "evaluation",
+    "quality": "shuffling",
+    "lint": "lint",
+    "snapshot": "snapshots-in-ci",
+    "diff": "snapshots-in-ci",
+    "verify": "verify",
+    "list": "datasets",
+    "help": "questions",
+}
+
 FOLDER = Path(__file__).parent  # importlib.resources would take 4 ms to import
 
 

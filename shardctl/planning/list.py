@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
+from shardctl.core.tfds_rules import FILE_FORMATS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedDataset:
-    """A dataset that a name leads to: its folder in a data dir, or None for a built-in layout."""
+    """A dataset that a name leads to: its folder in a data dir, or None for a built-in layout.
+
+    dataset: what its metadata says, None where that is broken.
+    problem: why it is, in a line.
+    """
 
     name: str
     config: str | None
     version: str | None
     path: str | None = None
+    dataset: Dataset | None = None
+    problem: str | None = None
 
     @property
     def source(self) -> Literal["data_dir", "catalog"]:
@@ -33,14 +43,59 @@ class ListedDataset:
         title = self.name if self.config is None else f"{self.name}/{self.config}"
         return title if self.version is None else f"{title}:{self.version}"
 
+    @property
+    def file_format(self) -> str | None:
+        """The format of its files, None where the metadata is broken."""
+        return None if self.dataset is None else self.dataset.file_format
+
+    @property
+    def num_examples(self) -> int | None:
+        """The examples of all splits, None where the metadata is broken."""
+        return None if self.dataset is None else sum(s.num_examples for s in self.dataset.splits)
+
+    @property
+    def num_bytes(self) -> int | None:
+        """The bytes of all splits by the metadata, None where it does not state each."""
+        if self.dataset is None:
+            return None
+        sizes = [split.num_bytes for split in self.dataset.splits]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    @checked
+    def has(self, words: Sequence[str]) -> bool:
+        """Return whether each word is in its name, config, version or format, in any case.
+
+        >>> mnist = ListedDataset(name="fashion_mnist", config=None, version="3.0.1")
+        >>> mnist.has(["MNIST", "fash"]), mnist.has(["mnist", "cifar"])
+        (True, False)
+        """
+        texts = (self.title.casefold(), (self.file_format or "").casefold())
+        return all(any(word.casefold() in text for text in texts) for word in words)
+
+
+def may_have(title: str, words: Sequence[str]) -> bool:
+    """Return whether a dataset can have all words, by its title alone, before it is read.
+
+    >>> may_have("mnist:3.0.1", ["mni", "record"]), may_have("mnist:3.0.1", ["cifar"])
+    (True, False)
+    """
+    texts = (title.casefold(), *FILE_FORMATS)
+    return all(any(word.casefold() in text for text in texts) for word in words)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetList(Tabular):
-    """The folders searched, in order, and the datasets found in them and in the catalog."""
+    """The folders searched, in order, and the datasets found in them and in the catalog.
+
+    words: what they were chosen by.
+    near: where none has them all, names near the words that none has.
+    """
 
     data_dirs: tuple[str, ...]
     in_data_dirs: tuple[ListedDataset, ...]
     built_in: tuple[ListedDataset, ...]
+    words: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[ListedDataset, ...]:
@@ -51,3 +106,30 @@ class DatasetList(Tabular):
         return in_short(
             self, "", f"{len(self.in_data_dirs):,} in data dirs", f"{len(self.built_in):,} built in"
         )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is broken in the metadata, a line a dataset."""
+        return tuple(listed.problem for listed in self.datasets if listed.problem is not None)
+
+    @checked
+    def having(self, words: Sequence[str]) -> DatasetList:
+        """Return the datasets that have all words, see `ListedDataset.has`."""
+        chosen = replace(
+            self,
+            in_data_dirs=tuple(listed for listed in self.in_data_dirs if listed.has(words)),
+            built_in=tuple(listed for listed in self.built_in if listed.has(words)),
+            words=tuple(words),
+        )
+        if chosen.datasets:
+            return chosen
+        nobodys = [word for word in words if not any(d.has([word]) for d in self.datasets)]
+        return replace(chosen, near=_near(nobodys, [d.name for d in self.datasets]))
+
+
+def _near(words: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    import difflib  # 4 ms
+
+    lower = {name.casefold(): name for name in names}
+    near = [difflib.get_close_matches(word.casefold(), lower, n=3) for word in words]
+    return tuple(dict.fromkeys(lower[name] for found in near for name in found))

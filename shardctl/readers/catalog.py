@@ -24,12 +24,12 @@ def catalog_names() -> tuple[str, ...]:
 
 
 def catalog_dataset(
-    name: str, config: str | None = None, version: str | None = None
+    name: str, config: str | None = None, version: str | None = None, *, said: str = ""
 ) -> Dataset | None:
     """Return a dataset of the catalog, None where it has no such config or version.
 
     Without a version the newest is meant; `version` may have wildcards. Without a config it is
-    TFDS's default config, or the only one.
+    TFDS's default config, or the only one. `said` is the name as errors repeat it.
 
     Raises:
         DatasetError: the dataset has several configs here, and the default one is not among them.
@@ -41,12 +41,19 @@ def catalog_dataset(
         config = document.get("default_config")
         if config not in configs and len(configs) > 1:
             listed = choices(f"{name}/{config}" for config in configs)
-            raise DatasetError(f"{quoted(name)} has configs in the catalog; choose one: {listed}")
+            raise DatasetError(
+                f"{quoted(said or name)} has configs in the catalog; choose one: {listed}"
+            )
         if config not in configs and configs:
             config = configs[0]
     entries = [entry for entry in entries if entry["config"] == config]
     found = newest_version([entry["version"] for entry in entries], version)
     return next((_dataset(name, entry) for entry in entries if entry["version"] == found), None)
+
+
+def catalog_datasets(name: str) -> tuple[Dataset, ...]:
+    """Return the datasets of every entry under a name."""
+    return tuple(_dataset(name, entry) for entry in _document(name)["entries"])
 
 
 def catalog_titles(name: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
@@ -30,15 +31,22 @@ class FoundDataset:
         return str(DatasetName(name=self.name, config=self.config, version=self.version))
 
 
+DataDirSource = Literal["option", "file", "environment", "default"]
+DATA_DIR_VARIABLE = "TFDS_DATA_DIR"
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataDirs:
     """The folders in which names are looked up, in order, each once, with who names them.
+
+    `sources` says so in words, `named_by` by its kind.
 
     A remote one, and the caller's own that is not there, is refused when the search comes to it:
     what lies before it may hold the dataset, and a path needs no search at all.
     """
 
     sources: Mapping[str, str]
+    named_by: Mapping[str, DataDirSource]
     given: str | None
 
     def __iter__(self) -> Iterator[Path]:
@@ -69,18 +77,25 @@ def data_dirs(
     ['/home/me/tfds', '/home/me/tensorflow_datasets']
     """
     sources: dict[str, str] = {}
+    named_by: dict[str, DataDirSource] = {}
     if given is not None:
         given = expand_home(os.fspath(given), env)
         sources[given] = phrase("{data_dir!}", data_dir=given)
+        named_by[given] = "option"
     elif project.data_dir is not None:
         given = project.data_dir
         sources[given] = f"{project.shown_path}: data_dir {quoted(given, 200)}"
-    in_environment = env.get("TFDS_DATA_DIR")
+        named_by[given] = "file"
+    in_environment = env.get(DATA_DIR_VARIABLE)
     if in_environment:
-        said = f"TFDS_DATA_DIR {quoted(in_environment, 200)}"
-        sources.setdefault(expand_home(in_environment, env), said)
-    sources.setdefault(expand_home("~/tensorflow_datasets", env), "")
-    return DataDirs(sources=sources, given=given)
+        said = f"{DATA_DIR_VARIABLE} {quoted(in_environment, 200)}"
+        folder = expand_home(in_environment, env)
+        sources.setdefault(folder, said)
+        named_by.setdefault(folder, "environment")
+    folder = expand_home("~/tensorflow_datasets", env)
+    sources.setdefault(folder, "")
+    named_by.setdefault(folder, "default")
+    return DataDirs(sources=sources, named_by=named_by, given=given)
 
 
 def expand_home(text: str, env: Mapping[str, str]) -> str:
@@ -129,7 +144,7 @@ def find_dataset(dirs: Iterable[Path], wanted: DatasetName) -> Path | None:
     configs = dict.fromkeys(f"{found.name}/{found.config}" for found in here if found.config)
     if configs:
         raise DatasetError(
-            f"{quoted(wanted)} has configs, none of them the default; choose one: "
+            f"{quoted(wanted.said)} has configs, none of them the default; choose one: "
             f"{choices(configs)}"
         )
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 # TFDS core/naming.py, _NAME_REG, without namespaces and builder arguments.
 _NAME = re.compile(
@@ -17,15 +17,24 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetName:
-    """A name to look up; `version` may have wildcards, None is the newest."""
+    """A name to look up; `version` may have wildcards, None is the newest.
+
+    `typed` is the name as its writer has it, "" where nobody wrote it.
+    """
 
     name: str
     config: str | None = None
     version: str | None = None
+    typed: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         title = self.name if self.config is None else f"{self.name}/{self.config}"
         return title if self.version is None else f"{title}:{self.version}"
+
+    @property
+    def said(self) -> str:
+        """The name as messages repeat it: as it was typed."""
+        return self.typed or str(self)
 
     def readings(self) -> Iterator[DatasetName]:
         """Yield the name itself, then the reading of `mnist/3.0.1` as TFDS prints full names.
@@ -47,6 +56,7 @@ def parse_dataset_name(text: str) -> DatasetName | None:
     >>> parse_dataset_name("FashionMnist:3.*.*")
     DatasetName(name='fashion_mnist', config=None, version='3.*.*')
     """
+    typed = text
     folder, _, last = text.rpartition("/")
     if "/" in folder and version_key(last):
         text = f"{folder}:{last}"
@@ -54,7 +64,10 @@ def parse_dataset_name(text: str) -> DatasetName | None:
     if match is None:
         return None
     return DatasetName(
-        name=_snake_case(match["name"]), config=match["config"], version=match["version"]
+        name=_snake_case(match["name"]),
+        config=match["config"],
+        version=match["version"],
+        typed=typed,
     )
 
 

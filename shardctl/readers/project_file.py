@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shardctl.core.text import printable
+from shardctl.core.nearness import did_you_mean
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import decode, read_file
@@ -43,21 +44,16 @@ class Project:
 
         One that is written under an alias is there under both names.
         """
-        import yaml
-
-        from shardctl.core.settings.names import main_name
-
-        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
-        root = yaml.compose(decode(self.text, source=self.shown_path), Loader=loader)
-        if not isinstance(root, yaml.MappingNode):
-            return {}
         return {
-            known_as: name.start_mark.line + 1
-            for key, section in root.value
-            if key.value in _SECTIONS and isinstance(section, yaml.MappingNode)
-            for name, _ in section.value
-            for known_as in (str(name.value).replace("-", "_"), main_name(str(name.value)))
+            name: line
+            for key, line in self.lines().items()
+            for section, _, name in [key.partition(".")]
+            if section in _SECTIONS and name
         }
+
+    def lines(self) -> dict[str, int]:
+        """Return the line, from 1, of each key, as in `dataset` and `read.shuffle_seed`."""
+        return _lines(self.text, self.shown_path)
 
 
 def find_project(start: Path) -> Project:
@@ -68,15 +64,20 @@ def find_project(start: Path) -> Project:
     Raises:
         DatasetError: the nearest one cannot be read or breaks a rule of `read_project`.
     """
+    path = next(project_files(start), None)
+    return Project() if path is None else read_project(path)
+
+
+def project_files(start: Path) -> Iterator[Path]:
+    """Yield each shardctl.yaml in a folder and in those above it; only the first is read."""
     try:
         folder = Path(os.path.abspath(start))
     except FileNotFoundError:
-        return Project()
+        return
     for candidate in (folder, *folder.parents):
         path = candidate / PROJECT_FILENAME
         if os.path.lexists(path):
-            return read_project(path)
-    return Project()
+            yield path
 
 
 def read_project(path: Path) -> Project:
@@ -86,10 +87,14 @@ def read_project(path: Path) -> Project:
         DatasetError: no YAML, an unknown key, or a value of the wrong kind.
     """
     text = read_file(path)
-    document = parse_yaml(text, source=printable(str(path)))
-    with fields.said_about(printable(str(path))):
+    source = printable(str(path))
+    document = parse_yaml(text, source=source)
+    with fields.said_about(source):
         settings = fields.mapping({} if document is None else document, "the file")
-        fields.only_keys(settings, PROJECT_KEYS, "the file")
+    for key in settings:
+        if key not in PROJECT_KEYS:
+            raise _unknown_key(key, text, source)
+    with fields.said_about(source):
         return Project(
             path=path,
             dataset=_dataset(settings.get("dataset")),
@@ -98,6 +103,38 @@ def read_project(path: Path) -> Project:
             lint=_section(settings, "lint"),
             text=text,
         )
+
+
+def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
+    from shardctl.core.settings.names import setting_called
+
+    line = _lines(text, source).get(key)
+    place = source if line is None else f"{source}:{line}"
+    if setting_called(key) is not None:
+        cure = f"it belongs under read:, as in read: {{{printable(key)}: ..}}"
+    else:
+        cure = f"{did_you_mean(key, PROJECT_KEYS)}the file may have: {choices(PROJECT_KEYS)}"
+    return DatasetError(f"{place}: unknown key {quoted(key)}; {cure}")
+
+
+def _lines(text: bytes, source: str) -> dict[str, int]:
+    import yaml
+
+    from shardctl.core.settings.names import main_name
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
+    root = yaml.compose(decode(text, source=source), Loader=loader)
+    if not isinstance(root, yaml.MappingNode):
+        return {}
+    lines = {}
+    for key, section in root.value:
+        lines[str(key.value)] = key.start_mark.line + 1
+        if isinstance(section, yaml.MappingNode):
+            for name, _ in section.value:
+                written = str(name.value).replace("-", "_")
+                for known_as in (written, main_name(written)):
+                    lines[f"{key.value}.{known_as}"] = name.start_mark.line + 1
+    return lines
 
 
 def _dataset(value: object) -> tuple[str, ...]:

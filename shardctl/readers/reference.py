@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
@@ -63,15 +65,16 @@ def choose_dataset(
         DatasetError: what was chosen is not there or broken.
     """
     search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
-    if refs:
-        dataset = _read_all(refs, search)
-    elif env.get(ENVIRONMENT_VARIABLE):
+    named = named_dataset(refs, project=project, env=env, cwd=cwd)
+    if named.source == "option":
+        dataset = _read_all(named.refs, search)
+    elif named.source == "environment":
         with said_about(ENVIRONMENT_VARIABLE):
-            dataset = _read_all([env[ENVIRONMENT_VARIABLE]], search)
-    elif project.dataset and project.path is not None:
+            dataset = _read_all(named.refs, search)
+    elif named.source == "file" and project.path is not None:
         with said_about(project.shown_path):
-            dataset = _read_all(project.dataset, replace(search, cwd=project.path.parent))
-    elif os.path.isfile(cwd / DATASET_INFO_FILENAME):
+            dataset = _read_all(named.refs, replace(search, cwd=project.path.parent))
+    elif named.source == "folder":
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
         with said_about(fallback.said_by):
@@ -86,6 +89,29 @@ def choose_dataset(
             "choose one with --dataset",
         )
     return ChosenDataset(dataset=dataset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedDataset:
+    """The references of a dataset, and who names them; those of a file are relative to it."""
+
+    refs: tuple[str, ...]
+    source: Literal["option", "environment", "file", "folder", "default"]
+
+
+def named_dataset(
+    refs: Sequence[str], *, project: Project, env: Mapping[str, str], cwd: Path
+) -> NamedDataset:
+    """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
+    if refs:
+        return NamedDataset(refs=tuple(refs), source="option")
+    if env.get(ENVIRONMENT_VARIABLE):
+        return NamedDataset(refs=(env[ENVIRONMENT_VARIABLE],), source="environment")
+    if project.dataset and project.path is not None:
+        return NamedDataset(refs=project.dataset, source="file")
+    if os.path.isfile(cwd / DATASET_INFO_FILENAME):
+        return NamedDataset(refs=(".",), source="folder")
+    return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,18 +137,25 @@ def refs_found_again(refs: Sequence[str], *, cwd: Path, folder: Path) -> tuple[s
     keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
     another on the next machine: then none is kept.
     """
-    kept, any_path = [], False
-    for ref in dict.fromkeys(refs):
-        path = cwd / ref
-        if os.path.isabs(ref) or ref.startswith("~"):
-            return ()
-        if not os.path.exists(path) or _is_name_of_a_plain_folder(ref, path):
-            kept.append(ref)
-            continue
-        any_path = True
-        relative = Path(os.path.relpath(path, cwd / folder)).as_posix()
-        kept.append(relative if "/" in relative or path.is_file() else f"./{relative}")
-    return tuple(kept) if any_path or len(kept) > 1 else ()
+    refs = tuple(dict.fromkeys(refs))
+    if any(os.path.isabs(ref) or ref.startswith("~") for ref in refs):
+        return ()
+    kept = tuple(ref_from(ref, cwd=cwd, folder=folder) for ref in refs)
+    return kept if len(kept) > 1 or any(_is_path(ref, cwd) for ref in refs) else ()
+
+
+def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
+    """Return a reference as a file in `folder` states it: of a relative path the one from there."""
+    if os.path.isabs(ref) or ref.startswith("~") or not _is_path(ref, cwd):
+        return ref
+    relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
+    is_clear = "/" in relative or relative.startswith(".") or (cwd / ref).is_file()
+    return relative if is_clear else f"./{relative}"
+
+
+def _is_path(ref: str, cwd: Path) -> bool:
+    path = cwd / ref
+    return os.path.exists(path) and not _is_name_of_a_plain_folder(ref, path)
 
 
 def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
@@ -175,7 +208,9 @@ def _read(ref: str, search: _Search) -> Dataset:
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
-    raise DatasetError(f"no dataset {quoted(ref, 200)}; {_FORMS}")
+    close = nearest(ref, _known_names(search)) if re.fullmatch(r"[\w .-]+", ref) else []
+    near = f"close names: {choices(close)}; " if close else ""
+    raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
 
 
 _FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name like mnist:3.0.1"
@@ -273,7 +308,7 @@ def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
     if folder is not None:
         return read_tfds_folder(folder)
     for reading in name.readings():
-        dataset = catalog_dataset(reading.name, reading.config, reading.version)
+        dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
         if dataset is not None:
             return dataset
     return None
@@ -281,15 +316,18 @@ def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
 
 def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
     places = ", ".join(printable(str(folder)) for folder in search.dirs)
-    said = f"no dataset {quoted(name)} in {places} or the built-in catalog"
+    said = f"no dataset {quoted(name.said)} in {places} or the built-in catalog"
     here = [str(found) for found in list_datasets_of(search.dirs, name.name)]
     here += catalog_titles(name.name)
     if here:
-        return DatasetError(f"{said}; there is: {choices(dict.fromkeys(here))}")
-    names = sorted({*dataset_names(search.dirs), *catalog_names()})
-    import difflib
-
-    close = difflib.get_close_matches(name.name, names, n=5, cutoff=0.6)
+        here = nearest_first(name.said, here) if name.config else list(dict.fromkeys(here))
+        return DatasetError(f"{said}; there is: {choices(here)}")
+    names = _known_names(search)
+    close = nearest(name.said.partition("/")[0].partition(":")[0], names, 5)
     if close:
         return DatasetError(f"{said}; close names: {choices(close)}")
     return DatasetError(f"{said}; there is: {choices(names)}")
+
+
+def _known_names(search: _Search) -> list[str]:
+    return sorted({*dataset_names(search.dirs.local()), *catalog_names()})

@@ -12,7 +12,8 @@ from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.looks import Look
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts shown on a terminal
 _HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")
@@ -48,8 +49,10 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
             f"{counted(evaluation.dropped_by_device_batch, 'example')}"
         )
     yield paragraph(legend, screen)
-    for line in advice(evaluation):
-        yield paragraph(f"- {as_options(line)}", screen)
+    hangs = evaluation.hang(evaluation.remainder) is not None
+    for number, line in enumerate(advice(evaluation)):
+        look: Look = "error" if hangs and number == 0 else ""  # where it hangs is said first
+        yield paragraph(f"- {as_options(line)}", screen, style=look)
 
 
 def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
@@ -60,10 +63,14 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     padding += int(evaluation.padding_batches.sum()) * evaluation.host_batch
     steps = [evaluation.num_steps(way) for way in REMAINDERS]
     yield ("steps/host", *(_spread(int(s.min()), int(s.max())) for s in steps))
-    yield ("hangs", *("no" if hang is None else f"at step {hang.step:,}" for hang in hangs))
-    yield ("examples lost", *(f"{lost.get(way, 0):,}" for way in REMAINDERS))
+    yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
+    yield ("examples lost", *(_lost(lost.get(way, 0)) for way in REMAINDERS))
     yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
     yield ("XLA shapes", *(f"{evaluation.distinct_shapes(way):,}" for way in REMAINDERS))
+
+
+def _lost(count: int) -> str:
+    return Cell(f"{count:,}", "warning" if count else "")
 
 
 def _spread(least: int, most: int) -> str:

@@ -12,7 +12,7 @@ from shardctl.files.head import head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
 from shardctl.readers.layout_document import dataset_fields, split_fields
 from shardctl.rendering.text.quantities import first_and_last, human_bytes
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _SHARDS = 6  # shards of one split on a terminal
 
@@ -27,7 +27,7 @@ _SUMMARY = (
     Column(heading="imbalance"),
 )
 _FACTS = (
-    Column(heading="file", align="left"),
+    Column(heading="file", align="left", names_files=True),
     Column(heading="first id"),
     Column(heading="last id"),
     Column(heading="examples"),
@@ -82,7 +82,7 @@ def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:
     shards = OnDemand(num_shards, lambda i: next(split.shards(i, i + 1)), split.shards)
     rows = shards.map(lambda shard: _facts(shard)[: len(columns)])
     yield from table_pieces(columns, rows, screen, keep=_SHARDS)
-    hosts = first_and_last(split.even_host_counts)
+    hosts = first_and_last(split.even_host_counts, 8 if screen.abridged else None)
     yield paragraph(f"divides evenly among this many hosts: {hosts}", screen)
 
 
@@ -90,7 +90,7 @@ def _facts(shard: Shard) -> Sequence[str]:
     if shard.num_bytes is not None:
         num_bytes = human_bytes(shard.num_bytes)
     else:
-        num_bytes = "missing" if shard.num_examples else "-"
+        num_bytes = Cell("missing", "error") if shard.num_examples else "-"
     return (
         shard.filename,
         str(shard.first_id),

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.head import head
-from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.lint import Finding, Lint
-from shardctl.planning.lint.rule import Rule, Severity
+from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")
 RULES_CSV_HEADER = ("code", "name", "severity", "title")
-
-_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "notice")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +46,7 @@ def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[
         place = "" if file is None else f" ({file}:{line})"
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
-        yield paragraph(headline, screen, style="bold")
+        yield paragraph(headline, screen, style=finding.severity)
         yield from _indented(f"why: {as_options(finding.why)}", screen)
         yield from _indented(f"fix: {as_options(finding.fix)}", screen)
     if lint.findings:
@@ -67,12 +64,13 @@ def _title(lint: Lint) -> str:
     if not lint.findings:
         return f"{looked_at}: nothing found by {counted(len(lint.rules), 'rule')}"
     counts = Counter(finding.severity for finding in lint.findings)
-    said = ", ".join(counted(counts[name], name) for name in _SEVERITIES if counts[name])
+    said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
     return f"{looked_at}: {said}"
 
 
 def _indented(text: str, screen: Screen) -> Iterator[str]:
-    narrower = Screen(width=None if screen.width is None else max(screen.width - 2, 10))
+    width = None if screen.width is None else max(screen.width - 2, 10)
+    narrower = replace(screen, width=width)
     for line in paragraph(text, narrower).splitlines():
         yield f"  {line}\n"
 
@@ -87,22 +85,9 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
             for read in context.reads
         ],
         "pipeline": settings_in_force(context.settings, ordered=context.dataset.ordered),
-        "usage": _usage(context),
+        "usage": context.usage_in_force(),
         "rules": [rule.code for rule in lint.rules],
         "findings": [_finding_record(finding, origins) for finding in lint.findings],
-    }
-
-
-def _usage(context: LintContext) -> Document:
-    usage = context.usage
-    return {
-        "hosts": context.num_hosts,
-        "take": usage.take,
-        "as_data_source": context.reads_data_source,
-        "assert_cardinality": usage.assert_cardinality,
-        "autocache": usage.try_autocache,
-        "seeds": list(usage.seeds),
-        "open_files": usage.max_open_files,
     }
 
 
@@ -146,7 +131,8 @@ def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False)
             yield from story_text(rule, screen)
         return
     columns = [Column(heading=name, align="left") for name in ("code", "severity", "finding")]
-    yield table(columns, [(rule.code, rule.severity, rule.title) for rule in rules], screen)
+    rows = [(rule.code, Cell(rule.severity, rule.severity), rule.title) for rule in rules]
+    yield table(columns, rows, screen)
 
 
 def rules_document(rules: Sequence[Rule]) -> Document:
@@ -173,9 +159,8 @@ def rules_rows(rules: Sequence[Rule]) -> Iterator[Sequence[str]]:
 
 def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     """Yield the whole story of a rule: what happens and why, what helps, where it was seen."""
-    yield paragraph(
-        f"{rule.code} {rule.name} ({rule.severity}): {rule.title}", screen, style="bold"
-    )
+    headline = f"{rule.code} {rule.name} ({rule.severity}): {rule.title}"
+    yield paragraph(headline, screen, style=rule.severity)
     for text in as_options(rule.story.happens).split("\n\n"):
         yield "\n"
         yield paragraph(text, screen)

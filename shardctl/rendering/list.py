@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.files.documents import FORMAT_VERSION, Document
-from shardctl.planning.list import DatasetList
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.planning.list import DatasetList, ListedDataset
+from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
-_COLUMNS = (Column(heading="dataset", align="left"), Column(heading="folder", align="left"))
+_COLUMNS = (
+    Column(heading="dataset", align="left"),
+    Column(heading="examples"),
+    Column(heading="size"),
+    Column(heading="format", align="left"),
+    Column(heading="folder", align="left", names_files=True),
+)
 
-CSV_HEADER = ("name", "config", "version", "path", "source")
+_FIELDS = ("name", "config", "version", "path", "source", "file_format", "num_examples")
+CSV_HEADER = (*_FIELDS, "num_bytes", "splits", "problem")
 
 
 def list_table(listed: DatasetList, screen: Screen, *, every_layout: bool = False) -> Iterator[str]:
     """Yield the datasets in the data dirs, then the names of the built-in layouts.
 
-    With `every_layout` the built-in layouts are rows too, each with config and version.
+    With `every_layout`, or where words choose, the built-in layouts are rows too.
     """
-    rows = [(dataset.title, dataset.path or "built-in layout") for dataset in listed.datasets]
-    num_here = len(listed.in_data_dirs)
-    if not num_here:
+    every_layout = every_layout or bool(listed.words)
+    if listed.words and not listed.datasets:
+        yield paragraph(_nothing(listed), screen)
+        return
+    if not listed.in_data_dirs and not listed.words:
         yield paragraph(f"no datasets in {', '.join(listed.data_dirs)}", screen)
-    if not every_layout:
-        rows = rows[:num_here]
-    if rows:
-        yield table(_COLUMNS, rows, screen)
+    shown = listed.datasets if every_layout else listed.in_data_dirs
+    if shown:
+        yield table(_COLUMNS, list(map(_row, shown)), screen)
     names = dict.fromkeys(dataset.name for dataset in listed.built_in)
     if names and not every_layout:
         yield "\n"
@@ -34,17 +43,51 @@ def list_table(listed: DatasetList, screen: Screen, *, every_layout: bool = Fals
         yield paragraph("(--all shows their configs and versions)", screen)
 
 
+def _nothing(listed: DatasetList) -> str:
+    words = " and ".join(f"'{word}'" for word in listed.words)
+    where = ", ".join(listed.data_dirs)
+    said = f"no dataset in {where} or the built-in catalog has {words} in its name or format"
+    return f"{said}; near: {', '.join(listed.near)}" if listed.near else said
+
+
+def _row(listed: ListedDataset) -> Sequence[str]:
+    where = listed.path or "built-in layout"
+    if listed.problem is not None:
+        return listed.title, Cell("damaged", "error"), "-", "-", where
+    examples, num_bytes = listed.num_examples, listed.num_bytes
+    return (
+        listed.title,
+        "-" if examples is None else f"{examples:,}",
+        "unknown" if num_bytes is None else human_bytes(num_bytes),
+        listed.file_format or "-",
+        where,
+    )
+
+
 def list_document(listed: DatasetList) -> Document:
     """Return the document: the folders searched, and every dataset."""
     return {
         "format_version": FORMAT_VERSION,
         "kind": "list",
         "data_dirs": list(listed.data_dirs),
-        "datasets": [dict(zip(CSV_HEADER, row, strict=True)) for row in list_rows(listed)],
+        "datasets": [_record(dataset) for dataset in listed.datasets],
+    }
+
+
+def _record(listed: ListedDataset) -> Document:
+    fields = ("name", "num_examples", "num_shards", "num_bytes")
+    splits = () if listed.dataset is None else listed.dataset.splits
+    return {
+        **{name: getattr(listed, name) for name in _FIELDS},
+        "num_bytes": listed.num_bytes,
+        "splits": [{name: getattr(split, name) for name in fields} for split in splits],
+        "problem": listed.problem,
     }
 
 
 def list_rows(listed: DatasetList) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each dataset."""
+    """Yield a CSV row for each dataset; the names of its splits are one cell, blanks between."""
     for dataset in listed.datasets:
-        yield dataset.name, dataset.config, dataset.version, dataset.path, dataset.source
+        record = _record(dataset)
+        record["splits"] = " ".join(split["name"] for split in record["splits"])
+        yield [record[name] for name in CSV_HEADER]

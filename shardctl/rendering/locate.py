@@ -26,7 +26,7 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
         columns += [Column(heading="step"), Column(heading="in batch")]
     columns += [
         Column(heading="id"),
-        Column(heading="file", align="left"),
+        Column(heading="file", align="left", names_files=True),
         Column(heading="index"),
     ]
     rows = []

@@ -14,7 +14,7 @@ from shardctl.rendering.text.tables import Column, Screen, paragraph, table_piec
 _ROWS = 40  # file instructions of one plan on a terminal
 
 _COLUMNS = (
-    Column(heading="file", align="left"),
+    Column(heading="file", align="left", names_files=True),
     Column(heading="skip"),
     Column(heading="take"),
     Column(heading="of"),

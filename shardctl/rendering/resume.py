@@ -23,7 +23,7 @@ __all__ = ["CSV_HEADER", "proof_lines", "resume_json", "resume_rows", "resume_ta
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 
 _COLUMNS = (
-    Column(heading="file", align="left"),
+    Column(heading="file", align="left", names_files=True),
     Column(heading="skip"),
     Column(heading="take"),
     Column(heading="of"),
@@ -32,8 +32,8 @@ _HOST_COLUMNS = (
     Column(heading="host"),
     Column(heading="examples"),
     Column(heading="instructions"),
-    Column(heading="first file", align="left"),
-    Column(heading="last file", align="left"),
+    Column(heading="first file", align="left", names_files=True),
+    Column(heading="last file", align="left", names_files=True),
 )
 
 
@@ -41,7 +41,7 @@ def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Itera
     """Yield the state, the instructions and how to read them."""
     words = settings_words(plan.pipeline)
     yield paragraph(f"{plan.spec} of {plan.dataset.title}: {words}", screen, style="bold")
-    for line in (_stopped(plan), _left(plan)):
+    for line in (_stopped(plan, every_count=not screen.abridged), _left(plan)):
         yield paragraph(line, screen)
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
@@ -54,7 +54,7 @@ def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Itera
         yield paragraph(_without_seed(plan.unseeded), screen)
     if proof is not None:
         for line in proof_lines(proof, screen):
-            yield paragraph(line, screen)
+            yield paragraph(line, screen, style="" if proof.holds else "error")
 
 
 def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
@@ -125,12 +125,13 @@ def _allowed(allowed: tuple[int, int]) -> Document:
     return {"lost": allowed[0], "repeated": allowed[1]}
 
 
-def _stopped(plan: ResumePlan) -> str:
+def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
     if plan.from_seen:
         return f"seen: {_examples(plan.consumed)}"
     if plan.from_consumed:
         counts = [f"{count:,}" for count in dict.fromkeys(plan.from_consumed)]
-        each = counts[0] if len(counts) == 1 else f"{counts[0]} .. {counts[-1]}"
+        few = counts if every_count or len(counts) == 1 else [counts[0], counts[-1]]
+        each = " .. ".join(few) if len(few) < 3 else ", ".join(few)
         return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
     place = f"stopped: after {_examples(plan.consumed)}"
     if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:

@@ -11,8 +11,9 @@ from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.resume import promise_lines
 from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.order_records import settings_words
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 CSV_HEADER = ("kind", "where", "expected", "found", "reason")
 
@@ -23,7 +24,7 @@ _DIFFERENCE = (
     Column(heading="tfds_id", align="left"),
 )
 _FILES = (
-    Column(heading="file", align="left"),
+    Column(heading="file", align="left", names_files=True),
     Column(heading="metadata"),
     Column(heading="file holds"),
     Column(heading="problem", align="left"),
@@ -36,21 +37,22 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     yield paragraph(
         f"{verification.spec} of {verification.dataset.title}: {words}", screen, style="bold"
     )
-    yield paragraph(_order_line(verification), screen)
-    for line in promise_lines(verification.broken, _MAX_FILES, screen):
-        yield paragraph(line, screen)
     first = verification.first_difference
+    yield paragraph(_order_line(verification), screen, style="" if first is None else "error")
+    for line in promise_lines(verification.broken, _MAX_FILES, screen):
+        yield paragraph(line, screen, style="error")
     if first is not None:
         yield table(_DIFFERENCE, _sides(first), screen)
         if first.reason is not None:
             yield paragraph(f"TensorFlow says: {first.reason}", screen)
     yield paragraph(_reader_line(verification), screen)
     if verification.num_files:
-        yield paragraph(_files_line(verification), screen)
+        look: Look = "error" if verification.files else ""
+        yield paragraph(_files_line(verification), screen, style=look)
     if verification.files:
         rows = [
             (
-                file.filename,
+                Cell(file.filename, "error"),
                 f"{file.expected:,}",
                 "-" if file.found is None else f"{file.found:,}",
                 file.reason or "",

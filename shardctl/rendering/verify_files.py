@@ -11,7 +11,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.readers.records.verify_files import FilesVerification, SplitFiles
 from shardctl.rendering.text.quantities import human_bytes
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 CSV_HEADER = ("split", "filename", "kind", "expected", "found", "record", "byte", "reason")
 
@@ -26,7 +26,7 @@ _SPLITS = (
     Column(heading="bytes read"),
 )
 _FILES = (
-    Column(heading="file", align="left"),
+    Column(heading="file", align="left", names_files=True),
     Column(heading="metadata"),
     Column(heading="file holds"),
     Column(heading="problem", align="left"),
@@ -47,7 +47,7 @@ def verify_files_table(found: FilesVerification, screen: Screen) -> Iterator[str
     for way, count in found.checked.items():
         yield paragraph(f"{counted(count, 'file')} checked {_CHECKED[way]}", screen)
     if found.findings:
-        yield paragraph(f"{counted(len(found.findings), 'problem')}:", screen)
+        yield paragraph(f"{counted(len(found.findings), 'problem')}:", screen, style="error")
         rows = list(map(_finding, found.findings))
         yield table(_FILES, rows, screen, keep=_MAX_FILES)
     else:
@@ -70,7 +70,7 @@ def _split(split: SplitFiles) -> Sequence[str]:
 
 def _finding(finding: FileFinding) -> Sequence[str]:
     return (
-        finding.filename,
+        Cell(finding.filename, "error"),
         "-" if finding.expected is None else f"{finding.expected:,}",
         "-" if finding.found is None else f"{finding.found:,}",
         finding.reason or "",

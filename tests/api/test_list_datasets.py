@@ -22,7 +22,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_prepared_comes_before_what_is_built_in(data_dir: Path) -> None:
-    found = shardctl.list_datasets(data_dir)
+    found = shardctl.list_datasets(data_dir=data_dir)
     assert [one.title for one in found.in_data_dirs] == ["toy:1.0.0"]
     assert found.in_data_dirs[0].path == str(data_dir / "toy" / "1.0.0")
     assert found.datasets[0].source == "data_dir"
@@ -36,9 +36,17 @@ def test_the_environment_names_a_data_dir(data_dir: Path, monkeypatch: pytest.Mo
     assert [one.title for one in shardctl.list_datasets().in_data_dirs] == ["toy:1.0.0"]
 
 
+def test_words_choose(data_dir: Path) -> None:
+    found = shardctl.list_datasets("cifar", "100", data_dir=data_dir)
+    assert {one.name for one in found.datasets} == {"cifar100"}
+    assert [one.title for one in shardctl.list_datasets("toy", data_dir=data_dir).datasets] == [
+        "toy:1.0.0"
+    ]
+
+
 def test_a_folder_that_is_not_there_is_an_error(data_dir: Path) -> None:
     with pytest.raises(shardctl.DatasetError, match="no such local folder"):
-        shardctl.list_datasets(data_dir / "nowhere")
+        shardctl.list_datasets(data_dir=data_dir / "nowhere")
 
 
 def test_it_has_the_name_of_the_command_too() -> None:

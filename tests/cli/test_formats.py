@@ -122,7 +122,7 @@ def test_the_help_of_the_option_names_what_programs_read(names: tuple[str, ...],
     assert option.help == text
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "init"])
 def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     command: str, shardctl: Shardctl
 ) -> None:
@@ -149,7 +149,10 @@ _ENOUGH = {
 }
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("verify", "help")])
+_OTHERS = ("verify", "init", "help")
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in _OTHERS])
 def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT)
     source = () if command == "list" else ("-d", "toy.yaml")
@@ -176,7 +179,8 @@ def test_a_csv_has_the_header_of_its_module(tmp_path: Path) -> None:
     some = Formats(renderers={"csv": as_csv("rendering.list:list_rows")})
     some.write(OutputOptions(output=str(tmp_path / "out")), listed)
     assert (tmp_path / "out").read_text() == (
-        "name,config,version,path,source\ncoco,2017,1.1.0,,catalog\n"
+        "name,config,version,path,source,file_format,num_examples,num_bytes,splits,problem\n"
+        "coco,2017,1.1.0,,catalog,,,,,\n"
     )
 
 
@@ -222,7 +226,7 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     assert shown.count(" more rows; --all shows them\n") == 1
     whole = shardctl(*words, "--all").stdout
     assert "more rows" not in whole
-    kept = [line for line in shown.splitlines() if "more rows" not in line]
+    kept = [line for line in shown.splitlines() if "…" not in line]
     assert set(kept) <= set(whole.splitlines())
     rows = [line.split() for line in piped.splitlines()]
     if not command.startswith("hosts"):  # whose --all shows the other strategies too

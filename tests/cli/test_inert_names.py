@@ -40,6 +40,7 @@ _COMMANDS = (
     ("quality", "all"),
     ("lint", "all"),
     ("snapshot", "all"),
+    ("config",),
     ("list", "--data-dir", "::error::"),
     ("::error::",),
     ("plan", "::a", "##[error]x", "-f", "##vso[x]"),

@@ -75,7 +75,10 @@ _ENOUGH: dict[str, tuple[object, ...]] = {
 }
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("verify", "help")])
+_OTHERS = ("verify", "init", "help")
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in _OTHERS])
 def test_a_command_opens_it_once(command: str, opens: Count) -> None:
     assert opens(command, *_ENOUGH.get(command, ()), "-f", "json") == 1
 
@@ -101,6 +104,7 @@ def test_findings_are_pointed_at_from_what_was_read(opens: Count) -> None:
         ("diff", "pinned.yaml", "pinned.yaml"),
         ("list", "--data-dir", "."),
         ("plan", "-h"),
+        ("init", "-o", "-"),
         ("help", "plan"),
     ],
 )

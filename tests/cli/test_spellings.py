@@ -292,7 +292,11 @@ def test_every_least_value_is_enforced_alike(shardctl: Shardctl) -> None:
             ["--buffer", "-2", "--buffer-seed", "3"],
             "--buffer -2 (the whole dataset) of --repeat-files",
         ),
-        ("cycel: 3", [], "{}:3: read.cycel: no such setting; there are: cycle, cpus, "),
+        (
+            "cycel: 3",
+            [],
+            "{}:3: read.cycel: no such setting; did you mean cycle? there are: cycle, cpus, ",
+        ),
         ("cycle: three", [], "{}:3: read.cycle: three: a whole number is needed"),
         ("cycle: '3'", [], "{}:3: read.cycle: '3': a whole number is needed"),
         ("reverse: 'no'", [], "{}:3: read.reverse: no: true or false is needed"),

@@ -118,6 +118,7 @@ def settings(rng: random.Random, sources: Sources) -> Case:
         ["lint", "-f", rng.choice((*_FORMATS, "github"))],
         ["resume", "--consumed", "3", "-f", form],
         ["list"],
+        ["config", "-f", rng.choice(("table", "json", "yaml", "csv"))],
     )
     return Case(files=files, commands=[rng.choice(commands)])
 

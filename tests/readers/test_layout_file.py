@@ -104,7 +104,10 @@ class TestRefusals:
             (None, "a layout must be a mapping, not nothing"),
             ([], "a layout must be a mapping, not a list"),
             ({1: 2}, "a layout: key 1 is not text; put it in quotes"),
-            ({"split": {}}, "unknown key 'split'; a layout may have: name, config, version"),
+            (
+                {"split": {}},
+                "unknown key 'split'; did you mean splits? a layout may have: name, config",
+            ),
             ({}, "splits must be a mapping of split names, not nothing"),
             ({"splits": {}}, "dataset 'toy' has no splits"),
             ({"splits": "train"}, "splits must be a mapping of split names, not 'train'"),
@@ -140,7 +143,10 @@ class TestRefusals:
             ({"shard_lengths": [16**9999]}, "length of shard 0 a number of more than 40 digits"),
             ({"shard_lengths": [2**63 - 1] * 2}, "an int64 holds at most 9223372036854775807"),
             ({"shard_lengths": 7}, "shard_lengths must be a list, not 7"),
-            ({"shard_length": [7]}, "unknown key 'shard_length'; a split may have: shard_lengths"),
+            (
+                {"shard_length": [7]},
+                "unknown key 'shard_length'; did you mean shard_lengths? a split may have: ",
+            ),
             ({"num_examples": 7}, "no num_shards; give shard_lengths, or num_examples and"),
             ({"num_examples": 7, "num_shards": 0}, "num_shards 0 is not between 1 and 10000000"),
             ({"num_examples": 7, "num_shards": 10**7 + 1}, "num_shards 10000001 is not between"),

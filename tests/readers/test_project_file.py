@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.readers.project_file import PROJECT_KEYS, Project, find_project
+from shardctl.readers.project_file import PROJECT_KEYS, Project, find_project, project_files
 from tests.cases import check_cases
 from tests.strategies import damaged, documents, error_line
 
@@ -48,7 +48,6 @@ def test_an_empty_file_has_no_settings(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("datasets: mnist", "unknown key 'datasets'; the file may have: dataset, data_dir, read"),
         ("dataset: 7", "dataset must be text or a list of texts, not 7"),
         ("dataset: [a, [b]]", "dataset must be text or a list of texts, not a list"),
         ("dataset: ['']", "dataset must be text or a list of texts, not ''"),
@@ -64,6 +63,37 @@ def test_a_broken_file_is_refused_by_name_and_rule(tmp_path: Path, text: str, sa
     line = error_line(lambda: find_project(tmp_path))
     assert line is not None
     assert line.startswith(f"{tmp_path}/shardctl.yaml: {said}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# a\ndatasets: mnist", ":2: unknown key 'datasets'; did you mean dataset? the file may "),
+        ("dataset: x\nwarp: 9", ":2: unknown key 'warp'; the file may have: dataset, data_dir, "),
+        (
+            "read:\nshuffle-seed: 7",
+            ":2: unknown key 'shuffle-seed'; it belongs under read:, as ",
+        ),
+        ("{data-dir: x}", ":1: unknown key 'data-dir'; did you mean data_dir? "),
+    ],
+)
+def test_a_key_that_means_nothing_is_named_with_its_line_and_what_was_meant(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "shardctl.yaml").write_text(text)
+    line = error_line(lambda: find_project(tmp_path))
+    assert line is not None
+    assert line.startswith(f"{tmp_path}/shardctl.yaml{said}")
+
+
+def test_files_farther_up_are_found_and_not_read(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    for folder in (tmp_path, inner):
+        (folder / "shardctl.yaml").write_text("dataset: mnist")
+    found = list(project_files(inner))
+    assert found[:2] == [inner / "shardctl.yaml", tmp_path / "shardctl.yaml"]
+    assert find_project(inner).path == found[0]
 
 
 def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
@@ -109,6 +139,15 @@ def test_a_setting_is_at_the_line_of_its_name(tmp_path: Path) -> None:
     path.write_text(LINES)
     lines = find_project(tmp_path).setting_lines()
     assert lines == {"epochs": 4, "shuffle_seed": 6, "eval": 7, "hosts": 8}
+    assert find_project(tmp_path).lines() == {
+        "dataset": 2,
+        "read": 3,
+        "read.epochs": 4,
+        "read.shuffle_seed": 6,
+        "lint": 7,
+        "lint.eval": 7,
+        "lint.hosts": 8,
+    }
     shown = LINES.splitlines()
     assert all(name.replace("_", "-") in shown[line - 1] for name, line in lines.items())
 

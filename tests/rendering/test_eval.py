@@ -119,3 +119,16 @@ def test_json_yaml_and_csv_say_the_same() -> None:
         for row in csv.DictReader(io.StringIO(written))
     ]
     assert rows == document["hosts"]
+
+
+def test_what_hangs_and_what_is_lost_is_marked_where_colour_is_shown() -> None:
+    shown = text(odd(), Screen(color=True)).splitlines()
+    (hangs,) = (line for line in shown if line.startswith("hangs"))
+    assert hangs.count("\x1b[1;91mat step 1\x1b[0m") == 1
+    (lost,) = (line for line in shown if line.startswith("examples lost"))
+    assert lost.count("\x1b[1;95m") == 1  # only dropping loses any
+    advice = [line for line in shown if "- " in line]
+    assert advice[0].startswith("\x1b[1;91m- hangs at step 1")
+    assert not any("\x1b" in line for line in advice[1:])
+    sound = text(odd(num_hosts=1, batch=1, num_devices=1), Screen(color=True))
+    assert "\x1b[1;9" not in sound

@@ -189,3 +189,17 @@ def test_json_yaml_and_csv_say_the_same(dataset: Dataset) -> None:
         for split in document["splits"]
         for shard in split["shards"]
     ]
+
+
+def test_numbers_of_hosts_lose_their_middle_on_a_terminal_alone() -> None:
+    dataset = toy(split_of("train", *[1] * 1024))
+    said = "divides evenly among this many hosts: 1, 2, 4, 8, 16, 32, "
+    assert lines(dataset, Screen(width=99, abridged=True))[-1] == f"{said}… 512, 1024"
+    for screen in (PLAIN, Screen(width=99)):  # the second is a terminal with --all
+        assert lines(dataset, screen)[-1] == f"{said}64, 128, 256, 512, 1024"
+
+
+def test_a_file_that_is_missing_is_marked_where_colour_is_shown() -> None:
+    train = split_of("train", 3, 3, shard_bytes=(9, None))
+    shown = lines(toy(train), Screen(color=True))
+    assert sum(line.endswith("\x1b[1;91mmissing\x1b[0m") for line in shown) == 1

@@ -30,18 +30,28 @@ def test_people_read_what_it_is_why_it_matters_and_what_helps() -> None:
     assert "".join(rendering.lint_table(found(), SETTLED, PLAIN)) == (
         "train[:60%], train[50%:] (evaluation) in toy: 1 error, 1 warning\n"
         "\n"
-        "SC001 warning: several epochs in one order (a/shardctl.yaml:4)\n"
-        "  why: train[:60%]: the examples come in the same order in every epoch, since nothing "
-        "shuffles it\n"
-        "  fix: --shuffle-seed N, or --buffer N with --buffer-seed N\n"
-        "\n"
         "SC041 error: evaluation examples that are trained on\n"
         "  why: train[:60%] trains on 640 examples (ids 3200 to 3839 of train) that train[50%:] "
         "evaluates on\n"
         "  fix: train on train[:3200]\n"
         "\n"
-        "`shardctl lint --explain SC001` tells the whole story.\n"
+        "SC001 warning: several epochs in one order (a/shardctl.yaml:4)\n"
+        "  why: train[:60%]: the examples come in the same order in every epoch, since nothing "
+        "shuffles it\n"
+        "  fix: --shuffle-seed N, or --buffer N with --buffer-seed N\n"
+        "\n"
+        "`shardctl lint --explain SC041` tells the whole story.\n"
     )
+
+
+def test_a_finding_looks_like_its_severity_where_colour_is_shown() -> None:
+    plain = "".join(rendering.lint_table(found(), SETTLED, PLAIN))
+    shown = "".join(rendering.lint_table(found(), SETTLED, Screen(color=True)))
+    assert re.sub(r"\x1b\[[\d;]*m", "", shown) == plain
+    assert "\x1b[1;91mSC041 error: evaluation examples that are trained on\x1b[0m\n" in shown
+    assert "\x1b[1;95mSC001 warning: several epochs in one order" in shown
+    rules = "".join(rendering.rules_table(LINT_RULES, Screen(color=True)))
+    assert "SC041  \x1b[1;91merror\x1b[0m     evaluation" in rules
 
 
 def test_nothing_found_says_how_many_rules_looked() -> None:
@@ -73,18 +83,18 @@ def test_json_and_yaml_say_the_same() -> None:
     assert (document["format_version"], document["kind"]) == (1, "lint")
     assert document["rules"] == [rule.code for rule in LINT_RULES]
     assert [(f["code"], f["file"], f["line"]) for f in document["findings"]] == [
-        ("SC001", "a/shardctl.yaml", 4),
         ("SC041", None, None),
+        ("SC001", "a/shardctl.yaml", 4),
     ]
-    assert document["findings"][1]["specs"] == ["train[:60%]", "train[50%:]"]
+    assert document["findings"][0]["specs"] == ["train[:60%]", "train[50%:]"]
 
 
 def test_csv_has_a_row_a_finding() -> None:
     text = "".join(to_csv(rendering.CSV_HEADER, rendering.lint_rows(found(), SETTLED)))
     rows = list(csv.DictReader(text.splitlines()))
-    assert [row["code"] for row in rows] == ["SC001", "SC041"]
-    assert (rows[0]["file"], rows[0]["line"]) == ("a/shardctl.yaml", "4")
-    assert rows[1]["specs"] == "train[:60%] train[50%:]"
+    assert [row["code"] for row in rows] == ["SC041", "SC001"]
+    assert (rows[1]["file"], rows[1]["line"]) == ("a/shardctl.yaml", "4")
+    assert rows[0]["specs"] == "train[:60%] train[50%:]"
 
 
 def test_stories_are_in_the_document_of_the_rules() -> None:
@@ -97,12 +107,12 @@ def test_stories_are_in_the_document_of_the_rules() -> None:
 
 def test_github_gets_an_annotation_at_the_line_of_the_setting() -> None:
     lines = list(rendering.lint_annotations(found(), SETTLED))
-    assert lines[0] == (
+    assert lines[1] == (
         "::warning file=a/shardctl.yaml,line=4,title=SC001::several epochs in one order: "
         "train[:60%25]: the examples come in the same order in every epoch, since nothing shuffles "
         "it%0Afix: --shuffle-seed N, or --buffer N with --buffer-seed N\n"
     )
-    level, properties, message = as_github_reads(lines[1])
+    level, properties, message = as_github_reads(lines[0])
     assert (level, properties) == ("error", {"title": "SC041"})
     assert message.splitlines()[1] == "fix: train on train[:3200]"
 

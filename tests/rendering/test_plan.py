@@ -149,8 +149,19 @@ def test_brackets_in_a_spec_and_a_name_are_text() -> None:
 
 def test_a_narrow_screen_folds_and_loses_nothing() -> None:
     plans = plan(TOY, "train[2:8]")
-    for width in (20, 30, 50, 60):
+    for width in (20, 30, 50):
         shown = text(plans, Screen(width=width))
         assert max(map(len, shown.splitlines())) <= width
         for name in ("toy-train.tfrecord-00000-of-00004", "toy-train.tfrecord-00003-of-00004"):
             assert name in "".join(line.split("  ")[0].strip() for line in shown.splitlines())
+
+
+def test_names_that_still_tell_files_apart_lose_their_middle() -> None:
+    # skip, take, of, first id and last id take 25 columns, the gaps 10: 25 are left of 60.
+    lines = text(plan(TOY, "train[2:8]"), Screen(width=60)).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert [line.split()[0] for line in lines[2:5]] == [
+        "toy-train.…00000-of-00004",
+        "toy-train.…00001-of-00004",
+        "toy-train.…00003-of-00004",
+    ]

@@ -217,3 +217,18 @@ def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:
     alone = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
     text = "".join(to_csv(CSV_HEADER, resume_rows(alone, None)))
     assert text.splitlines()[1] == ",toy-train-00000,train,2,1,3"
+
+
+def test_a_proof_that_fails_is_marked_where_colour_is_shown() -> None:
+    plan = resume(TOY, "train", consumed=3)
+    color = Screen(color=True)
+    assert lines(plan, PROOF, color)[-1] == f"\x1b[1;91m{proof_line(PROOF)}\x1b[0m"
+    sound = Proof(compared=1000, lost=0, repeated=0, moved=0, exact=True)
+    assert lines(plan, sound, color)[-1] == proof_line(sound)
+
+
+def test_counts_of_hosts_are_all_there_but_where_tables_are_abridged() -> None:
+    plan = replace(resume(TOY, "train", consumed=3), from_consumed=(5, 3, 5, 4))
+    stopped = "stopped: 4 hosts, each after"
+    assert lines(plan)[1] == f"{stopped} 5, 3, 4 examples"
+    assert lines(plan, screen=TERMINAL)[1] == f"{stopped} 5 .. 4 examples"

@@ -193,3 +193,12 @@ def test_csv_has_a_row_for_what_differs() -> None:
         "file,c,1000,,no such file",
     ]
     assert list(verify_rows(AS_PREDICTED)) == []
+
+
+def test_what_differs_is_marked_where_colour_is_shown() -> None:
+    parted = replace(AS_PREDICTED, first_difference=PARTED, files=(SHORT,))
+    shown = text(parted, Screen(color=True))
+    assert "\x1b[1;91mdiffers at position 3" in shown
+    assert "\x1b[1;91m1 of 2 files not as the metadata says:\x1b[0m" in shown
+    assert "\x1b[1;91mb\x1b[0m " in shown
+    assert "\x1b[1;9" not in text(AS_PREDICTED, Screen(color=True))

@@ -111,3 +111,11 @@ def test_a_row_for_each_problem() -> None:
         "train,toy-0,data,3,3,1,21,record 1: ..",
         ",toy-9,extra,,,,,too many",
     ]
+
+
+def test_damaged_files_are_marked_where_colour_is_shown() -> None:
+    found = replace(SOUND, findings=(DAMAGED,))
+    shown = "".join(verify_files_table(found, Screen(color=True))).splitlines()
+    assert "\x1b[1;91m1 problem:\x1b[0m" in shown
+    assert shown[-1].startswith("\x1b[1;91mtoy-0\x1b[0m ")
+    assert "\x1b[1;9" not in "".join(verify_files_table(SOUND, Screen(color=True)))

@@ -179,7 +179,7 @@ def _with_current(
     from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
     from shardctl.planning.snapshot import snapshot
 
-    project = project_here()
+    project = project_here(source, reading)
     dataset = chosen_dataset(source, project, fallback=_named_by(pinned, path))
     settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
     spec = pinned.spec if spec is None else spec

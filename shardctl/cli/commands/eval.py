@@ -74,7 +74,8 @@ def eval(
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
-    project = project_here()
+    reading = OrderOptions(host_by=host_by, among=("host_by", "reverse", "file_order"))
+    project = project_here(source, reading)
     evaluation = evaluate(
         chosen_dataset(source, project),
         spec,
@@ -82,7 +83,7 @@ def eval(
         hosts=num_hosts or 1,
         devices=num_devices or 1,
         remainder=remainder,
-        settings=OrderOptions(host_by=host_by).settings(project),
+        settings=reading.settings(project),
     )
     warn(evaluation.warnings)
     FORMATS.write(out, evaluation, every_row=every_row)

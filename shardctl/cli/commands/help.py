@@ -1,22 +1,21 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl help`: the options of a command, the guide of a subject, and the list of both."""
 
-import contextlib
-import inspect
-import io
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.core.nearness import nearest
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 
 if TYPE_CHECKING:
-    from shardctl.rendering.guide.man_page import CommandHelp
+    from shardctl.rendering.help_page import HelpPage
     from shardctl.rendering.text.tables import Screen
 
     Topic = tuple[str | None, Guide | None]  # a command, None for all of them, and a guide
@@ -33,18 +32,16 @@ def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> 
         yield guide.text
     if guide is not None and command is None:
         return
-    options = _options_page(command, on_terminal=screen.width is not None)
+    from shardctl.cli.help_page import paper_of
+    from shardctl.rendering.help_page import help_text
+
+    options = help_text(_help_page(command), paper_of(screen))
     if guide is None:
         yield options
     elif screen.width is not None:
         yield f"\n{options}"
     else:
         yield f"\n## Options of `shardctl {command}`\n\n```text\n{options}```\n"
-    if command is None:
-        from shardctl.rendering.guide.listing import guides_list
-
-        yield "\n"
-        yield from guides_list(guide_questions(), screen)
 
 
 def _man_page(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
@@ -52,10 +49,12 @@ def _man_page(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) 
 
     command, guide = answer
     if guide is not None and command is None:
-        return man_page(None, guide)
-    return man_page(_command_help(command), guide, {} if command else guide_questions())
+        return man_page(f"shardctl-{guide.subject}", None, guide)
+    name = "shardctl" if command is None else f"shardctl-{command}"
+    return man_page(name, _help_page(command), guide)
 
 
+_GUIDES = "Guides: shardctl help SUBJECT"
 FORMATS = Formats(renderers={"markdown": _pages, "man": _man_page})
 
 
@@ -90,7 +89,13 @@ def help(
     laid out, a pipe or a file gets its Markdown. The format man is a page for man:
     shardctl help -f man resume | man -l -
 
-    Example: shardctl help resume
+    Examples:
+      # What there is to read
+      shardctl help
+      # A guide, and the options of the command of that name
+      shardctl help resume
+      # The same as a man page
+      shardctl help -f man resume -o shardctl-resume.1
     """
     from shardctl.cli.main import COMMANDS
 
@@ -106,9 +111,7 @@ def help(
 
 
 def _no_page(topic: str, topics: list[str]) -> str:
-    import difflib  # 4 ms
-
-    close = difflib.get_close_matches(topic, topics, n=3, cutoff=0.6)
+    close = nearest(topic, topics)
     if close:
         return f"no help page {quoted(topic)}; close help pages: {choices(close)}"
     return f"no help page {quoted(topic)}; choose from {choices(topics, 60)}"
@@ -141,55 +144,18 @@ def _group(command: str | None) -> Any:
     return typer.main.get_command(application(COMMANDS if command is None else (command,)))
 
 
-class _Page(io.BytesIO):
-    """What stands in for stdout while a help page is made, a terminal where the real one is."""
+def _help_page(command: str | None) -> "HelpPage":
+    """Return the page that `-h` shows; that of all commands lists the guides too."""
+    from shardctl.cli.help_page import help_page
+    from shardctl.rendering.help_page import Entry, Panel
 
-    def __init__(self, *, on_terminal: bool) -> None:
-        super().__init__()
-        self._on_terminal = on_terminal
-
-    def isatty(self) -> bool:
-        return self._on_terminal
-
-
-def _options_page(command: str | None, *, on_terminal: bool) -> str:
-    """Return what `-h` shows, by asking for it."""
     group = _group(command)
-    words = ["--help"] if command is None else [command, "--help"]
-    page = _Page(on_terminal=on_terminal)
-    stdout = io.TextIOWrapper(page, encoding="utf-8", write_through=True)
-    with (
-        contextlib.redirect_stdout(stdout),
-        contextlib.suppress(typer.Exit),
-        group.make_context("shardctl", words, obj=tuple(words)) as ctx,
-    ):
-        group.invoke(ctx)
-    return page.getvalue().decode()
-
-
-def _command_help(name: str | None) -> "CommandHelp":
-    """Return what the man page of a command says, or of shardctl as a whole."""
-    from shardctl.rendering.guide.man_page import CommandHelp
-
-    group = _group(name)
     root = group.make_context("shardctl", [], resilient_parsing=True)
-    command = group if name is None else group.commands[name]
-    ctx = root if name is None else typer.Context(command, info_name=name, parent=root)
-    entries: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-    for parameter in command.get_params(ctx):
-        record = parameter.get_help_record(ctx)
-        if record is not None:
-            is_argument = parameter.param_type_name == "argument"
-            panel = getattr(parameter, "rich_help_panel", None)
-            title = panel or ("Arguments" if is_argument else "Options")
-            entries.setdefault(title, []).append(record)
-    if name is None:
-        entries["Commands"] = [(key, one.short_help) for key, one in group.commands.items()]
-    first, *paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
-    return CommandHelp(
-        name=name or "",
-        usage=command.get_usage(ctx).removeprefix("Usage: "),
-        summary=" ".join(first.split()),
-        paragraphs=tuple(" ".join(text.split()) for text in paragraphs),
-        options=tuple((title, tuple(records)) for title, records in entries.items() if records),
+    if command is not None:
+        one = group.commands[command]
+        return help_page(one, typer.Context(one, info_name=command, parent=root))
+    guides = tuple(
+        Entry(names=(subject,), meaning=question) for subject, question in guide_questions().items()
     )
+    page = help_page(group, root)
+    return replace(page, panels=(*page.panels, Panel(title=_GUIDES, entries=guides)))

@@ -109,7 +109,7 @@ def hosts(
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
     if "host" in reading.given():
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     dataset = with_disk_bytes(chosen_dataset(source, project))
     plan = compare_hosts(dataset, spec, settings, hosts=num_hosts)

@@ -43,7 +43,7 @@ def layout(
     from shardctl.readers.files_on_disk import check_files, with_disk_bytes
     from shardctl.rendering.text.quantities import first_few
 
-    dataset = chosen_dataset(source, project_here())
+    dataset = chosen_dataset(source, project_here(source))
     files = check_files(dataset)
     shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
     names = {None, *(split.split.name for split in shown.splits)}

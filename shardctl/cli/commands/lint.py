@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -88,9 +89,11 @@ def lint(
     if list_rules:
         _RULES.write(out, LINT_RULES)
         return
-    project = project_here()
+    # What is named here is all that is looked at.
+    named = replace(using, evaluated=[*(using.evaluated or ()), *(specs or ())])
+    project = project_here(source, reading, named)
     arguments = using.arguments(project)
-    if specs or using.evaluated:  # what is named here is what is looked at
+    if specs or using.evaluated:
         arguments["specs"] = tuple(specs or ())
         arguments["eval"] = tuple(using.evaluated or ())
     found = lint_pipeline(

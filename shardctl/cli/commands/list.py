@@ -1,13 +1,17 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl list`: the datasets that `--dataset` takes by name."""
 
+import builtins
 import os
 from typing import Annotated
 
 import typer
 
+from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import project_here
+from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.output import warn
 
 FORMATS = Formats(renderers=verb_formats("rendering.list", "list"))
 
@@ -15,6 +19,14 @@ FORMATS = Formats(renderers=verb_formats("rendering.list", "list"))
 # A command is named like its module; nothing here needs the built-in of that name.
 def list(
     out: OutputOptions,
+    words: Annotated[
+        builtins.list[str] | None,  # `list` is the command
+        typer.Argument(
+            metavar="[WORD]...",
+            help="Show what has each of these words in its name, config, version or format.",
+            autocompletion=completion.datasets,
+        ),
+    ] = None,
     data_dir: Annotated[
         str | None,
         typer.Option(
@@ -30,18 +42,25 @@ def list(
 ) -> None:
     """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.
 
-    A built-in layout says how a dataset is cut into shards; its files need not be here.
+    Of each the examples and bytes of all splits are shown, as its metadata states them, and the
+    format of its files. A built-in layout says how a dataset is cut into shards; its files need not
+    be here.
 
     Examples:
       # Every name that -d takes
       shardctl list
       # Those in a folder of datasets, too
       shardctl list --data-dir ~/data
+      # What is called so
+      shardctl list imagenet v2
     """
     from shardctl.api.list_datasets import datasets_in
     from shardctl.readers.data_dirs import data_dirs
     from shardctl.readers.project_file import Project
+    from shardctl.rendering.text.quantities import first_few
 
-    project = Project() if data_dir is not None else project_here()
-    listed = datasets_in(data_dirs(data_dir, os.environ, project))
+    only_data_dir = DatasetOptions(dataset=[""])  # no dataset is taken from a project
+    project = Project() if data_dir is not None else project_here(only_data_dir)
+    listed = datasets_in(data_dirs(data_dir, os.environ, project), words or ())
     FORMATS.write(out, listed, every_layout=every_row)
+    warn(first_few(listed.problems))

@@ -62,7 +62,7 @@ def locate(
     if not any(given.values()):
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
     queries = list(_queries(given, _options_given(ctx)))
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     planned = plan_order(chosen_dataset(source, project), spec, settings)
     warn(planned.warnings)

@@ -57,7 +57,7 @@ def plan(
     if drop_remainder and host is None and hosts is None:
         raise UsageError("--drop-remainder needs --hosts N or --host I/N: one reader drops nothing")
     plans = plan_specs(
-        chosen_dataset(source, project_here()),
+        chosen_dataset(source, project_here(source)),
         *specs or (),
         hosts=hosts,
         host=None if host is None else Host.parse(host),

@@ -77,7 +77,7 @@ def quality(
     from shardctl.core.hosts.host import Host
     from shardctl.planning.quality.quality import quality as measured_quality
 
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     if num_hosts is not None:
         if "host" in reading.given():

@@ -108,7 +108,7 @@ def resume(
 def _from_options(
     source: DatasetOptions, reading: OrderOptions, stopped: ResumeOptions, spec: str | None
 ) -> "Made":
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     stopped.check()
     dataset = chosen_dataset(source, project)

@@ -55,7 +55,7 @@ def simulate(
     to_file = out.output not in (None, "-")
     if out.format == "npy" and not to_file and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError("--format npy writes bytes: name a file with --output FILE")
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     simulation = simulate_order(
         chosen_dataset(source, project),

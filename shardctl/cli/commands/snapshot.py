@@ -33,7 +33,7 @@ def snapshot(
     """
     from shardctl.planning.snapshot import snapshot as take_snapshot
 
-    project = project_here()
+    project = project_here(source, reading)
     settings = reading.settings(project)
     taken = take_snapshot(chosen_dataset(source, project), spec, settings)
     warn(taken.warnings)

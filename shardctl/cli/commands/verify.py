@@ -123,7 +123,7 @@ def _files(
             )
     from shardctl.readers.records.verify_files import verify_files
 
-    dataset = chosen_dataset(source, project_here())
+    dataset = chosen_dataset(source, project_here(source))
     with ProgressBars() as bars:
         found = verify_files(dataset, *splits, watch=bars.show)
     _OF_FILES.write(out, found, every_row=every_row)
@@ -137,7 +137,7 @@ def _order(
     from shardctl.planning.order import plan_order
     from shardctl.tfds.imports import quiet_tensorflow
 
-    project = project_here()
+    project = project_here(source, reading)
     dataset, settings = chosen_dataset(source, project), reading.settings(project)
     planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
     with quiet_tensorflow(), ProgressBars() as bars:

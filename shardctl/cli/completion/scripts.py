@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SHELLS = ("bash", "zsh", "fish")
 
-_HEAD = "Written by `_SHARDCTL_COMPLETE=source_{shell} shardctl`; README.md says how to install it."
+_HEAD = "Written by `_SHARDCTL_COMPLETE=source_{shell} shardctl`; see `shardctl help install`."
 
 _BASH = r"""# Completion of shardctl in bash.
 # @HEAD@

@@ -17,6 +17,7 @@ from typing import Any
 
 import typer
 
+from shardctl.cli.color import CHOICES, OPTION, before_command
 from shardctl.cli.completion.scripts import SHELLS, completion_script
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import UsageError
@@ -90,6 +91,11 @@ def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[
     """Yield what could complete the word at the cursor, after these words."""
     group: Any = typer.main.get_command(app)
     root = group.make_context("shardctl", [], resilient_parsing=True)
+    count = before_command(words)
+    if count == len(words) and count and words[-1] == OPTION:
+        yield from _starting(((choice, "") for choice in CHOICES), incomplete)
+        return
+    words = words[count:]
     if not words:
         commands = ((name, group.commands[name].get_short_help_str()) for name in group.commands)
         offered = _options(root, ()) if incomplete.startswith("-") else commands

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from shardctl.cli.output import say
 from shardctl.errors import DatasetError, ShardctlError, UsageError
@@ -20,12 +20,27 @@ if TYPE_CHECKING:
     from shardctl.readers.reference import Fallback
 
 
-def project_here() -> Project:
-    """Return the project of the folder that the command runs in; a command reads it once."""
+class Taker(Protocol):
+    """A group of options, which says what it leaves to a project."""
+
+    def taken(self, project: Project) -> Iterable[str]:
+        """Yield the settings of a project that no option replaces, in words."""
+
+
+def project_here(*takers: Taker) -> Project:
+    """Return the project of the folder that the command runs in; a command reads it once.
+
+    What is taken from a file in a folder above is said, since nothing in this folder shows it.
+    """
     from shardctl.files.file_text import working_folder
     from shardctl.readers.project_file import find_project
 
-    return find_project(working_folder())
+    project = find_project(working_folder())
+    if project.path is not None and not os.path.samefile(project.path.parent, working_folder()):
+        taken = ", ".join(words for taker in takers for words in taker.taken(project))
+        if taken:
+            say(f"settings of {os.path.relpath(project.path)}: {taken}")
+    return project
 
 
 def chosen_dataset(
@@ -111,12 +126,13 @@ def refuse_allow_version(*, given: bool) -> None:
 
 def dataset_of_plan(plan: ResumePlan, options: DatasetOptions) -> Dataset:
     """Return the dataset of the options, else the one a plan was made for, where it lay."""
-    project = project_here()
+    ref = plan.dataset.data_dir or plan.dataset.title
+    found_again = replace(options, dataset=options.dataset or [ref])
+    project = project_here(found_again)
     if options.dataset:
         return chosen_dataset(options, project)
-    ref = plan.dataset.data_dir or plan.dataset.title
     try:
-        return chosen_dataset(replace(options, dataset=[ref]), project)
+        return chosen_dataset(found_again, project)
     except ShardctlError as error:
         raise DatasetError(
             f"{error}; say where the plan's dataset is with --dataset REF"

@@ -2,6 +2,7 @@
 """The options of `lint` alone, and how they combine with `lint:` in shardctl.yaml."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.shared import number_option
+from shardctl.cli.options.shared import number_option, setting_in_words
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
@@ -104,6 +105,13 @@ class LintOptions:
         except UsageError as error:
             raise located(error, project, "lint", given) from None
         return arguments
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `lint:` of a project, in words; see `project_here`."""
+        given = {*self.given(), *(("specs",) if self.evaluated else ())}
+        for key, value in project.lint.items():
+            if key.replace("-", "_") not in given and value is not None:
+                yield setting_in_words(f"lint {key}", value)
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, each by its name under `lint:`."""

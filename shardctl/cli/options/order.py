@@ -1,18 +1,20 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from shardctl.cli.options.shared import whole_number
+from shardctl.cli.options.shared import setting_in_words, whole_number
 from shardctl.cli.panels import HOSTS, ORDER
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
-from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS, Setting
+from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.command_line import as_options
@@ -56,11 +58,12 @@ HOST_BY = _option(SETTING_BY_NAME["host_by"])
 class OrderOptions:
     """The settings of TFDS's reader and of the pipeline after it, by the fields of `ReadSettings`.
 
-    Values are those of the command line; what was not given is None or left out.
+    Values are those of the command line; what was not given is None or left out. The command looks
+    at the settings `among`.
     """
 
-    def __init__(self, **values: Any) -> None:
-        self._values = values
+    def __init__(self, *, among: Collection[str] = SETTING_BY_FIELD, **values: Any) -> None:
+        self._values, self._among = values, among
         self._project: Project | None = None  # that the settings were taken from
 
     @staticmethod
@@ -80,6 +83,23 @@ class OrderOptions:
         """Return what is given here, by the fields of the settings."""
         return {name: value for name, value in self._values.items() if value is not None}
 
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `read:` of a project, in words; see `project_here`."""
+        from shardctl.core.settings.names import main_names
+
+        stated: dict[str, Any] = {}
+        with contextlib.suppress(UsageError):  # what is wrong there is said by `settings`
+            stated = {
+                SETTING_BY_NAME[name].field: value
+                for name, value in main_names(project.read).items()
+                if name in SETTING_BY_NAME and value is not None
+            }
+        given = self.given()
+        _give_way(stated, given)
+        for field, value in stated.items():
+            if field in self._among and field not in given:
+                yield setting_in_words(SETTING_BY_FIELD[field].name, value)
+
     def settings(
         self, project: "Project", fallback: Mapping[str, Any] | None = None
     ) -> "ReadSettings":
@@ -90,6 +110,12 @@ class OrderOptions:
         Raises:
             UsageError: a value outside its range, or two that exclude each other.
         """
+        return self.resolved(project, fallback).settings
+
+    def resolved(
+        self, project: "Project", fallback: Mapping[str, Any] | None = None
+    ) -> "ResolvedSettings":
+        """Return the settings in force, see `settings`, and who set them."""
         from shardctl.core.hosts.host import Host
         from shardctl.core.settings.read_settings import ReadSettings
 
@@ -110,9 +136,13 @@ class OrderOptions:
             raise located(error, project, "read") from None
         try:
             _give_way(chosen, given)
+            sources = {**dict.fromkeys(chosen, "file"), **dict.fromkeys(given, "option")}
             chosen |= given
             _give_way(arguments, chosen)
-            return ReadSettings(**arguments | chosen)
+            return ResolvedSettings(
+                settings=ReadSettings(**arguments | chosen),
+                sources=dict.fromkeys(arguments, "fallback") | sources,
+            )
         except UsageError as error:
             raise self.located(error) from None
 
@@ -123,6 +153,14 @@ class OrderOptions:
         from shardctl.cli.options.config_faults import located
 
         return located(error, self._project, "read", self.given())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSettings:
+    """The settings in force; `sources` says who set a field: "option", "file" or "fallback"."""
+
+    settings: "ReadSettings"
+    sources: Mapping[str, str]
 
 
 # An option replaces the settings of the file that would contradict it.

@@ -7,6 +7,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from shardctl.cli.options.shared import number_option, whole_number
+from shardctl.core.nearness import nearest_first
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
@@ -117,9 +118,8 @@ class ResumeOptions:
                 "B, or --seen FILE"
             )
         if self.mode is not None and self.mode not in get_args(BufferMode):
-            raise UsageError(
-                f"--mode {quoted(self.mode)}: choose from {choices(get_args(BufferMode))}"
-            )
+            modes = choices(nearest_first(self.mode, get_args(BufferMode)))
+            raise UsageError(f"--mode {quoted(self.mode)}: choose from {modes}")
         if self.seen is None and self.hosts is None:
             return
         if self.mode == "exact-order":

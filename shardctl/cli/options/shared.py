@@ -8,20 +8,25 @@ options are; what says nothing is the command's own.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
-from typing import Annotated, Any, ClassVar, TypeGuard, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
 import typer
 
+from shardctl.cli.color import CHOICES, OPTION
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.output import ProgressBars
-from shardctl.cli.panels import DATASET
-from shardctl.core.text import quoted
+from shardctl.cli.panels import DATASET, OUTPUT
+from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.progress import watched_by
+
+if TYPE_CHECKING:
+    from shardctl.readers.project_file import Project
 
 SpecArgument = Annotated[
     str | None,
@@ -75,6 +80,31 @@ def number_option(flag: str, text: str, *, metavar: str = "N", minimum: int = 1)
     )
 
 
+def _color_choice(text: Any) -> str:
+    if text not in CHOICES:
+        raise UsageError(f"{OPTION} {quoted(text)}: choose from {choices(CHOICES)}")
+    return str(text)
+
+
+def _color_choices(incomplete: str) -> list[str]:
+    return [choice for choice in CHOICES if choice.startswith(incomplete)]
+
+
+# Of every command, and before the command too.
+ColorOption = Annotated[
+    str | None,
+    typer.Option(
+        OPTION,
+        metavar="WHEN",
+        parser=_color_choice,
+        help="Colour always, never or auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set "
+        "[default: auto]",
+        rich_help_panel=OUTPUT,
+        autocompletion=_color_choices,
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
     """Which dataset."""
@@ -100,6 +130,32 @@ class DatasetOptions:
             help="Where names are looked up [default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
         ),
     ] = None
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to a project, in words; see `project_here`."""
+        from shardctl.files.file_text import working_folder
+        from shardctl.readers.reference import named_dataset
+
+        cwd = working_folder()
+        named = named_dataset(self.dataset or (), project=project, env=os.environ, cwd=cwd)
+        if named.source == "file":
+            yield setting_in_words("dataset", " and ".join(named.refs))
+        if self.data_dir is None and project.data_dir is not None:
+            yield setting_in_words("data_dir", project.data_dir)
+
+
+def setting_in_words(name: str, value: object) -> str:
+    """Return a setting of a file of settings in a line that lists some.
+
+    >>> [setting_in_words("shuffle_seed", 42), setting_in_words("reverse", False)]
+    ['shuffle seed 42', 'no reverse']
+    """
+    words = printable(name.replace("_", " ").replace("-", " "))
+    if isinstance(value, bool):
+        return words if value else f"no {words}"
+    if isinstance(value, list):
+        return f"{words} {choices(value, 4)}"
+    return f"{words} {printable(str(value))}"
 
 
 def _is_group(annotation: object) -> TypeGuard[type[Any]]:
@@ -141,6 +197,7 @@ def _read_stdin_once(values: Mapping[str, Any]) -> None:
 def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
     """Return `command` with each parameter that is an option group replaced by its options.
 
+    Every command takes `--color` besides.
     A format that the command does not have is refused before it begins.
     """
     hints = get_type_hints(command, include_extras=True)
@@ -157,8 +214,15 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
                 parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
             )
 
+    parameters.append(
+        inspect.Parameter(
+            "color", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ColorOption
+        )
+    )
+
     @wraps(command)
     def run(**values: Any) -> None:
+        values.pop("color", None)  # heeded since the command began, see `cli.color`
         _read_stdin_once(values)
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})

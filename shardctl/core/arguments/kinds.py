@@ -14,6 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from shardctl.core.arguments.values import real_number, text, truth_value, whole_number
+from shardctl.core.nearness import nearest_first
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 
@@ -164,7 +165,7 @@ def _word(words: Sequence[str]) -> Kind:
     def take(value: Any) -> str:
         if isinstance(value, str) and value in words:
             return text(value)
-        raise UsageError(f"choose from {choices(words)}")
+        raise UsageError(f"choose from {choices(nearest_first(value, words))}")
 
     needed = " or ".join(f'"{word}"' for word in words)
     return Kind(take=take, needed=needed, several=f"words ({needed})", exact=frozenset())

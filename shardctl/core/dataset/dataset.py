@@ -18,6 +18,7 @@ from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.nearness import nearest_first
 from shardctl.core.provided import provided
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
@@ -301,7 +302,7 @@ class Dataset:
         for split in self.splits:
             if split.name == name:
                 return split
-        known = choices(split.name for split in self.splits)
+        known = choices(nearest_first(name, (split.name for split in self.splits)))
         raise NotASplitError(f"no split {quoted(name)} in {self.title}; it has: {known}", name)
 
     @checked

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from shardctl.core.nearness import did_you_mean
 from shardctl.core.phrase import Argument, Placeholder, phrase, spelled
-from shardctl.core.settings.names import main_names
+from shardctl.core.settings.names import SETTING_BY_ALIAS, main_names
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.text import choices, printable, quoted
@@ -44,8 +45,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     for key, value in main_names(document).items():
         setting = SETTING_BY_NAME.get(key)
         if setting is None:
-            names = choices(SETTING_BY_NAME, len(SETTING_BY_NAME))
-            raise UsageError(phrase("{}: no such setting; there are: {}", Argument(key), names))
+            raise no_such_setting(key, SETTING_BY_NAME, SETTING_BY_ALIAS)
         if value is None:
             continue
         try:
@@ -54,6 +54,16 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
             given = Argument(setting.field, value, given=True)
             raise UsageError(phrase("{}: {}", given, error)) from None
     return arguments
+
+
+def no_such_setting(
+    key: object, names: Collection[str], others: Collection[str] = ()
+) -> UsageError:
+    """Return the error of a key that is none of the names; `others` are understood as well."""
+    said, near = choices(names, len(names)), did_you_mean(key, [*names, *others])
+    return UsageError(
+        phrase("{}: no such setting; {}there are: {}", Argument(str(key)), near, said)
+    )
 
 
 def settings_of_document(document: Mapping[str, object], where: str) -> ReadSettings:

@@ -10,6 +10,7 @@ from typing import Any
 from shardctl.core.arguments.kinds import kind_of
 from shardctl.core.arguments.values import truth_value, whole_number
 from shardctl.core.hosts.host import Host, as_host
+from shardctl.core.nearness import nearest_first
 from shardctl.core.text import choices
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -130,7 +131,9 @@ class Word(SettingKind):
         return str(value)
 
     def range_fault(self, value: Any) -> str | None:
-        return None if value in self.words else f"choose from {choices(self.words)}"
+        if value in self.words:
+            return None
+        return f"choose from {choices(nearest_first(value, self.words))}"
 
 
 class WhichHost(SettingKind):

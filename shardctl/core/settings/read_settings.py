@@ -10,6 +10,7 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
@@ -236,13 +237,8 @@ def _made_of_mapping(given: object) -> ReadSettings | None:
     for name, value in main_names({str(key): value for key, value in given.items()}).items():
         setting = SETTING_BY_NAME.get(name)
         if setting is None:
-            import difflib
-
-            near = difflib.get_close_matches(name, SETTING_BY_FIELD)
-            raise UsageError(
-                f"no setting {quoted(name)}; {'close' if near else 'there are'}: "
-                f"{choices(near or SETTING_BY_FIELD, len(SETTING_BY_FIELD))}"
-            )
+            known = choices(nearest_first(name, SETTING_BY_FIELD), len(SETTING_BY_FIELD))
+            raise UsageError(f"no setting {quoted(name)}; there are: {known}")
         values[setting.field] = value
     return ReadSettings(**values)
 

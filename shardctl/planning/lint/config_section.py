@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.text import choices
+from shardctl.core.settings.document import no_such_setting
 from shardctl.errors import UsageError
 
 
@@ -26,10 +26,7 @@ def lint_arguments(document: Mapping[str, object]) -> dict[str, Any]:
     for key, value in document.items():
         name = str(key).replace("-", "_")
         if name not in _KINDS:
-            names = choices(_KINDS, len(_KINDS))
-            raise UsageError(
-                phrase("{}: no such setting; there are: {}", Argument(str(key)), names)
-            )
+            raise no_such_setting(key, _KINDS)
         if name in arguments:
             raise UsageError(phrase("{}: the setting is there twice", Argument(str(key))))
         if value is None:
@@ -108,3 +105,4 @@ _KINDS: dict[str, Callable[[object], object]] = {
     "select": _codes,
     "ignore": _codes,
 }
+LINT_KEYS = tuple(_KINDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.dataset.dataset import Dataset
@@ -119,6 +119,18 @@ class LintContext:
         if self.usage.as_data_source is None:
             return self.dataset.file_format == "array_record"
         return self.usage.as_data_source
+
+    def usage_in_force(self) -> dict[str, Any]:
+        """Return what is not part of an order's settings by its name under `lint:`."""
+        return {
+            "hosts": self.num_hosts,
+            "take": self.usage.take,
+            "as_data_source": self.reads_data_source,
+            "assert_cardinality": self.usage.assert_cardinality,
+            "autocache": self.usage.try_autocache,
+            "seeds": list(self.usage.seeds),
+            "open_files": self.usage.max_open_files,
+        }
 
     @property
     def num_hosts(self) -> int:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
-from shardctl.planning.lint.rule import Rule, Severity
+from shardctl.planning.lint.rule import SEVERITIES, Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.planning.open_splits import refuse_open_hosts
 
@@ -39,7 +40,10 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Lint(Tabular):
-    """What was looked at, by which rules, and what they found, in the order of their codes."""
+    """What was looked at, by which rules, and what they found.
+
+    Errors come first, then warnings, then notices, each in the order of their codes.
+    """
 
     context: LintContext
     rules: tuple[Rule, ...]
@@ -101,7 +105,7 @@ def lint(
             )
         )
     if specs is None:
-        specs = _default_specs(dataset, evaluated)
+        specs = default_specs(dataset, evaluated)
     reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
     reads = [
         Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
@@ -111,10 +115,19 @@ def lint(
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
-    return Lint(context=context, rules=rules, findings=tuple(_findings(rules, context)))
+    findings = sorted(
+        _findings(rules, context),
+        key=lambda found: (SEVERITIES.index(found.severity), found.rule.code),
+    )
+    return Lint(context=context, rules=rules, findings=tuple(findings))
 
 
-def _default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+def default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+    """Return what is looked at where nobody names a spec, besides what is evaluated on.
+
+    Raises:
+        UsageError: there is no train, and neither another split alone nor one to evaluate on.
+    """
     if not evaluated:
         return (default_spec(dataset),)
     return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
@@ -156,7 +169,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
         for prefix in prefixes:
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
                 raise UsageError(
-                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code())
+                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
                 )
     return tuple(
         rule
@@ -183,9 +196,11 @@ def explained(code: str) -> Rule:
     for rule in LINT_RULES:
         if code.upper() == rule.code or code == rule.name:
             return rule
-    raise UsageError(phrase("{code!}: {}", _no_such_code(), code=code))
+    raise UsageError(phrase("{code!}: {}", _no_such_code(code), code=code))
 
 
-def _no_such_code() -> str:
-    codes = choices((rule.code for rule in LINT_RULES), len(LINT_RULES))
+def _no_such_code(code: str) -> str:
+    by_name = {word: rule.code for rule in LINT_RULES for word in (rule.code, rule.name)}
+    near = nearest_first(code, by_name)
+    codes = choices(dict.fromkeys(by_name[word] for word in near), len(LINT_RULES))
     return f"no finding has this code; there are: {codes}"

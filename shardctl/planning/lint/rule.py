@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from shardctl.planning.lint.context import LintContext
 
 Severity = Literal["error", "warning", "notice"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the worst
 
 
 @dataclass(frozen=True, kw_only=True)

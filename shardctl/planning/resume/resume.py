@@ -11,6 +11,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import joined
+from shardctl.core.nearness import nearest_first
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
@@ -93,7 +94,11 @@ def resume(
     """
     if mode not in get_args(BufferMode):
         raise UsageError(
-            phrase("{mode!}: choose from {}", choices(get_args(BufferMode)), mode=mode)
+            phrase(
+                "{mode!}: choose from {}",
+                choices(nearest_first(mode, get_args(BufferMode))),
+                mode=mode,
+            )
         )
     dataset, settings = as_dataset(dataset), as_settings(settings)
     refuse_unreadable(dataset)

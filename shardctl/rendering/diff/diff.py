@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.core.resume.after_read import AfterRead
@@ -13,9 +14,11 @@ from shardctl.files.plan.after_read import call_record
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.rendering.text.annotations import annotation
-from shardctl.rendering.text.tables import PLAIN, Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
+_SHARDS = 4  # shards of a cause on a terminal
+_VALUE = 100  # characters of a value there
 _COLUMNS = (
     Column(heading="", align="left"),
     Column(heading="position"),
@@ -28,7 +31,7 @@ def diff_table(diff: Diff, screen: Screen, *, can_update: bool = False) -> Itera
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
     yield paragraph(headline(diff), screen, style="bold")
     if diff.equal:
-        for line in without_effect(diff):
+        for line in without_effect(diff, whole=not screen.abridged):
             yield paragraph(line, screen)
         return
     if diff.neighbours is not None:
@@ -41,7 +44,7 @@ def diff_table(diff: Diff, screen: Screen, *, can_update: bool = False) -> Itera
         yield paragraph(f"note: {note}", screen)
     yield paragraph("because:", screen)
     for cause in diff.causes:
-        yield paragraph(f"  {cause_line(cause)}", screen)
+        yield paragraph(f"  {cause_line(cause, whole=not screen.abridged)}", screen)
     if can_update:
         yield "\n"
         label = diff.expected.label
@@ -73,14 +76,14 @@ def _where(first: OrderDifference) -> str:
     return f"between positions {first.position:,} and {first.stop - 1:,}"
 
 
-def _rows(diff: Diff) -> Iterator[tuple[str, str, str, str]]:
+def _rows(diff: Diff) -> Iterator[Sequence[str]]:
     stretch, first = diff.neighbours, diff.first
     if stretch is None or first is None:
         return
     pairs = zip(stretch.expected, stretch.actual, strict=True)
     for position, (old, new) in enumerate(pairs, stretch.start):
-        mark = ">" if position == first.position else ""
-        yield mark, f"{position:,}", _id(old), _id(new)
+        row = (">" if position == first.position else "", f"{position:,}", _id(old), _id(new))
+        yield tuple(Cell(text, "error") for text in row) if row[0] else row
 
 
 def _id(value: int | str | None) -> str:
@@ -112,22 +115,23 @@ def _percent(part: int, whole: int) -> str:
     return "more than 99.9%" if 99.9 < share < 100 else f"{share:.1f}".removesuffix(".0") + "%"
 
 
-def without_effect(diff: Diff) -> Iterator[str]:
+def without_effect(diff: Diff, *, whole: bool = False) -> Iterator[str]:
     """Yield what changed where the order did not."""
     for cause in diff.changes:
-        yield f"  without effect on the order: {cause_line(cause)}"
+        yield f"  without effect on the order: {cause_line(cause, whole=whole)}"
 
 
 _CHANGES = {"appeared": "appeared", "vanished": "vanished", "length": "changed length"}
 
 
-def cause_line(cause: Cause) -> str:
-    """Return a cause as part of a sentence.
+def cause_line(cause: Cause, *, whole: bool = False) -> str:
+    """Return a cause as part of a sentence, with every shard and value in it where it is whole.
 
     >>> cause_line(Cause(kind="setting", name="cycle", expected=16, actual=8))
     'cycle: 16 became 8'
     """
-    became = f"{_value(cause.expected)} became {_value(cause.actual)}"
+    expected, actual = _value(cause.expected, whole), _value(cause.actual, whole)
+    became = f"{expected} became {actual}"
     if cause.kind == "unknown":
         return (
             "nothing that a snapshot pins: another version of shardctl made it, or the files are "
@@ -143,18 +147,19 @@ def cause_line(cause: Cause) -> str:
         if cause.actual is None:
             return f"split {cause.name} is no longer read"
         if cause.expected is None:
-            return f"split {cause.name} is read now, {_value(cause.actual)} examples"
+            return f"split {cause.name} is read now, {actual} examples"
     if cause.kind == "shards":
-        return f"{cause.name}: {_shards(cause, became)}"
+        return f"{cause.name}: {_shards(cause, became, whole)}"
     return f"{cause.name}: {became}"
 
 
-def _shards(cause: Cause, became: str) -> str:
+def _shards(cause: Cause, became: str, whole: bool) -> str:
     if cause.change in (None, "hashed"):
         return became
     if cause.change == "renamed":
         return f"the files are named otherwise, {became}"
-    listed = choices((_shard(shard) for shard in cause.shards), 4)
+    shards = map(_shard, cause.shards)
+    listed = ", ".join(shards) if whole else choices(shards, _SHARDS)
     return f"{counted(len(cause.shards), 'shard')} {_CHANGES[str(cause.change)]}: {listed}"
 
 
@@ -165,14 +170,14 @@ def _shard(shard: ChangedShard) -> str:
     return f"{shard.filename} ({shard.expected:,} became {shard.actual:,})"
 
 
-def _value(value: object) -> str:
+def _value(value: object, whole: bool) -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     calls = _calls(value)
     shown = value if calls is None else [str(call) for call in calls]
-    return printable(str(shown), 100)
+    return printable(str(shown), sys.maxsize if whole else _VALUE)
 
 
 def _recorded(value: object) -> object:
@@ -230,5 +235,5 @@ def cause_record(cause: Cause) -> Document:
 def diff_annotation(diff: Diff) -> Iterator[str]:
     """Yield an annotation of the expected file where the orders differ, none where they do not."""
     if not diff.equal:
-        text = "".join(diff_table(diff, PLAIN)).partition("\n")[2].strip("\n")
+        text = "".join(diff_table(diff, Screen(abridged=True))).partition("\n")[2].strip("\n")
         yield annotation("error", text, title=headline(diff), file=diff.expected.label)

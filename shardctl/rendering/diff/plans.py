@@ -17,7 +17,7 @@ from shardctl.rendering.text.tables import Column, Screen, paragraph, table_piec
 _ROWS = 20  # files on a terminal, and in an annotation
 _RANGES = 3  # ranges of a file there
 _COLUMNS = (
-    Column(heading="file", align="left"),
+    Column(heading="file", align="left", names_files=True),
     Column(heading="expected", align="left"),
     Column(heading="actual", align="left"),
 )
@@ -30,8 +30,8 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
     if first is not None:
         plan = f" of {first.plan}" if first.plan else ""
         yield paragraph(f"file instruction {first.position:,}{plan}:", screen)
-        yield paragraph(f"  expected {_read(first.expected)}", screen)
-        yield paragraph(f"  actual   {_read(first.actual)}", screen)
+        yield paragraph(f"  expected {_read(first.expected)}", screen, style="error")
+        yield paragraph(f"  actual   {_read(first.actual)}", screen, style="error")
     if diff.only_order:
         yield paragraph("the same ranges of the same files, in another order", screen)
     if diff.files:
@@ -43,7 +43,7 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
     for cause in diff.changes:
         lead = "without effect on the reads: " if diff.equal else ""
-        yield paragraph(f"{lead}{cause_line(cause)}", screen)
+        yield paragraph(f"{lead}{cause_line(cause, whole=not screen.abridged)}", screen)
 
 
 def plans_headline(diff: PlansDiff) -> str:

@@ -43,6 +43,7 @@ _THEME = Theme(
         "markdown.table.header": "bold",
     }
 )
+_WIDEST = 120  # columns, beyond which lines are hard to follow
 _LEAST_COLUMN = 22  # columns of the screen a table's column needs, below which records read better
 
 
@@ -98,12 +99,12 @@ class _Page(Markdown):
 
 
 def guide_on_terminal(guide: Guide, screen: Screen) -> str:
-    """Return a guide as lines of at most the screen's width."""
+    """Return a guide as lines of at most the screen's width, which are never very long."""
     page = _Page(guide.text, hyperlinks=False)
     resolve_links(page)
     console = Console(
         file=io.StringIO(),
-        width=screen.width,
+        width=min(screen.width or _WIDEST, _WIDEST),
         height=100,
         force_terminal=True,
         color_system="standard" if screen.color else None,

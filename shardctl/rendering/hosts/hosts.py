@@ -13,7 +13,7 @@ from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Load, Strategy
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import human_bytes
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts of one strategy on a terminal
 
@@ -70,7 +70,7 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
     rows += [
         ("times read", lambda s: number(s.read_amplification, 3)),
         ("imbalance", lambda s: number(s.imbalance, 3)),
-        ("idle hosts", lambda s: f"{s.idle_hosts:,}" + ("*" if s.refusal else "")),
+        ("idle hosts", _idle),
         ("shared files", lambda s: f"{s.shared_files:,}"),
         ("most examples", lambda s: _straggler(s.num_examples)),
         ("most bytes", lambda s: _straggler(s.num_bytes)),
@@ -79,6 +79,11 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
         rows.append(("same shuffle", lambda s: _yes_or_no(s.same_permutation)))
     for name, measure in rows:
         yield (name, *map(measure, comparison.strategies))
+
+
+def _idle(strategy: Strategy) -> str:
+    text = f"{strategy.idle_hosts:,}" + ("*" if strategy.refusal else "")
+    return Cell(text, "warning" if strategy.idle_hosts or strategy.refusal else "")
 
 
 def extremes(load: Load | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +11,15 @@ from numpy.typing import NDArray
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.order.order import Order
 from shardctl.core.text import printable
+from shardctl.rendering.text.looks import slot_styled
 from shardctl.rendering.text.tables import Screen
-
-if TYPE_CHECKING:
-    from rich.style import Style
 
 Bools = NDArray[np.bool_]
 
 _PIECE = 1 << 14  # examples made into rows at once
 _LONGEST_ROW = 32  # ids; longer blocks take several rows
 _MIXED_ROW = 8  # ids in a row after a shuffle buffer
-_NAME = 20  # characters of a split's name
-_COLORS = ("cyan", "yellow", "green", "magenta", "blue", "red")
+_NAME = 20  # characters of a split's name on a terminal
 
 
 def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Screen) -> Iterator[str]:
@@ -44,12 +40,17 @@ def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Scree
 
 
 class _Rows:
-    """How rows are laid out; each shard gets a colour when it is first seen."""
+    """How rows are laid out, and how ids look: like their slot.
+
+    Where there are no slots, each shard gets the look of the next one when it is first seen.
+    """
 
     def __init__(self, order: Order, screen: Screen) -> None:
         self._order, self._screen = order, screen
-        self._columns = _columns(order)
-        self._colors: dict[tuple[int, int], Style] = {}
+        self._longest_name = 10_000 if screen.width is None else _NAME
+        self._columns = _columns(order, self._longest_name)
+        self._has_slots = "slot" in dict(self._columns)
+        self._seen: dict[tuple[int, int], int] = {}
 
     def heading(self, ids: str) -> str:
         titles = [title for title, _ in self._columns]
@@ -67,9 +68,11 @@ class _Rows:
         names = list(map(str, self._order.codes.split_ids(codes).tolist()))
         for first, stop in _runs(breaks, len(codes), _LONGEST_ROW):
             place = int(splits[first]), int(shards[first])
-            lead = self._lead(self._cells(int(positions[first]), int(slots[first]), place))
+            slot = int(slots[first])
+            lead = self._lead(self._cells(int(positions[first]), slot, place))
+            look = slot if self._has_slots else self._look_of(place)
             for number, line in enumerate(_folded(names[first:stop], self._room(lead))):
-                yield f"{lead if not number else ' ' * len(lead)}{self._colored(line, place)}\n"
+                yield f"{lead if not number else ' ' * len(lead)}{self._styled(line, look)}\n"
 
     def mixed(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
         splits, shards, _ = self._order.codes.places(codes)
@@ -82,7 +85,10 @@ class _Rows:
             fitting = max(1, (self._room(lead) or 10**9) // (width + 1))
             for begin in range(first, stop, fitting):
                 part = range(begin, min(begin + fitting, stop))
-                ids = (self._colored(cells[i].rjust(width), places[i]) for i in part)
+                ids = (
+                    " " * (width - len(cells[i])) + self._styled(cells[i], self._look_of(places[i]))
+                    for i in part
+                )
                 yield f"{lead if begin == first else ' ' * len(lead)}{' '.join(ids)}\n"
 
     def _turns(self, positions: Int64s) -> Bools:
@@ -101,7 +107,7 @@ class _Rows:
             "epoch": position // max(order.epoch_size, 1),
             "step": position // (order.settings.batch or 1),
             "slot": slot,
-            "shard": "" if place is None else _shard(order, place),
+            "shard": "" if place is None else _shard(order, place, self._longest_name),
         }
         return [str(values[title]) for title, _ in self._columns]
 
@@ -115,17 +121,14 @@ class _Rows:
     def _room(self, lead: str) -> int | None:
         return None if self._screen.width is None else max(self._screen.width - len(lead), 1)
 
-    def _colored(self, text: str, place: tuple[int, int]) -> str:
-        if not self._screen.color:
-            return text
-        if place not in self._colors:
-            from rich.style import Style
+    def _look_of(self, place: tuple[int, int]) -> int:
+        return self._seen.setdefault(place, len(self._seen))
 
-            self._colors[place] = Style(color=_COLORS[len(self._colors) % len(_COLORS)])
-        return self._colors[place].render(text)
+    def _styled(self, text: str, look: int) -> str:
+        return slot_styled(text, look) if self._screen.color else text
 
 
-def _columns(order: Order) -> Sequence[tuple[str, int]]:
+def _columns(order: Order, longest_name: int) -> Sequence[tuple[str, int]]:
     """Return the headings and widths of the columns before the ids; below 0: to the left."""
     settings = order.settings
     last = max(order.num_examples - 1, 0)
@@ -139,16 +142,17 @@ def _columns(order: Order) -> Sequence[tuple[str, int]]:
             columns.append(("slot", 4))
         used = distinct(order.reads.split).tolist()
         splits = {index: order.dataset.splits[index] for index in used}
-        names = (_shard(order, (i, split.num_shards - 1)) for i, split in splits.items())
+        last_places = ((index, split.num_shards - 1) for index, split in splits.items())
+        names = (_shard(order, place, longest_name) for place in last_places)
         columns.append(("shard", -max(5, *map(len, names))))
     return columns
 
 
-def _shard(order: Order, place: tuple[int, int]) -> str:
+def _shard(order: Order, place: tuple[int, int], longest_name: int) -> str:
     split, shard = place
     if not order.codes.several_splits:
         return str(shard)
-    return f"{printable(order.dataset.splits[split].name, _NAME)}:{shard}"
+    return f"{printable(order.dataset.splits[split].name, longest_name)}:{shard}"
 
 
 def _runs(breaks: Bools, count: int, longest: int) -> Iterator[tuple[int, int]]:

@@ -23,13 +23,15 @@ def human_bytes(num_bytes: int) -> str:
     return f"{amount:.1f} {_UNITS[-1]}"
 
 
-def first_and_last(numbers: Sequence[int], keep: int = 8) -> str:
-    """Return numbers in words, without the middle of many; ungrouped, since commas divide them.
+def first_and_last(numbers: Sequence[int], keep: int | None) -> str:
+    """Return numbers in words, ungrouped, since commas divide them; of many, `keep` of the ends.
 
-    >>> first_and_last([1, 2, 4]), first_and_last(range(1, 12), 6)
+    >>> first_and_last([1, 2, 4], 6), first_and_last(range(1, 12), 6)
     ('1, 2, 4', '1, 2, 3, 4, … 10, 11')
+    >>> first_and_last(range(1, 12), None)
+    '1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11'
     """
-    if len(numbers) <= keep + 1:
+    if keep is None or len(numbers) <= keep + 1:
         return ", ".join(map(str, numbers))
     tail = keep // 3
     first = ", ".join(map(str, numbers[: keep - tail]))

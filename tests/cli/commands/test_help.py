@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.cli.main import COMMANDS
-from shardctl.guide.guides import guide_questions, read_guide
+from shardctl.guide.guides import GUIDE_OF_COMMAND, guide_questions, read_guide
 from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 from tests.rendering.guide.groff import needs_groff, shown
@@ -17,13 +17,16 @@ SUBJECTS = tuple(guide_questions())
 BOTH = sorted({*COMMANDS} & {*SUBJECTS})
 
 
-def test_it_lists_commands_as_the_help_page_does_and_then_guides(shardctl: Shardctl) -> None:
+def test_it_lists_commands_as_the_help_page_does_and_guides_as_well(shardctl: Shardctl) -> None:
     ran = shardctl("help")
     assert (ran.exit_code, ran.stderr) == (0, "")
-    commands, guides = ran.stdout.split("\nGuides, shown by shardctl help SUBJECT:\n")
-    assert commands == shardctl("-h").stdout
-    listed = dict(line.split(maxsplit=1) for line in guides.splitlines())
-    assert listed == guide_questions()
+    before, _, guides = ran.stdout.partition("Guides: shardctl help SUBJECT:\n")
+    guides, _, after = guides.partition("\n\n")
+    page = shardctl("-h").stdout
+    assert " ".join(f"{before}{after}".split()) == " ".join(page.split())
+    words = " ".join(guides.split())
+    for subject, question in guide_questions().items():
+        assert f"{subject} {question}" in words
 
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - {*SUBJECTS}))
@@ -115,7 +118,7 @@ def test_the_man_page_of_shardctl_lists_commands_and_guides(shardctl: Shardctl) 
     assert ran.stdout.startswith('.TH "SHARDCTL" 1 ')
     page = shown(ran.stdout)
     assert [name for name in COMMANDS if f"       {name}" not in page] == []
-    assert [name for name in SUBJECTS if f"shardctl help {name}" not in page] == []
+    assert [name for name in SUBJECTS if f"       {name}" not in page] == []
 
 
 def test_all_man_pages_are_written_where_man_looks(shardctl: Shardctl) -> None:
@@ -144,6 +147,14 @@ def test_a_folder_that_cannot_be_made_is_an_error(shardctl: Shardctl) -> None:
     Path("taken").write_text("")
     ran = shardctl("help", "--man-pages", "taken")
     assert (ran.exit_code, ran.stderr) == (2, "error: 'taken/man1': Not a directory\n")
+
+
+def test_the_page_of_each_command_names_a_guide_that_is_there(shardctl: Shardctl) -> None:
+    assert set(GUIDE_OF_COMMAND) == {*COMMANDS}
+    assert {*GUIDE_OF_COMMAND.values()} <= {*SUBJECTS}
+    assert [name for name in BOTH if GUIDE_OF_COMMAND[name] != name] == []
+    for command, subject in GUIDE_OF_COMMAND.items():
+        assert f"\n  Guide: shardctl help {subject}\n" in shardctl(command, "-h").stdout
 
 
 def test_a_tab_offers_commands_and_subjects(

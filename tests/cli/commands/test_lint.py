@@ -161,7 +161,7 @@ def test_list_needs_no_dataset(shardctl: Shardctl) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--explain", "SC999"], "--explain 'SC999': no finding has this code; there are: SC001, "),
+        (["--explain", "SC999"], "--explain 'SC999': no finding has this code; there are: SC009, "),
         (["--ignore", "E501"], "--ignore 'E501': no finding has this code; there are: SC001, "),
         (["--select", ""], "--select '': no finding has this code"),
         (["--seeds", "1,x"], "--seeds '1,x': whole numbers, with commas, are needed"),
@@ -184,7 +184,7 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, arguments: list[str], message
     [
         (
             "{ignroe: SC001}",
-            "lint.ignroe: no such setting; there are: specs, eval, hosts, ",
+            "lint.ignroe: no such setting; did you mean ignore? there are: specs, eval, hosts, ",
         ),
         (
             "{hosts: many}",

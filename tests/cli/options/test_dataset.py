@@ -124,5 +124,81 @@ def test_a_dataset_that_is_not_found_says_how_to_name_it() -> None:
 
 def test_a_broken_project_is_no_matter_of_the_plan() -> None:
     Path("shardctl.yaml").write_text("datset: x\n")
-    with pytest.raises(DatasetError, match=r"shardctl.yaml: unknown key 'datset'; [^;]*$"):
+    with pytest.raises(DatasetError, match=r"shardctl.yaml:1: unknown key 'datset'; [^;]*$"):
         plan_of_file("made.yaml", DatasetOptions(), {})
+
+
+ABOVE = """\
+dataset: toy.yaml
+data_dir: data
+read: {cycle: 2, shuffle-seed: 42, reshuffle: false, batch: 4, host_by: files}
+lint: {ignore: [SC0], specs: train}
+"""
+SAID = "settings of ../shardctl.yaml: "
+FROM_DATASET = "dataset toy.yaml, data dir {here}/data"
+READ = "cycle 2, shuffle seed 42, no reshuffle, batch 4, host by files"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "taken"),
+    [
+        (("plan", "train"), FROM_DATASET),
+        (("layout",), FROM_DATASET),
+        (("list",), "data dir {here}/data"),
+        (("plan", "train", "-d", "../toy.yaml"), "data dir {here}/data"),
+        (("plan", "train", "-d", "../toy.yaml", "--data-dir", "."), None),
+        (("simulate",), f"{FROM_DATASET}, {READ}"),
+        (("quality",), f"{FROM_DATASET}, {READ}"),
+        (
+            ("locate", "--id", 1, "--cycle", 3, "--data-dir", ".", "-d", "../toy.yaml"),
+            "shuffle seed 42, no reshuffle, batch 4, host by files",
+        ),
+        (("eval", "train", "--batch", 2), f"{FROM_DATASET}, host by files"),
+        (
+            ("lint", "--data-dir", "."),
+            f"dataset toy.yaml, {READ}, lint ignore SC0, lint specs train",
+        ),
+        (("lint", "train[:5]", "--data-dir", "."), f"dataset toy.yaml, {READ}, lint ignore SC0"),
+        (("resume", "--plan", "../made.yaml", "-d", "../toy.yaml"), "data dir {here}/data"),
+        (("resume", "--consumed", 1, "--data-dir", "."), f"dataset toy.yaml, {READ}"),
+        (("snapshot", "--data-dir", "."), f"dataset toy.yaml, {READ}"),
+        (("hosts", "--hosts", 2, "--data-dir", "."), f"dataset toy.yaml, {READ}"),
+    ],
+)
+def test_what_is_taken_from_a_folder_above_is_said_once(
+    arguments: tuple[object, ...],
+    taken: str | None,
+    shardctl: Shardctl,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = Path.cwd()
+    Path("data").mkdir()
+    Path("shardctl.yaml").write_text(ABOVE)
+    assert "settings of" not in shardctl(*arguments).stderr
+    Path("inner").mkdir()
+    monkeypatch.chdir("inner")
+    ran = shardctl(*arguments)
+    assert "error" not in ran.stderr
+    said = [line for line in ran.stderr.splitlines() if "settings of" in line]
+    assert said == ([] if taken is None else [SAID + taken.format(here=here)])
+    assert ran.stderr.count("shardctl.yaml") == len(said)
+
+
+def test_an_option_that_replaces_another_setting_leaves_it_out(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("order.txt").write_text("toy-train.tfrecord-00001-of-00002\n")
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\nread: {file_order: order.txt}\n")
+    Path("inner").mkdir()
+    monkeypatch.chdir("inner")
+    assert shardctl("simulate", "--reverse").stderr == f"{SAID}dataset toy.yaml\n"
+
+
+def test_the_environment_goes_before_a_file_above(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\n")
+    Path("inner").mkdir()
+    monkeypatch.chdir("inner")
+    monkeypatch.setenv("SHARDCTL_DATASET", "mnist")
+    assert shardctl("plan", "train").stderr == ""

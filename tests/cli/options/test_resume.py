@@ -55,7 +55,7 @@ def test_without_a_seed_each_host_that_stopped_goes_on(
 
 
 def test_a_mode_is_one_of_several() -> None:
-    with pytest.raises(UsageError, match="--mode 'exact': choose from exactly-once, exact-order"):
+    with pytest.raises(UsageError, match="--mode 'exact': choose from exact-order, exactly-once"):
         ResumeOptions(steps=1, mode="exact").check()
 
 

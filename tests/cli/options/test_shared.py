@@ -29,7 +29,9 @@ def command(
 def test_groups_are_replaced_by_their_options_in_their_places() -> None:
     run = spelled_out(command, FORMATS)
     parameters = inspect.signature(run).parameters
-    assert list(parameters) == ["spec", "dataset", "data_dir", "format", "output", "every_row"]
+    assert list(parameters) == [
+        "spec", "dataset", "data_dir", "format", "output", "every_row", "color",
+    ]  # fmt: skip
     assert parameters["output"].default is None
     assert parameters["every_row"].default is False
     assert run.__doc__ == "Do nothing."
@@ -38,7 +40,7 @@ def test_groups_are_replaced_by_their_options_in_their_places() -> None:
 def test_the_command_receives_the_groups_and_the_format_to_write() -> None:
     run = spelled_out(command, FORMATS)
     taken.clear()
-    run(spec="s", dataset=["d"], data_dir=None, format=None, output="o", every_row=True)
+    run(spec="s", dataset=["d"], data_dir=None, format=None, output="o", every_row=True, color=None)
     assert taken == [
         ("s", DatasetOptions(dataset=["d"]), OutputOptions(format="yaml", output="o"), True)
     ]

@@ -78,7 +78,10 @@ def test_what_no_part_of_the_pipeline_reads_is_none() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"cycles": 3}, "^x.cycles: no such setting; there are: cycle, cpus, block"),
+        (
+            {"cycles": 3},
+            r"^x.cycles: no such setting; did you mean cycle\? there are: cycle, cpus, block",
+        ),
         ({3: 3}, "^x.3: no such setting"),
         ({"cycle": "3"}, "^x.cycle: '3': a whole number is needed"),
         ({"cycle": True}, "cycle: true: a whole number"),

@@ -44,7 +44,7 @@ def test_a_list_may_be_one_value_and_names_have_either_dash(
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"ignored": []}, f"ignored: no such setting; there are: {KEYS}"),
+        ({"ignored": []}, f"ignored: no such setting; did you mean ignore? there are: {KEYS}"),
         (
             {"as-data-source": True, "as_data_source": True},
             "as_data_source: the setting is there",

@@ -113,13 +113,19 @@ def test_the_longer_beginning_decides(
     assert [rule.code for rule in chosen_rules(select, ignore)] == expected
 
 
-@pytest.mark.parametrize("prefix", ["", "E501", "SC9", "SC0011", "041"])
-def test_a_beginning_that_no_code_has_is_refused_with_all_codes(prefix: str) -> None:
+@pytest.mark.parametrize(
+    ("prefix", "first"),
+    [("", "SC001"), ("E501", "SC001"), ("SC0411", "SC041"), ("041", "SC041"), ("leek", "SC041")],
+)
+def test_a_beginning_that_no_code_has_is_refused_with_all_codes_the_nearest_first(
+    prefix: str, first: str
+) -> None:
     for name, arguments in (("select", ([prefix], [])), ("ignore", ([], [prefix]))):
         with pytest.raises(UsageError) as refused:
             chosen_rules(*arguments)
         message = str(refused.value)
-        assert message.startswith(f'{name}="{prefix}": no finding has this code; there are: SC001')
+        said = f'{name}="{prefix}": no finding has this code; there are: {first}'
+        assert message.startswith(said)
         assert all(code in message for code in CODES)
 
 

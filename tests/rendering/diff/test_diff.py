@@ -10,10 +10,12 @@ import yaml
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
+from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import (
+    cause_line,
     diff_annotation,
     diff_document,
     diff_table,
@@ -139,3 +141,25 @@ def test_orders_that_differ_are_annotated_at_the_file() -> None:
 )
 def test_shares_are_never_rounded_to_none_or_all(moved: Moved, words: str) -> None:
     assert words in moved_line(moved)
+
+
+def test_the_first_difference_is_marked_where_colour_is_shown() -> None:
+    lines = "".join(diff_table(changed_block(), Screen(color=True))).splitlines()
+    assert [line.startswith("\x1b[1;91m>\x1b[0m") for line in lines].count(True) == 1
+    assert lines[5].endswith("\x1b[1;91m4\x1b[0m       \x1b[1;91m2\x1b[0m")
+    assert "\x1b[1;91m" not in "".join(lines[:5] + lines[6:])
+
+
+def test_every_shard_of_a_cause_is_named_but_where_tables_are_abridged() -> None:
+    shards = tuple(
+        ChangedShard(filename=f"{'d' * 60}-{i:05}-of-00009", expected=3, actual=None)
+        for i in range(9)
+    )
+    cause = Cause(kind="shards", name="train", change="vanished", shards=shards)
+    whole = cause_line(cause, whole=True)
+    assert [shard.filename for shard in shards if shard.filename not in whole] == []
+    assert "…" not in whole
+    assert cause_line(cause).endswith(" and 5 more")
+    setting = Cause(kind="setting", name="x", expected="y" * 300, actual="z")
+    assert "y" * 300 in cause_line(setting, whole=True)
+    assert "y" * 101 not in cause_line(setting)

@@ -73,3 +73,12 @@ def test_a_terminal_and_an_annotation_show_some_files_and_ranges_and_a_pipe_all(
     noted = "".join(plans_annotation(found))
     assert "… 10 more rows" in noted
     assert "--all" not in noted
+
+
+def test_the_first_difference_is_marked_where_colour_is_shown() -> None:
+    found = diff_plans(plans(("a", 0, 5)), plans(("a", 2, 3)), labels=("x", "y"))
+    lines = "".join(plans_table(found, Screen(color=True))).splitlines()
+    assert [line for line in lines if "\x1b[1;91m" in line] == [
+        "\x1b[1;91m  expected a of train, skip 0, take 5\x1b[0m",
+        "\x1b[1;91m  actual   a of train, skip 2, take 3\x1b[0m",
+    ]

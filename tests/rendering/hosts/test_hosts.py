@@ -118,3 +118,8 @@ def test_json_yaml_and_csv_say_the_same() -> None:
         for host in strategy["hosts"]
     ]
     assert rows == expected
+
+
+def test_idle_hosts_are_marked_where_colour_is_shown() -> None:
+    assert "\x1b[1;95m1*\x1b[0m" in text(plan(4), Screen(color=True))
+    assert "\x1b[1;95m" not in text(plan(2), Screen(color=True))

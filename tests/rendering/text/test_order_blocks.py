@@ -56,15 +56,24 @@ def test_several_splits_are_named_once_a_row() -> None:
     assert text(simulated("train[:2]+12+validation_of_a_long_name_indeed", block=1)) == (
         "train[:2]+12+validation_of_a_long_name_indeed of d: cycle 16, block 1\n"
         "positions 0 to 6 of 7\n"
-        "position  slot  shard                   ids\n"
-        "       0     0  train:0                 0\n"
-        "       1     1  12:0                    0\n"
-        "       2     2  validation_of_a_lon…:0  0\n"
-        "       3     3  validation_of_a_lon…:1  2\n"
-        "       4     0  train:0                 1\n"
-        "       5     1  12:0                    1\n"
-        "       6     2  validation_of_a_lon…:0  1\n"
+        "position  slot  shard                               ids\n"
+        "       0     0  train:0                             0\n"
+        "       1     1  12:0                                0\n"
+        "       2     2  validation_of_a_long_name_indeed:0  0\n"
+        "       3     3  validation_of_a_long_name_indeed:1  2\n"
+        "       4     0  train:0                             1\n"
+        "       5     1  12:0                                1\n"
+        "       6     2  validation_of_a_long_name_indeed:0  1\n"
     )
+
+
+def test_a_long_name_of_a_split_is_cut_on_a_terminal() -> None:
+    lines = text(simulated("train[:2]+validation_of_a_long_name_indeed", block=1), 80).splitlines()
+    assert lines[2:5] == [
+        "position  slot  shard                   ids",
+        "       0     0  train:0                 0",
+        "       1     1  validation_of_a_lon…:0  0",
+    ]
 
 
 def test_behind_a_buffer_each_id_says_its_shard() -> None:
@@ -107,15 +116,29 @@ def test_no_line_is_wider_than_the_screen(width: int, settings: dict[str, Any]) 
         assert max(map(len, lines)) <= width
 
 
-def test_colours_tell_shards_apart_and_change_no_character() -> None:
+def test_looks_tell_slots_or_shards_apart_and_change_no_character() -> None:
     pipelines: list[dict[str, Any]] = [{"cycle": 2, "block": 2}, {"buffer": 4, "buffer_seed": 1}]
     for settings in pipelines:
         plain = text(simulated(**settings), 80)
         colored = text(simulated(**settings), 80, color=True)
         assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain
-        assert "\x1b[36m" in colored
-        assert "\x1b[33m" in colored
+        assert "\x1b[4m" in colored
         assert "\x1b" not in plain
+
+
+def test_an_id_looks_like_its_slot_whichever_shard_it_comes_from() -> None:
+    # Slot 0 reads shard 0, slot 1 shard 2 and then shard 3; slot 1 is underlined.
+    rows = text(simulated(cycle=2, block=2), 80, color=True).splitlines()[3:]
+    assert [row.split("  ")[-1].strip() for row in rows] == [
+        "0 1", "\x1b[4m5 6\x1b[0m", "2 3", "\x1b[4m7\x1b[0m", "4",
+        "\x1b[4m8 9\x1b[0m", "\x1b[4m10 11\x1b[0m", "\x1b[4m12 13\x1b[0m",
+    ]  # fmt: skip
+
+
+def test_without_slots_each_shard_gets_the_next_look() -> None:
+    rows = text(simulated(cycle=1, block=4), 80, color=True).splitlines()[3:]
+    looks = [row.count("\x1b[4m") - row.count("\x1b[1m") for row in rows]
+    assert looks == [0, 0, 1, -1, -1]  # shards 0, 0, 2, 3, 3: as it is, underlined, bold
 
 
 def test_a_piped_table_is_never_folded() -> None:

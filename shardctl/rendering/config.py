@@ -1,0 +1,94 @@
+"""The settings in force with their origins, as a table, a document or rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from shardctl.files.documents import FORMAT_VERSION, Document, yaml_line
+from shardctl.files.head import head
+from shardctl.planning.config import Config, Origin, SettingInForce
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+
+_COLUMNS = tuple(Column(heading=name, align="left") for name in ("setting", "value", "origin"))
+
+CSV_HEADER = ("name", "value", "given", "origin", "by", "file", "line")
+
+
+def config_table(config: Config, screen: Screen) -> Iterator[str]:
+    """Yield the dataset and the files, then a row a setting: its value, and who says so."""
+    dataset = config.dataset
+    title = "no dataset" if dataset is None else f"{dataset.title} ({dataset.origin})"
+    yield paragraph(title, screen, style="bold")
+    if not config.files:
+        yield paragraph("no shardctl.yaml in this folder or one above it", screen)
+    for at, file in enumerate(config.files):
+        said = "settings of" if at == 0 else "not read, being farther up:"
+        yield paragraph(f"{said} {os.path.relpath(file)}", screen)
+    rows = [(item.name, _value(item), origin_words(item.origin)) for item in config.settings]
+    yield "\n"
+    yield table(_COLUMNS, rows, screen)
+
+
+def _value(item: SettingInForce) -> str:
+    value = _text(item.value)
+    if item.given is None or item.given == item.value:
+        return value
+    return f"{_text(item.given)} (not read)" if item.value is None else f"{value} ({item.given})"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)
+
+
+def origin_words(origin: Origin) -> str:
+    """Return who says what a setting is, as people read it.
+
+    >>> origin_words(Origin(source="option", by="--cycle"))
+    'option --cycle'
+    >>> origin_words(Origin(by="TFDS"))
+    "default (TFDS's)"
+    """
+    if origin.source == "file":
+        place = os.path.relpath(origin.file or "")
+        return place if origin.line is None else f"{place} line {origin.line}"
+    if origin.source == "folder":
+        return "this folder"
+    if origin.source == "default":
+        return "default" if origin.by is None else f"default ({origin.by}'s)"
+    if origin.source == "implied":
+        return f"follows from {origin.by or 'the others'}"
+    return f"{origin.source} {origin.by}"
+
+
+def config_document(config: Config) -> Document:
+    """Return the document: the dataset, the files from here upwards, every setting."""
+    if config.dataset is not None:
+        beginning = head("config", config.dataset.identity)
+    else:
+        beginning = {"format_version": FORMAT_VERSION, "kind": "config", "dataset": None}
+    return {
+        **beginning,
+        "problem": config.problem,
+        "files": [{"path": path, "is_read": at == 0} for at, path in enumerate(config.files)],
+        "settings": [_record(item) for item in config.settings],
+    }
+
+
+def _record(item: SettingInForce) -> Document:
+    origin = item.origin
+    values = (item.name, item.value, item.given, origin.source, origin.by, origin.file, origin.line)
+    return dict(zip(CSV_HEADER, values, strict=True))
+
+
+def config_rows(config: Config) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each setting; its value as YAML has it, nothing for none."""
+    for item in config.settings:
+        record = _record(item)
+        for name in ("value", "given"):
+            record[name] = None if record[name] is None else yaml_line(record[name])
+        yield list(record.values())

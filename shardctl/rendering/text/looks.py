@@ -1,0 +1,61 @@
+"""How text looks where colour is shown: what it means, and sixteen slots told apart.
+
+Of the sixteen colours of a terminal only bright red (91) and bright magenta (95) stand out from
+black and from white alike: in the palettes of xterm, Windows, VS Code, GNOME, macOS and Solarized
+they keep a contrast of 3 (WCAG 2.1, what large text needs), which the test measures. Yellow falls
+to 1.1 and green and cyan to 1.3 on white, blue to 1.6 and plain red to 2.4 on black. Nothing is
+said by a look alone: there is a word, a mark or a number too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+Look = Literal["", "bold", "error", "warning", "notice"]
+
+_RED, _MAGENTA = "91", "95"
+_BOLD, _UNDERLINE, _REVERSE = "1", "4", "7"
+
+_CODES: dict[Look, tuple[str, ...]] = {
+    "": (),
+    "bold": (_BOLD,),
+    "error": (_BOLD, _RED),
+    "warning": (_BOLD, _MAGENTA),
+    "notice": (_BOLD,),
+}
+
+# Sixteen slots: four marks, each plain and coloured, and these eight reversed. Without colours four
+# marks are left, plain and reversed, and neighbours differ in theirs; no two slots differ in hue
+# alone. Red is for what is wrong.
+_MARKS: tuple[tuple[str, ...], ...] = ((), (_UNDERLINE,), (_BOLD,), (_BOLD, _UNDERLINE))
+
+SLOT_LOOKS = tuple(
+    (*mark, *reverse, *hue)
+    for reverse in ((), (_REVERSE,))
+    for hue in ((), (_MAGENTA,))
+    for mark in _MARKS
+)
+
+
+def styled(text: str, look: Look) -> str:
+    r"""Return text with a look, as escape codes.
+
+    >>> styled("error:", "error"), styled("as it is", "")
+    ('\x1b[1;91merror:\x1b[0m', 'as it is')
+    """
+    return _painted(text, _CODES[look])
+
+
+def slot_styled(text: str, slot: int) -> str:
+    r"""Return text with the look of a slot; from the seventeenth on they begin anew.
+
+    >>> slot_styled("4 5", 1), slot_styled("4 5", 17), slot_styled("0 1", 0)
+    ('\x1b[4m4 5\x1b[0m', '\x1b[4m4 5\x1b[0m', '0 1')
+    """
+    return _painted(text, SLOT_LOOKS[slot % len(SLOT_LOOKS)])
+
+
+def _painted(text: str, codes: Iterable[str]) -> str:
+    code = ";".join(codes)
+    return f"\x1b[{code}m{text}\x1b[0m" if code and text else text

@@ -1,0 +1,208 @@
+"""Whether stdout and stderr are coloured: the option, the environment, the terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from shardctl.cli import color
+from shardctl.cli.main import COMMANDS
+from tests.cli.conftest import Shardctl
+
+_REPOSITORY = Path(__file__).parents[2]
+LAYOUT = "name: toy\nversion: 1.0.0\nsplits:\n  train: {shard_lengths: [3, 2]}\n"
+BOLD_TITLE = "\x1b[1mtrain in toy:1.0.0\x1b[0m\n"
+RED_ERROR = "\x1b[1;91merror:\x1b[0m "
+
+
+class Terminal(StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def env(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The environment of a terminal that shows colour; no option is chosen."""
+    monkeypatch.setenv("TERM", "xterm")
+    yield monkeypatch
+    color.choose([])
+
+
+@pytest.mark.parametrize(
+    ("said", "on_terminal", "in_pipe"),
+    [
+        ({}, True, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"NO_COLOR": "0"}, False, False),  # no-color.org: whatever the value is
+        ({"NO_COLOR": ""}, True, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "3"}, True, True),
+        ({"FORCE_COLOR": ""}, True, False),
+        ({"FORCE_COLOR": "0"}, True, False),
+        ({"CLICOLOR_FORCE": "1"}, True, True),
+        ({"CLICOLOR_FORCE": "0"}, True, False),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True, True),  # GitHub's runners set TERM=dumb
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_the_environment_decides_where_no_option_does(
+    env: pytest.MonkeyPatch, said: dict[str, str], on_terminal: bool, in_pipe: bool
+) -> None:
+    for name, value in said.items():
+        env.setenv(name, value)
+    assert color.is_colored(Terminal()) == on_terminal
+    assert color.is_colored(StringIO()) == in_pipe
+    for when, colored in (("always", True), ("never", False)):
+        color.choose(["plan", "--color", when])
+        assert color.is_colored(Terminal()) is color.is_colored(StringIO()) is colored
+    color.choose(["plan", "--color", "auto"])
+    assert (color.is_colored(Terminal()), color.is_colored(StringIO())) == (on_terminal, in_pipe)
+    assert not color.is_colored(None)
+
+
+@pytest.mark.parametrize(
+    ("words", "colored"),
+    [
+        (["plan", "--color=always"], True),
+        (["--color", "always", "plan"], True),
+        (["plan", "--color", "never", "--color", "always"], True),
+        (["plan", "--color", "always", "--color", "sometimes"], True),
+        (["plan", "--", "--color", "always"], False),
+        (["plan", "--color"], False),
+        (["plan", "--colors", "always"], False),
+    ],
+)
+def test_the_option_is_heeded_wherever_it_stands(
+    env: pytest.MonkeyPatch, words: list[str], colored: bool
+) -> None:
+    color.choose(words)
+    assert color.is_colored(StringIO()) == colored
+
+
+@pytest.mark.parametrize(
+    ("words", "moved"),
+    [
+        (["--color", "never", "plan", "train"], ["plan", "--color", "never", "train"]),
+        (["--color=never", "plan"], ["plan", "--color=never"]),
+        (["--color", "a", "--color=b", "x"], ["x", "--color", "a", "--color=b"]),
+        (["plan", "--color", "never"], ["plan", "--color", "never"]),
+        (["--color", "never", "--version"], ["--color", "never", "--version"]),
+        (["--color", "never"], ["--color", "never", "--help"]),
+        (["--color"], ["--color"]),
+        ([], []),
+    ],
+)
+def test_before_the_command_it_means_the_same(words: list[str], moved: list[str]) -> None:
+    assert color.behind_command(words) == moved
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_takes_it(shardctl: Shardctl, command: str) -> None:
+    assert "--color WHEN" in shardctl(command, "--help").stdout
+    for words in (["--color", "nevr", command], [command, "--color", "nevr"]):
+        ran = shardctl(*words)
+        assert ran.stderr == "error: --color 'nevr': choose from auto, always, never\n"
+        assert (ran.stdout, ran.exit_code) == ("", 2)
+
+
+def test_a_pipe_is_coloured_where_that_is_asked_for_and_a_file_never(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+    for words in (["--color", "always", "plan"], ["plan", "--color=always"]):
+        assert shardctl(*words, "train", "-d", "toy.yaml").stdout.startswith(BOLD_TITLE)
+    ran = shardctl("plan", "train", "-d", "toy.yaml", "--color", "always", "-o", "plan.txt")
+    assert (ran.exit_code, "\x1b" in Path("plan.txt").read_text()) == (0, False)
+    assert "\x1b" not in shardctl("plan", "train", "-d", "toy.yaml").stdout
+    assert not color.is_colored(StringIO())  # a choice ends with its command
+
+
+@pytest.mark.parametrize("name", ["json", "yaml", "csv"])
+def test_programs_never_get_colour(shardctl: Shardctl, name: str) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+    said = [
+        shardctl("plan", "train", "-d", "toy.yaml", "-f", name, "--color", when)
+        for when in ("always", "never")
+    ]
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--bogus"],
+        ["bogus"],
+        ["plan", "x", "-d", "no.yaml"],
+        ["diff"],
+        ["plan", "x", "-f", "a"],
+    ],
+)
+def test_errors_heed_it_even_where_options_are_refused(
+    shardctl: Shardctl, words: list[str]
+) -> None:
+    plain = shardctl(*words).stderr
+    assert plain.startswith("error: ")
+    colored = shardctl("--color", "always", *words).stderr
+    assert colored.startswith(RED_ERROR)
+    assert colored.removeprefix(RED_ERROR) == plain.removeprefix("error: ")
+
+
+def test_a_warning_is_coloured_too(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+    ran = shardctl("plan", "train[:0shard]", "-d", "toy.yaml", "--color", "always")
+    assert ran.stderr.startswith("\x1b[1;95mwarning:\x1b[0m 'train[:0shard]': TFDS reads a stop")
+
+
+def on_terminal(
+    *arguments: str, env: dict[str, str] | None = None, stdout: int | None = None
+) -> tuple[str, str]:
+    """Run the program on a terminal; return what it showed, and what it wrote to a pipe instead."""
+    controller, terminal = pty.openpty()
+    removed = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS")
+    environment = {name: value for name, value in os.environ.items() if name not in removed}
+    environment |= {"PYTHONPATH": str(_REPOSITORY), "TERM": "xterm", **(env or {})}
+    shown = b""
+    with subprocess.Popen(
+        [sys.executable, "-m", "shardctl", *arguments],
+        stdout=terminal if stdout is None else stdout,
+        stderr=terminal,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+    ) as child:
+        os.close(terminal)
+        while True:
+            try:
+                shown += os.read(controller, 1 << 16)
+            except OSError:  # EIO: the program has ended
+                break
+        piped = child.stdout.read() if child.stdout is not None else b""
+    os.close(controller)
+    return shown.decode().replace("\r\n", "\n"), piped.decode()
+
+
+@pytest.mark.parametrize(
+    ("env", "colored"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+)
+def test_on_a_real_terminal(tmp_path: Path, env: dict[str, str], colored: bool) -> None:
+    (tmp_path / "toy.yaml").write_text(LAYOUT)
+    shown, _ = on_terminal("plan", "train", "-d", str(tmp_path / "toy.yaml"), env=env)
+    assert shown.startswith(BOLD_TITLE if colored else "train in toy:1.0.0\n")
+    assert ("\x1b" in shown) == colored
+
+
+def test_stdout_and_stderr_are_decided_each_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "toy.yaml").write_text(LAYOUT)
+    words = ["plan", "train[:0shard]", "-d", str(tmp_path / "toy.yaml")]
+    shown, piped = on_terminal(*words, stdout=subprocess.PIPE)
+    assert shown.startswith("\x1b[1;95mwarning:\x1b[0m ")
+    assert piped.startswith("train[:0shard] in toy:1.0.0\n")
+    assert "\x1b" not in piped

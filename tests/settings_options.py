@@ -1,0 +1,73 @@
+"""Random settings of an order as options of the command line, all valid together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from shardctl.core.settings.table import SETTING_BY_NAME
+
+Values = Mapping[str, object]
+
+_SEED = st.integers(-(2**70), 2**70) | st.integers(0, 50)
+_COUNT = st.integers(1, 40)
+
+
+def _valid(values: dict[str, object]) -> bool:
+    """Return whether the rules of `ReadSettings` about two settings hold, written down again."""
+    if (values.get("cycle") == "auto") != ("cpus" in values):
+        return False
+    if values.get("reverse") and "file_order" in values:
+        return False
+    if values.get("drop_remainder") and "batch" not in values:
+        return False
+    if values.get("shuffle_files") is False and "shuffle_seed" in values:
+        return False
+    return "buffer" in values or not {"buffer_seed", "buffer_reshuffle"} & values.keys()
+
+
+_EACH: dict[str, st.SearchStrategy[Any]] = {
+    "cycle": _COUNT | st.just("auto"),
+    "cpus": _COUNT,
+    "block": _COUNT,
+    "shuffle_files": st.booleans(),
+    "shuffle_seed": _SEED,
+    "reshuffle": st.booleans(),
+    "deterministic": st.booleans(),
+    "buffer": _COUNT | st.just(-2),
+    "buffer_seed": _SEED,
+    "buffer_reshuffle": st.booleans(),
+    "global_seed": _SEED,
+    "epochs": _COUNT,
+    "repeat_files": st.booleans(),
+    "reverse": st.booleans(),
+    "file_order": st.just("order.txt"),
+    "host": st.integers(1, 9).flatmap(
+        lambda count: st.integers(0, count - 1).map(lambda index: f"{index}/{count}")
+    ),
+    "host_by": st.sampled_from(["even", "files", "examples"]),
+    "batch": _COUNT,
+    "drop_remainder": st.booleans(),
+    "pass": st.integers(0, 5),
+    "loop": st.sampled_from(["python", "keras-fit"]),
+}
+
+# Settings by their names, as a file of settings has them; `file_order` is a path.
+settings_values: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
+    {}, optional=_EACH
+).filter(_valid)
+
+
+def as_options(values: Values) -> list[str]:
+    """Return the settings as words of the command line."""
+    assert SETTING_BY_NAME.keys() == _EACH.keys()  # a new setting needs its values here
+    words = []
+    for name, value in values.items():
+        option = SETTING_BY_NAME[name].option
+        if isinstance(value, bool):
+            words.append(option if value else f"--no-{option.removeprefix('--')}")
+        else:
+            words.append(f"{option}={value}")
+    return words
