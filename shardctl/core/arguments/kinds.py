@@ -165,7 +165,8 @@ def _word(words: Sequence[str]) -> Kind:
     def take(value: Any) -> str:
         if isinstance(value, str) and value in words:
             return text(value)
-        raise UsageError(f"choose from {choices(nearest_first(value, words))}")
+        near = nearest_first(value, words) if isinstance(value, str) else words
+        raise UsageError(f"choose from {choices(near)}")
 
     needed = " or ".join(f'"{word}"' for word in words)
     return Kind(take=take, needed=needed, several=f"words ({needed})", exact=frozenset())

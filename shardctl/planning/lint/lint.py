@@ -89,7 +89,7 @@ def lint(
     >>> import shardctl
     >>> found = shardctl.lint("mnist", "train[:60%]", {"epochs": 2}, evaluated="train[50%:]")
     >>> [(finding.rule.code, finding.rule.name) for finding in found.findings]
-    [('SC001', 'one-order'), ('SC041', 'leak')]
+    [('SC041', 'leak'), ('SC001', 'one-order')]
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)
     specs = (specs,) if isinstance(specs, str) else specs
