@@ -70,6 +70,10 @@ def _watch(what: str, done: int, total: int) -> None:
     pass
 
 
+def _no_features() -> None:
+    pass
+
+
 def _same(example: Any) -> Any:
     return example
 
@@ -131,6 +135,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "ordered": False,
                 "origin": "metadata",
                 "folders": (world.dataset, world.dataset),
+                "features": _no_features,
             },
         )
     ],
@@ -198,6 +203,9 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "PinnedOrder.holds": [
         Call(lambda world: world.pinned().holds, lambda w: {"cells": [b"1"], "size": 4, "block": 2})
+    ],
+    "Lint.fails": [
+        Call(lambda w: shardctl.lint(w.dataset, "train").fails, lambda w: {"fail_on": "error"})
     ],
     "ListedDataset.has": [
         Call(lambda w: shardctl.list_datasets("mnist").built_in[0].has, lambda w: {"words": ["m"]})
@@ -380,7 +388,16 @@ CALLS: Mapping[str, list[Call]] = {
             },
         )
     ],
-    "quality": [_planned(shardctl.quality, num_classes=3, target=0.5, what_if=False)],
+    "quality": [
+        _planned(
+            shardctl.quality,
+            num_classes=3,
+            target=0.5,
+            what_if=False,
+            memory=100,
+            example_bytes=20,
+        )
+    ],
     "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
     "read_plan": [Call(lambda w: shardctl.read_plan, lambda w: {"path": w.file_of("plan")})],
     "read_snapshot": [

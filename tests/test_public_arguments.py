@@ -313,6 +313,8 @@ OF_ANY_SIZE = {
     "num_bytes",
     "shard_bytes",
     "size",
+    "memory",
+    "example_bytes",
     "block",
     "value",
 }

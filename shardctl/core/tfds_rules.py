@@ -102,6 +102,8 @@ MIN_SHARD_DIGITS = 5
 
 # TFDS core/constants.py, DATASET_INFO_FILENAME.
 DATASET_INFO_FILENAME = "dataset_info.json"
+# TFDS core/constants.py, FEATURES_FILENAME.
+FEATURES_FILENAME = "features.json"
 
 
 # File formats.

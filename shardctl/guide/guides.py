@@ -20,6 +20,8 @@ GUIDE_OF_COMMAND = {
     "diff": "snapshots-in-ci",
     "verify": "verify",
     "list": "datasets",
+    "init": "settings",
+    "config": "settings",
     "help": "questions",
 }
 

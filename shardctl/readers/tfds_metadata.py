@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.packed_ints import PackedInts
@@ -21,6 +24,9 @@ from shardctl.files import fields
 from shardctl.files.file_text import absolute, subfolder_names
 from shardctl.files.json_text import read_json
 
+if TYPE_CHECKING:
+    from shardctl.core.dataset.example_size import ExampleSize
+
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
 _LENGTHS = ("shardLengths", "shard_lengths")
@@ -36,7 +42,14 @@ def read_tfds_folder(path: Path) -> Dataset:
     source = printable(str(folder / DATASET_INFO_FILENAME))
     document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS)
     with fields.said_about(source):
-        return dataset_from_info(document, data_dir=absolute(folder))
+        dataset = dataset_from_info(document, data_dir=absolute(folder))
+    return replace(dataset, features=partial(_example_size, folder.absolute()))
+
+
+def _example_size(folder: Path) -> ExampleSize | None:
+    from shardctl.readers.features import read_example_size  # 2 ms, and few answers need it
+
+    return read_example_size(folder)
 
 
 def find_tfds_folder(path: Path) -> Path:

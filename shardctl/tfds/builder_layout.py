@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
+from shardctl.readers.features import read_example_size
 from shardctl.readers.tfds_metadata import read_tfds_folder
 
 
@@ -54,6 +56,7 @@ def dataset_of(builder: Builder) -> Dataset:
         ordered=bool(info.disable_shuffling),
         splits=tuple(_split(split) for split in splits),
         origin="builder",
+        features=partial(read_example_size, Path(builder.data_dir)),
     )
     if not dataset.in_several_folders:
         return dataset

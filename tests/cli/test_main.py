@@ -329,7 +329,7 @@ _IN_A_DELETED_FOLDER = [
     ("hosts --hosts 2 -d mnist", 0),
     ("eval -d mnist --batch 8", 0),
     ("quality -d mnist", 0),
-    ("lint -d mnist", 0),
+    ("lint test -d mnist", 0),
     ("snapshot -d mnist", 0),
     ("list", 0),
     ("resume --consumed 5 -d mnist -o {tmp}/plan.json", 0),

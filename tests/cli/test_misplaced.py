@@ -22,7 +22,7 @@ CASES = [
     ("--consumed 3 plan train", "--consumed is an option of resume, not of plan; shardctl -h exp"),
     ("--cycel 3 simulate", "no option '--cycel'; close options of simulate: --cycle; shardctl -h"),
     ("--consumed 3", "--consumed belongs behind a command, as in shardctl resume --consumed 3; "),
-    ("-q", "no option '-q'; choose from --version, --help; shardctl -h explains"),
+    ("-q", "no option '-q'; choose from --version, --color, --help; shardctl -h explains"),
     # behind another command
     ("plan train --consumed 5", "--consumed is an option of resume, not of plan; shardctl plan -h"),
     ("locate --consumed=3", "--consumed is an option of resume, not of locate"),

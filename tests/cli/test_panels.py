@@ -102,7 +102,7 @@ def test_an_option_of_which_nobody_says_so_is_the_commands_own() -> None:
     assert panels == {
         THIS_COMMAND: ["--new"],
         DATASET: ["--dataset", "--data-dir"],
-        OUTPUT: ["--format", "--output", "--help"],
+        OUTPUT: ["--format", "--output", "--color", "--help"],
     }
 
 

@@ -71,7 +71,7 @@ def lint(
     """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
-    something.
+    something (--fail-on).
 
     Examples:
       # Does the evaluation read what the training reads?
@@ -107,7 +107,7 @@ def lint(
     )
     origins = _origins(project, reading, using, specs, for_people=out.format == "table")
     FORMATS.write(out, found, origins)
-    if found.findings:
+    if found.fails(arguments.get("fail_on", "notice")):
         raise typer.Exit(1)
 
 

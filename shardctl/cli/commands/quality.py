@@ -2,6 +2,7 @@
 """`shardctl quality`: how close an order is to a uniform permutation."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,8 @@ from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
-from shardctl.cli.output import warn
+from shardctl.cli.output import say, warn
+from shardctl.core.arguments.byte_counts import parse_bytes
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -25,6 +27,18 @@ def _score(text: Any) -> float:
     if not 0 < score <= 1:  # also refuses nan
         raise UsageError(f"--target {quoted(text)}: a score above 0, at most 1, is needed")
     return score
+
+
+def _minimum(text: Any) -> Any:
+    from shardctl.planning.quality.minimum import minimum_score
+
+    return minimum_score(text)
+
+
+def _known_minimums(incomplete: str) -> list[str]:
+    from shardctl.planning.quality.minimum import MINIMUM_WORDS
+
+    return [word for word in MINIMUM_WORDS if word.startswith(incomplete)]
 
 
 def quality(
@@ -55,6 +69,34 @@ def quality(
             "How many classes --sorted-by-shard has, of equal size [default: one a shard].",
         ),
     ] = None,
+    min_score: Annotated[
+        Any,
+        typer.Option(
+            "--min-score",
+            metavar="SCORE",
+            parser=_minimum,
+            autocompletion=_known_minimums,
+            help="Exit with 1 if the score is lower: a number, or weak, fair, good or uniform.",
+        ),
+    ] = None,
+    memory: Annotated[
+        Any,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            parser=partial(parse_bytes, "--memory"),
+            help="Say what buffer fits into so much memory, as 8GiB, and what it scores.",
+        ),
+    ] = None,
+    example_bytes: Annotated[
+        Any,
+        typer.Option(
+            "--example-bytes",
+            metavar="SIZE",
+            parser=partial(parse_bytes, "--example-bytes"),
+            help="What a decoded example takes [default: from features.json, or as stored].",
+        ),
+    ] = None,
     num_hosts: Annotated[
         Any,
         number_option(
@@ -63,6 +105,9 @@ def quality(
     ] = None,
 ) -> None:
     """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
+
+    The verdict says it in words: no shuffle, weak, fair (a score of 0.5 or more), good (0.8), as
+    good as uniform; or that it cannot be told, of very few examples.
 
     Each metric is beside what a uniform permutation shows, with its spread; then come the parts
     of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
@@ -73,9 +118,13 @@ def quality(
       shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
       # The smallest buffer that reaches a score
       shardctl quality --shuffle-files --target 0.9 -d mnist
+      # What a buffer of 8 GiB does
+      shardctl quality --shuffle-files --memory 8GiB --example-bytes 150536 -d imagenet2012
     """
     from shardctl.core.hosts.host import Host
+    from shardctl.planning.quality.minimum import shortfall
     from shardctl.planning.quality.quality import quality as measured_quality
+    from shardctl.rendering.text.command_line import as_options
 
     project = project_here(source, reading)
     settings = reading.settings(project)
@@ -86,7 +135,17 @@ def quality(
     if num_classes is None and sorted_by_shard:
         num_classes = 0
     plan = measured_quality(
-        chosen_dataset(source, project), spec, settings, num_classes=num_classes, target=target
+        chosen_dataset(source, project),
+        spec,
+        settings,
+        num_classes=num_classes,
+        target=target,
+        memory=memory,
+        example_bytes=example_bytes,
     )
     warn(plan.warnings)
     FORMATS.write(out, plan)
+    lacking = None if min_score is None else shortfall(plan, min_score)
+    if lacking is not None:
+        say(f"check: {as_options(lacking)}")
+        raise typer.Exit(1)

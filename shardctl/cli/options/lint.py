@@ -12,6 +12,7 @@ import typer
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import number_option, setting_in_words
 from shardctl.core.phrase import phrase
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +28,20 @@ def _known_codes(incomplete: str) -> list[str]:
     from shardctl.planning.lint.rules import LINT_RULES
 
     return [rule.code for rule in LINT_RULES if rule.code.startswith(incomplete.upper())]
+
+
+def _severity(text: Any) -> str:
+    from shardctl.planning.lint.rule import SEVERITIES
+
+    if text not in SEVERITIES:
+        raise UsageError(f"--fail-on {quoted(text)}: choose from {choices(SEVERITIES)}")
+    return str(text)
+
+
+def _known_severities(incomplete: str) -> list[str]:
+    from shardctl.planning.lint.rule import SEVERITIES
+
+    return [name for name in SEVERITIES if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +98,17 @@ class LintOptions:
         list[str] | None,
         _codes("--ignore", "Not these; the longer beginning decides; repeatable."),
     ] = None
+    fail_on: Annotated[
+        Any,
+        typer.Option(
+            "--fail-on",
+            metavar="SEVERITY",
+            parser=_severity,
+            help="The least that makes lint exit with 1: error, warning or notice "
+            "[default: notice, which is any finding].",
+            autocompletion=_known_severities,
+        ),
+    ] = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:
         """Return what is given here, over `lint:` of the project, each by its name there.
@@ -128,6 +154,7 @@ class LintOptions:
             "open_files": self.open_files,
             "select": self.select and [c for text in self.select for c in comma_separated(text)],
             "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
+            "fail_on": self.fail_on,
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -6,10 +6,10 @@ import itertools
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import Kind, kind_of, made_kind
@@ -26,6 +26,7 @@ from shardctl.errors import DatasetError, NotASplitError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
+    from shardctl.core.dataset.example_size import ExampleSize
 
 _PIECE = 1 << 16  # file names made at once
 _MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
@@ -264,7 +265,7 @@ class Dataset:
     `ordered` is TFDS's `disable_shuffling`; `data_dir` is None for a dataset that has no files
     here (a catalog entry, a layout file); `origin` says in a few words where the facts come from.
     `folders` are the datasets that were merged into this one, in order, where they are known;
-    see `folders_of`.
+    see `folders_of`. `features` is asked for `example_size`; it is no part of the layout.
     """
 
     name: str
@@ -276,6 +277,7 @@ class Dataset:
     ordered: bool = False
     origin: str = "metadata"
     folders: tuple[Dataset, ...] = ()
+    features: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         keep_fields(self)
@@ -325,6 +327,14 @@ class Dataset:
                 )
             chosen[name] = self.split(name)
         return tuple(chosen.values())
+
+    @cached_property
+    def example_size(self) -> ExampleSize | None:
+        """What a decoded example takes, None where no metadata of its features is here.
+
+        Read when it is first asked for: few answers need it.
+        """
+        return None if self.features is None else self.features()
 
     @property
     def title(self) -> str:

@@ -7,7 +7,9 @@ from typing import Any
 
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.document import no_such_setting
+from shardctl.core.text import choices
 from shardctl.errors import UsageError
+from shardctl.planning.lint.rule import SEVERITIES
 
 
 def lint_arguments(document: Mapping[str, object]) -> dict[str, Any]:
@@ -80,6 +82,12 @@ def _seeds(value: object) -> tuple[int, ...]:
     return tuple(items)
 
 
+def _severity(value: object) -> str:
+    if value not in SEVERITIES:
+        raise UsageError(f"choose from {choices(SEVERITIES)}")
+    return str(value)
+
+
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError("a whole number, at least 1, is needed")
@@ -104,5 +112,6 @@ _KINDS: dict[str, Callable[[object], object]] = {
     "open_files": _count,
     "select": _codes,
     "ignore": _codes,
+    "fail_on": _severity,
 }
 LINT_KEYS = tuple(_KINDS)

@@ -54,6 +54,12 @@ class Lint(Tabular):
         told = f": {choices(codes)}" if codes else ""
         return in_short(self, self.context.dataset.title, f"{counted(len(codes), 'finding')}{told}")
 
+    @checked
+    def fails(self, fail_on: Severity = "notice") -> bool:
+        """Return whether there is a finding of this severity, or of a worse one."""
+        enough = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+        return any(finding.severity in enough for finding in self.findings)
+
 
 @checked
 def lint(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from shardctl.core.arguments.byte_counts import byte_count
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
+from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import (
@@ -26,6 +28,7 @@ from shardctl.planning.quality.across import (
     across_epochs,
     across_hosts,
 )
+from shardctl.planning.quality.memory import MemoryBudget, memory_budget
 from shardctl.planning.quality.metrics import (
     buffer_coverage,
     far_metrics,
@@ -35,6 +38,10 @@ from shardctl.planning.quality.metrics import (
 from shardctl.planning.quality.parts import Part, by_position
 from shardctl.planning.quality.sample import OrderSample, epoch_length, sample_epoch
 from shardctl.planning.quality.score import Metric, Score, score_of
+from shardctl.planning.quality.verdict import (
+    Verdict,
+    verdict_of,
+)
 from shardctl.planning.quality.what_if import (
     Alternative,
     BufferForTarget,
@@ -65,6 +72,10 @@ class Quality(Tabular):
     num_examples: of the epoch. window: examples in a batch, or what is taken for one.
     assumed: stand-ins for settings that the pipeline leaves open.
     num_classes: how many the labels sorted in storage are taken to have, None where not asked.
+    verdict: what the score is worth, in a word or a few.
+    question: what was measured, for what it would be under other settings.
+    element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
+        that is not known, or there is no buffer. memory: what an amount of memory buys.
     sampled: None where every position is measured.
     """
 
@@ -75,6 +86,7 @@ class Quality(Tabular):
     assumed: Mapping[str, Any]
     num_classes: int | None
     score: Score
+    verdict: Verdict
     metrics: tuple[Metric, ...]
     by_position: tuple[Part, ...]
     tail: Part | None
@@ -82,7 +94,11 @@ class Quality(Tabular):
     across_hosts: AcrossHosts | None
     alternatives: tuple[Alternative, ...]
     buffer_for_target: BufferForTarget | None
+    element_size: ElementSize | None
+    buffer_bytes: int | None
+    memory: MemoryBudget | None
     sampled: Sampled | None
+    question: Question = field(repr=False, compare=False)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -95,7 +111,7 @@ class Quality(Tabular):
         return in_short(
             self,
             f"{self.order.dataset.title} {self.spec}",
-            f"score {self.score.value:.3f}",
+            f"score {self.score.value:.3f} ({self.verdict})",
             f"weakest {self.weakest.name}",
         )
 
@@ -109,6 +125,8 @@ def quality(
     num_classes: int | None = None,
     target: float | None = None,
     what_if: bool = True,
+    memory: int | str | None = None,
+    example_bytes: int | str | None = None,
 ) -> Quality:
     """Return how well the order in which a pipeline reads a spec is shuffled, and what would help.
 
@@ -121,19 +139,24 @@ def quality(
             shard.
         target: a score for which to find the smallest shuffle buffer.
         what_if: whether to measure alternatives, too.
+        memory: bytes, or a text such as "8GiB", for which to say what buffer they hold and how well
+            it shuffles.
+        example_bytes: what a decoded example takes, likewise, where the metadata does not say it or
+            less is kept of an example.
 
     Returns:
         A Quality; `score.value` is from 0 to 1, where 1 is a uniform permutation.
 
     Raises:
-        UsageError: fewer than 2 examples; a bad spec, target or number of classes.
+        UsageError: fewer than 2 examples; a bad spec, target, size or number of classes; memory for
+            examples of which no size is known.
 
     >>> import shardctl
     >>> for settings in ({}, {"buffer": 60_000}):
     ...     found = shardctl.quality("mnist", "train", settings, what_if=False)
-    ...     print(round(found.score.value, 1), dict(found.assumed))
-    0.0 {}
-    1.0 {'buffer_seed': 2}
+    ...     print(round(found.score.value, 1), found.verdict, dict(found.assumed))
+    0.0 no shuffle {}
+    1.0 as good as uniform {'buffer_seed': 2}
     """
     dataset = as_dataset(dataset)
     settings, assumed = with_stand_in_seeds(as_settings(settings))
@@ -141,17 +164,22 @@ def quality(
     order = planned.order
     num_examples = epoch_length(order)
     _check(planned.spec, num_examples, num_classes, target)
+    budget = _bytes("memory", memory)
     window = _window(settings, num_examples)
+    splits = tuple({piece.split.name: piece.split for piece in planned.ranges}.values())
     question = Question(
         dataset=dataset,
         ranges=planned.ranges,
         settings=settings,
         window=window,
         num_classes=num_classes,
+        element_size=element_size(dataset, splits, _bytes("example_bytes", example_bytes)),
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
+    score = score_of(metrics)
+    held = None if order.num_buffered is None else min(order.num_buffered, order.stream_size)
     return Quality(
         spec=planned.spec,
         order=order,
@@ -159,7 +187,8 @@ def quality(
         window=window,
         assumed=assumed,
         num_classes=num_classes or (None if num_classes is None else len(sample.shard_sizes)),
-        score=score_of(metrics),
+        score=score,
+        verdict=verdict_of(score, order),
         metrics=metrics,
         by_position=parts,
         tail=tail,
@@ -167,6 +196,9 @@ def quality(
         across_hosts=across_hosts(question),
         alternatives=alternatives(question) if what_if else (),
         buffer_for_target=None if target is None else buffer_for_target(question, target),
+        element_size=question.element_size,
+        buffer_bytes=None if held is None else question.buffer_bytes(held),
+        memory=None if budget is None else memory_budget(question, budget),
         sampled=None
         if sample.complete
         else Sampled(
@@ -175,6 +207,7 @@ def quality(
             stretch=sample.length,
             buffer_drawn=sample.buffer_drawn,
         ),
+        question=question,
         warnings=(*planned.resolved.warnings, *_notes(assumed, order)),
     )
 
@@ -214,6 +247,13 @@ def _check(spec: str, num_examples: int, num_classes: int | None, target: float 
         )
     if target is not None and not 0 < target <= 1:
         raise UsageError(phrase("{target=}: a score above 0, at most 1, is needed", target=target))
+
+
+def _bytes(name: str, value: int | str | None) -> int | None:
+    try:
+        return None if value is None else byte_count(value)
+    except UsageError as error:
+        raise UsageError(phrase("{}: {}", Argument(name, value, given=True), error)) from None
 
 
 def _window(settings: ReadSettings, num_examples: int) -> int:

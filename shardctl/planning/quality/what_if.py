@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
@@ -14,6 +15,7 @@ from shardctl.errors import ShardctlError
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.sample import epoch_length, sample_epoch
 from shardctl.planning.quality.score import Score, score_of
+from shardctl.planning.quality.verdict import Verdict, verdict_of
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
 _MORE_FILES = 4
@@ -22,11 +24,19 @@ _SEEDS = {"shuffle_seed": 1, "buffer_seed": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The score under some settings, and what it is worth."""
+
+    score: Score
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """The pipeline whose quality is asked for.
 
     `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
-    shard, None where they are not.
+    shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
     """
 
     dataset: Dataset
@@ -34,36 +44,47 @@ class Question:
     settings: ReadSettings
     window: int
     num_classes: int | None = None
+    element_size: ElementSize | None = None
 
     def order(self, settings: ReadSettings) -> Order:
         """Return the order under other settings."""
         return Order(self.dataset, self.ranges, settings)
 
-    def score(self, settings: ReadSettings) -> Score:
+    def measured(self, settings: ReadSettings) -> Measured:
         """Return the score under other settings, from a sample where there are many examples."""
         order = self.order(settings)
         window = min(self.window, epoch_length(order))
         sample = sample_epoch(order, window=window, limit=_LIMIT)
         near = near_metrics(sample, window, self.num_classes)
-        return score_of([*near, *far_metrics(sample)])
+        score = score_of([*near, *far_metrics(sample)])
+        return Measured(score=score, verdict=verdict_of(score, order))
+
+    def measured_if_allowed(self, settings: ReadSettings) -> Measured | None:
+        """Return the score under settings that TFDS may refuse for this dataset, then None."""
+        try:
+            return self.measured(settings)
+        except ShardctlError:
+            return None
 
     def buffer_bytes(self, buffer: int) -> int | None:
-        """Return the size in bytes of so many mean examples as they are stored, None if unknown."""
-        splits = {piece.split.name: piece.split for piece in self.ranges}.values()
-        num_bytes = [split.num_bytes for split in splits]
-        num_examples = sum(split.num_examples for split in splits)
-        if not num_examples or None in num_bytes:
-            return None
-        return -(-buffer * sum(size or 0 for size in num_bytes) // num_examples)
+        """Return the size in bytes of a buffer of so many examples, None if unknown."""
+        return None if self.element_size is None else self.element_size.of(buffer)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """A change of the settings and the score it leads to; `num_bytes` of its buffer, if any."""
+    """A change of the settings and the score it leads to.
+
+    `buffer` is the size of a buffer that is new, `num_bytes` what it takes, if that is known.
+    `rewrites` is whether the dataset has to be written anew for it.
+    """
 
     change: str
     score: Score
+    verdict: Verdict
+    buffer: int | None = None
     num_bytes: int | None = None
+    rewrites: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +92,7 @@ class BufferForTarget:
     """The smallest shuffle buffer that reaches a score, to two digits.
 
     buffer: 0 where none is needed, None where not even the whole epoch does.
-    score: with that buffer, or with the whole epoch. num_bytes: as stored, None if unknown.
+    score: with that buffer, or with the whole epoch. num_bytes: what it takes, None if unknown.
     """
 
     target: float
@@ -85,29 +106,55 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
     All are measured alike. What TFDS refuses for this dataset is left out.
     """
-    found = [Alternative(change="as it is", score=question.score(question.settings))]
-    for change, settings, buffer in _changes(question):
-        try:
-            score = question.score(settings)
-        except ShardctlError:
+    asked = [("as it is", question.settings, None), *_changes(question)]
+    found: list[Alternative] = []
+    for change, settings, buffer in asked:
+        measured = question.measured_if_allowed(settings)
+        if measured is None:
             continue
-        size = None if buffer is None else question.buffer_bytes(buffer)
-        found.append(Alternative(change=change, score=score, num_bytes=size))
+        found.append(
+            Alternative(
+                change=change,
+                score=measured.score,
+                verdict=measured.verdict,
+                buffer=buffer,
+                num_bytes=None if buffer is None else question.buffer_bytes(buffer),
+            )
+        )
     more = _with_more_files(question)
     if more is not None:
-        score = more.score(more.settings)
-        found.append(Alternative(change=f"{_MORE_FILES} times as many files", score=score))
+        measured = more.measured(more.settings)
+        found.append(
+            Alternative(
+                change=f"{_MORE_FILES} times as many files",
+                score=measured.score,
+                verdict=measured.verdict,
+                rewrites=True,
+            )
+        )
     return tuple(found)
+
+
+def with_shuffled_files(settings: ReadSettings) -> ReadSettings:
+    """Return the settings with a file shuffle."""
+    return replace(settings, shuffle_seed=_SEEDS["shuffle_seed"], shuffle_files=True)
+
+
+def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:
+    """Return the settings with a shuffle buffer of a size, in place of any there is."""
+    seed = settings.buffer_seed
+    if seed is None and settings.global_seed is None:
+        seed = _SEEDS["buffer_seed"]
+    return replace(settings, buffer=size, buffer_seed=seed)
 
 
 def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
     """Yield (what changes, settings, size of a buffer that is new)."""
     settings = question.settings
-    shuffled = replace(settings, shuffle_seed=_SEEDS["shuffle_seed"], shuffle_files=True)
     if settings.shuffles_files:
         yield "files not shuffled", replace(settings, shuffle_files=False, shuffle_seed=None), None
     else:
-        yield "files shuffled", shuffled, None
+        yield "files shuffled", with_shuffled_files(settings), None
     cycle = settings.cycle_length(ordered=question.dataset.ordered)
     for factor in (4, 16):
         yield f"cycle {cycle * factor:,}", replace(settings, cycle=cycle * factor, cpus=None), None
@@ -116,14 +163,13 @@ def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None
     num_examples = epoch_length(question.order(settings))
     present = num_examples if settings.buffer == -2 else settings.buffer
     sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
-    seed = settings.buffer_seed if settings.buffer_seed is not None else _SEEDS["buffer_seed"]
     for size in sizes:
         if size > num_examples:
             break
-        yield f"buffer {size:,}", replace(settings, buffer=size, buffer_seed=seed), size
+        buffered = with_buffer(settings, size)
+        yield f"buffer {size:,}", buffered, size
         if not settings.shuffles_files:
-            both = replace(shuffled, buffer=size, buffer_seed=seed)
-            yield f"files shuffled, buffer {size:,}", both, size
+            yield f"files shuffled, buffer {size:,}", with_shuffled_files(buffered), size
 
 
 def _with_more_files(question: Question) -> Question | None:
@@ -160,15 +206,12 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     """
     settings = question.settings
     bare = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
-    without = question.score(bare).value
+    without = question.measured(bare).score.value
     if without >= target:
         return BufferForTarget(target=target, buffer=0, score=without, num_bytes=0)
-    seed = settings.buffer_seed
-    if seed is None and settings.global_seed is None:
-        seed = _SEEDS["buffer_seed"]
 
     def score(size: int) -> float:
-        return question.score(replace(settings, buffer=size, buffer_seed=seed)).value
+        return question.measured(with_buffer(settings, size)).score.value
 
     most = max(1, epoch_length(question.order(bare)))
     largest = score(most)

@@ -9,7 +9,9 @@ from typing import Any
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.quality.quality import Quality
+from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.quality.what_if import Alternative
+from shardctl.rendering.quality.memory import counted_how, memory_record, memory_text
 from shardctl.rendering.quality.metrics import (
     CSV_HEADER,
     LABELS,
@@ -31,6 +33,7 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield paragraph(pipeline_line(plan.spec, plan.order), screen)
     score = plan.score
     error = "" if score.sampling_error is None else f", sampling error {score.sampling_error:.4f}"
+    yield paragraph(f"verdict: {plan.verdict} ({meaning(plan.verdict)})", screen, style="bold")
     yield paragraph(f"score {score.value:.4f} of 1{error}", screen, style="bold")
     yield paragraph(
         f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}", screen
@@ -50,6 +53,9 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
         yield from what_if_table(plan, screen)
     if plan.buffer_for_target is not None:
         yield paragraph(target_line(plan), screen)
+    if plan.buffer_bytes is not None or plan.memory is not None:
+        yield "\n"
+        yield from memory_text(plan, screen)
 
 
 def _measured(plan: Quality) -> str:
@@ -75,6 +81,7 @@ def quality_document(plan: Quality) -> Document:
         "num_examples": plan.num_examples,
         "window": plan.window,
         "num_classes": plan.num_classes,
+        "verdict": plan.verdict,
         "score": plan.score.value,
         "near": plan.score.near,
         "far": plan.score.far,
@@ -89,6 +96,7 @@ def quality_document(plan: Quality) -> Document:
         "across_hosts": hosts_record(plan),
         "what_if": [alternative_record(choice) for choice in plan.alternatives],
         "buffer_for_target": None if target is None else asdict(target),
+        **memory_record(plan),
         "sampled": None
         if plan.sampled is None
         else {
@@ -221,11 +229,10 @@ def target_line(plan: Quality) -> str:
         return f"{title}: none, one of the whole epoch scores {found.score:.4f}"
     if not found.buffer:
         return f"{title}: none is needed, without one it is {found.score:.4f}"
-    size = "of unknown size" if found.num_bytes is None else human_bytes(found.num_bytes)
-    return (
-        f"{title}: {found.buffer:,} examples, {size} as stored (decoded examples take more); "
-        f"it scores {found.score:.4f}"
-    )
+    size = "of unknown size"
+    if found.num_bytes is not None:
+        size = f"{human_bytes(found.num_bytes)} {counted_how(plan.element_size)}"
+    return f"{title}: {found.buffer:,} examples, {size}; it scores {found.score:.4f}"
 
 
 def alternative_record(choice: Alternative) -> dict[str, Any]:
@@ -233,6 +240,7 @@ def alternative_record(choice: Alternative) -> dict[str, Any]:
     return {
         "change": choice.change,
         "score": choice.score.value,
+        "verdict": choice.verdict,
         "sampling_error": choice.score.sampling_error,
         "buffer_bytes": choice.num_bytes,
     }

@@ -36,19 +36,21 @@ def test_the_example_of_a_story_shows_its_finding(shardctl: Shardctl, rule: obje
 
 
 def test_sound_settings_exit_with_0(shardctl: Shardctl) -> None:
-    ran = shardctl("lint", "-d", "imagenet2012")
+    shuffled = ("--shuffle-seed", 1, "--buffer", 20_000, "--buffer-seed", 2)
+    ran = shardctl("lint", "-d", "imagenet2012", *shuffled)
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert ran.stdout == (
         f"train in imagenet2012:5.1.0: nothing found by {len(LINT_RULES)} rules\n"
     )
-    assert shardctl("lint", "-d", "imagenet2012", "-f", "github").stdout == ""
+    assert shardctl("lint", "-d", "imagenet2012", *shuffled, "-f", "github").stdout == ""
 
 
 def test_a_real_dataset_is_linted(shardctl: Shardctl, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path / "data", splits={"train": [3, 0, 5]})
     ran = shardctl("lint", "-d", folder, "--hosts", 3, "--host-by", "files", "-f", "json")
     assert ran.exit_code == 1
-    (finding,) = json.loads(ran.stdout)["findings"]
+    unshuffled, finding = json.loads(ran.stdout)["findings"]
+    assert unshuffled["code"] == "SC017"
     assert (finding["code"], finding["severity"]) == ("SC031", "error")
     assert finding["why"] == "train: TFDS refuses to split 2 files among 3 hosts"
 
@@ -99,7 +101,7 @@ def test_annotations_name_the_file_from_the_root_of_the_repository(
 def test_evaluation_in_shardctl_yaml_comes_beside_train(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text("dataset: mnist\nlint: {eval: 'train[50000:]'}\n")
     ran = shardctl("lint", "-f", "json")
-    assert codes(ran.stdout) == ["SC041"]
+    assert codes(ran.stdout) == ["SC017", "SC041"]
     ran = shardctl("lint", "--eval", "train[50000:]", "-f", "json")
     assert [read["spec"] for read in json.loads(ran.stdout)["specs"]] == ["train[50000:]"]
 
@@ -128,7 +130,8 @@ def test_cycle_auto_is_that_of_this_machine_unless_one_is_named(shardctl: Shardc
 
 def test_the_limit_of_open_files_is_that_of_the_process(shardctl: Shardctl) -> None:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lint = ("lint", "-d", "imagenet2012", "--cycle", 100, "-f", "json")
+    shuffled = ("--shuffle-seed", 1, "--buffer", 20_000, "--buffer-seed", 2)
+    lint = ("lint", "-d", "imagenet2012", "--cycle", 100, *shuffled, "-f", "json")
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (315, most))
         assert codes(shardctl(*lint).stdout) == ["SC024"]
@@ -199,6 +202,48 @@ def test_a_typo_in_shardctl_yaml_is_noticed(shardctl: Shardctl, section: str, me
     assert ran.exit_code == 2
     assert f"shardctl.yaml:2: {message}" in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "severity", "exit_code"),
+    [
+        ((), "notice", 1),
+        (("--fail-on", "notice"), "notice", 1),
+        (("--fail-on", "warning"), "notice", 0),
+        (("--fail-on", "warning"), "warning", 1),
+        (("--fail-on", "error"), "warning", 0),
+        (("--fail-on", "error"), "error", 1),
+    ],
+)
+def test_the_least_severity_that_fails_can_be_chosen(
+    shardctl: Shardctl, fail_on: tuple[str, ...], severity: str, exit_code: int
+) -> None:
+    settings = {
+        "notice": ("--epochs", 2, "--shuffle-seed", 1),  # SC003
+        "warning": (),  # SC017
+        "error": ("--eval", "train[50%:]", "--shuffle-seed", 1),  # SC041
+    }[severity]
+    ran = shardctl("lint", "train", *settings, "-d", "imagenet2012", *fail_on, "-f", "json")
+    found = json.loads(ran.stdout)["findings"]
+    assert [finding["severity"] for finding in found] == [severity]  # all are shown
+    assert (ran.exit_code, ran.stderr) == (exit_code, "")
+
+
+def test_shardctl_yaml_says_what_fails_and_an_option_overrides_it(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text("dataset: imagenet2012\nlint: {fail-on: error}\n")
+    assert shardctl("lint", "-f", "github").exit_code == 0
+    assert shardctl("lint", "--fail-on", "warning").exit_code == 1
+    Path("shardctl.yaml").write_text("dataset: imagenet2012\nlint:\n  fail_on: fatal\n")
+    ran = shardctl("lint")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert "fatal" in ran.stderr
+    assert "choose from error, warning, notice" in ran.stderr
+
+
+def test_a_severity_there_is_not_is_refused_with_those_there_are(shardctl: Shardctl) -> None:
+    ran = shardctl("lint", "--fail-on", "info")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == "error: --fail-on 'info': choose from error, warning, notice\n"
 
 
 def test_an_annotation_is_at_the_line_of_a_setting_under_another_name(shardctl: Shardctl) -> None:

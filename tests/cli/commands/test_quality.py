@@ -31,8 +31,9 @@ def test_imagenet_read_as_it_lies_scores_next_to_nothing(shardctl: Shardctl) -> 
     assert (ran.exit_code, ran.stderr) == (0, "")
     lines = ran.stdout.splitlines()
     assert lines[0] == "train of imagenet2012:5.1.0: cycle 16, block 16"
-    assert lines[1].startswith("score 0.00")
-    assert lines[2].startswith("a uniform permutation scores 0.999")
+    assert lines[1].startswith("verdict: no shuffle (nothing shuffles; ")
+    assert lines[2].startswith("score 0.00")
+    assert lines[3].startswith("a uniform permutation scores 0.999")
     assert "measured: all 1,281,167 examples of an epoch, batches of 256" in lines
     assert "from pass 0 to pass 1: the same order" in lines
     assert max(len(line) for line in lines if "  " in line) <= 80
@@ -121,3 +122,113 @@ def test_bad_usage_is_one_line_and_no_output(
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.startswith(message)
     assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "minimum", "line"),
+    [
+        (
+            (),
+            "weak",
+            "check: score 0.0191 (no shuffle) is not weak; cheapest cure: files shuffled ",
+        ),
+        ((), "0.5", "check: score 0.0191 (no shuffle) is below 0.5; cheapest cure: files "),
+        (("--shuffle-seed", 1), "good", " is not good; cheapest cure: --buffer 9700 (score 0.8"),
+        (
+            ("--shuffle-seed", 1),
+            "uniform",
+            "; cheapest cure: --buffer 50000, the whole epoch, which is uniform",
+        ),
+        (
+            ("--shuffle-seed", 1),
+            "1",
+            "is below 1, and so is a uniform permutation, which scores 0.9",
+        ),
+        (("--shuffle-seed", 1), "weak", None),
+        (("--shuffle-seed", 1), "0", None),
+        (("--buffer", -2, "--buffer-seed", 1), "uniform", None),
+        (("--buffer", -2, "--buffer-seed", 1), "0.99", None),
+    ],
+)
+def test_a_score_that_is_too_low_exits_with_1_and_names_the_cheapest_cure(
+    shardctl: Shardctl, tmp_path: Path, options: tuple[object, ...], minimum: str, line: str | None
+) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text("name: d\nsplits:\n  train: {num_examples: 50000, num_shards: 64}\n")
+    ran = shardctl("quality", "-d", path, *options, "--min-score", minimum)
+    assert ran.stdout.splitlines()[1].startswith("verdict: ")
+    if line is None:
+        assert (ran.exit_code, ran.stderr) == (0, "")
+    else:
+        assert ran.exit_code == 1
+        assert line in ran.stderr
+        assert ran.stderr.count("\n") == 1
+
+
+def test_of_three_examples_no_word_is_reached_and_why(shardctl: Shardctl, tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text("name: d\nsplits:\n  train: {num_examples: 3, num_shards: 3}\n")
+    ran = shardctl("quality", "-d", path, "--shuffle-seed", 1, "--min-score", "fair")
+    assert ran.exit_code == 1
+    assert "(cannot tell): a uniform permutation of so few examples may score 0.0000" in ran.stderr
+    assert "cheapest cure: --buffer 3, the whole epoch, which is uniform" in ran.stderr
+    ran = shardctl("quality", "-d", path, "--buffer", 3, "--buffer-seed", 1, "--min-score", "good")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [
+        ("--min-score", "best", "a score from 0 to 1, or weak, fair, good or uniform, is needed"),
+        ("--min-score", "1.5", "a score from 0 to 1, or weak, fair, good or uniform, is needed"),
+        ("--memory", "8 cups", "a number of bytes is needed, as 8GiB, 500MB or 4096"),
+        ("--memory", "0", "a number of bytes is needed, as 8GiB, 500MB or 4096"),
+        ("--example-bytes", "-1", "a number of bytes is needed, as 8GiB, 500MB or 4096"),
+    ],
+)
+def test_bad_limits_are_one_line(shardctl: Shardctl, option: str, value: str, rule: str) -> None:
+    ran = shardctl("quality", "-d", "mnist", option, value)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == f"error: {option} {value!r}: {rule}\n"
+
+
+def test_memory_buys_a_buffer_that_can_be_pasted(shardctl: Shardctl, toy: Path) -> None:
+    bought = shardctl("quality", "-d", toy, "--memory", "500KB", "-f", "json")
+    document = json.loads(bought.stdout)
+    memory = document["memory"]
+    assert document["example_bytes"] == {
+        "num_bytes": 100,
+        "basis": "stored",
+        "unknown": [],
+        "overhead": 0,
+    }
+    assert (memory["fits"], memory["buffer"], memory["whole_epoch"]) == (5000, 5000, False)
+    tables = shardctl("quality", "-d", toy, "--memory", "500KB").stdout
+    assert "\n488.3 KiB holds 5,000 examples of that size: --buffer 5000 scores " in tables
+    alone = shardctl("quality", "-d", toy, "--buffer", 5000, "--buffer-seed", 2, "-f", "json")
+    found = json.loads(alone.stdout)
+    assert found["score"] == pytest.approx(memory["score"])
+    assert (found["verdict"], found["buffer_bytes"]) == (memory["verdict"], 500_000)
+
+
+def test_what_an_example_takes_can_be_said(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("quality", "-d", toy, "--memory", "1MiB", "--example-bytes", "1KiB")
+    # 1024 bytes and TensorFlow's 200 for a tensor: 1048576 / 1224 = 856.7.
+    assert "\nan example in a buffer: 1.2 KiB, 200 of them TensorFlow's own\n" in ran.stdout
+    assert "\n1.0 MiB holds 856 examples: --buffer 856 scores " in ran.stdout
+
+
+def test_of_an_example_that_nobody_knows_the_size_is_asked_for(
+    shardctl: Shardctl, tmp_path: Path
+) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text("name: d\nsplits:\n  train: {num_examples: 500, num_shards: 4}\n")
+    ran = shardctl("quality", "-d", path, "--memory", "8GiB")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: how many bytes has a decoded example? this metadata says neither shapes nor sizes; "
+        "give --example-bytes N\n"
+    )
+    ran = shardctl("quality", "-d", path, "--memory", "8GiB", "--example-bytes", 64)
+    assert "holds all 500 examples of the epoch: --buffer 500 scores " in ran.stdout
+    assert "(as good as uniform)" in ran.stdout

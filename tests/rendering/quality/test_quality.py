@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
@@ -165,7 +167,7 @@ def test_what_is_not_compared_has_no_record() -> None:
     [
         (0.0001, "buffer for a score of 0.0001: none is needed, without one it is 0.0"),
         (1.0, "buffer for a score of 1: none, one of the whole epoch scores 0.9"),
-        (0.5, " as stored (decoded examples take more); it scores 0.5"),
+        (0.5, " as stored (decoded images take more); it scores 0.5"),
     ],
 )
 def test_the_buffer_for_a_target_is_a_line(target: float, words: str) -> None:
@@ -175,7 +177,7 @@ def test_the_buffer_for_a_target_is_a_line(target: float, words: str) -> None:
 
 def choice(change: str, value: float, num_bytes: int | None = None) -> Alternative:
     metric = Metric(name="x", value=1 - value, expected=0, spread=0, fault="above", reach=1)
-    return Alternative(change=change, score=score_of([metric]), num_bytes=num_bytes)
+    return Alternative(change=change, score=score_of([metric]), verdict="fair", num_bytes=num_bytes)
 
 
 def test_the_change_that_does_most_is_named_and_the_best_without_a_buffer() -> None:
@@ -196,6 +198,7 @@ def test_a_change_is_a_record() -> None:
     assert alternative_record(choice("buffer 9", 0.75, 2048)) == {
         "change": "buffer 9",
         "score": 0.75,
+        "verdict": "fair",
         "sampling_error": None,
         "buffer_bytes": 2048,
     }
@@ -207,12 +210,11 @@ def test_a_change_is_a_record() -> None:
         (None, ""),
         (
             BufferForTarget(target=0.5, buffer=1000, score=0.51, num_bytes=None),
-            "buffer for a score of 0.5: 1,000 examples, of unknown size as stored (decoded "
-            "examples take more); it scores 0.5100",
+            "buffer for a score of 0.5: 1,000 examples, of unknown size; it scores 0.5100",
         ),
         (
             BufferForTarget(target=0.5, buffer=1000, score=0.51, num_bytes=3 * 2**20),
-            "buffer for a score of 0.5: 1,000 examples, 3.0 MiB as stored (decoded examples take "
+            "buffer for a score of 0.5: 1,000 examples, 3.0 MiB as stored (decoded images take "
             "more); it scores 0.5100",
         ),
         (
@@ -226,5 +228,18 @@ def test_a_change_is_a_record() -> None:
     ],
 )
 def test_a_target_is_a_line(found: BufferForTarget | None, line: str) -> None:
-    plan: Any = SimpleNamespace(buffer_for_target=found)
+    stored = ElementSize(num_bytes=Fraction(3146), basis="stored")
+    plan: Any = SimpleNamespace(buffer_for_target=found, element_size=stored)
     assert target_line(plan) == line
+
+
+def test_the_verdict_comes_first_and_is_a_field() -> None:
+    for settings, verdict in (
+        (ReadSettings(), "no shuffle"),
+        (ReadSettings(buffer=100, buffer_seed=1), "weak"),
+        (ReadSettings(buffer=-2, buffer_seed=1), "as good as uniform"),
+    ):
+        plan = quality(even_dataset(4000, 20), "train", settings, what_if=False)
+        lines = "".join(quality_table(plan, PLAIN)).splitlines()
+        assert lines[1].startswith(f"verdict: {verdict} (")
+        assert quality_document(plan)["verdict"] == plan.verdict == verdict

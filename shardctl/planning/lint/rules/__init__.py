@@ -14,6 +14,7 @@ from shardctl.planning.lint.rules import (
     seeds,
     shuffling,
     subsplits,
+    unshuffled,
 )
 
 LINT_RULES: tuple[Rule, ...] = (
@@ -32,6 +33,7 @@ LINT_RULES: tuple[Rule, ...] = (
     passes.keras_pairs,
     passes.extra_iterator,
     passes.racy_pass,
+    unshuffled.no_shuffle,
     reader_settings.cycle_none,
     reader_settings.repeat_assertion,
     reader_settings.repeat_autocache,
