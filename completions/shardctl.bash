@@ -1,20 +1,17 @@
 # Completion of shardctl in bash.
 # Written by `_SHARDCTL_COMPLETE=source_bash shardctl`; see `shardctl help install`.
 _shardctl_completion() {
-    local line=${COMP_LINE:0:${COMP_POINT:-0}} word cut= breaks answer
+    local line=${COMP_LINE:0:${COMP_POINT:-0}} answer
     [[ -n $line ]] || line="${COMP_WORDS[*]:0:COMP_CWORD+1}"
-    # Bash completes what follows the last ':' or '=' of a word, outside quotes; shardctl answers
-    # with whole words.
-    word=${line##*[[:space:]]}
-    breaks=${COMP_WORDBREAKS//[!:=]/}
-    if [[ -n $breaks && $word != [\'\"]* ]]; then
-        cut=${word%"${word##*["$breaks"]}"}
-    fi
     COMPREPLY=()
+    # Bash puts an answer in place of $2: a word with its quotes, or what follows an open quote or
+    # the last ':' or '=' of it. Shardctl answers with what belongs there.
     while IFS= read -r answer; do
-        COMPREPLY+=("${answer#"$cut"}")
-    done < <(_SHARDCTL_COMPLETE=complete_bash _TYPER_COMPLETE_ARGS=$line \
-        "${1/#\~\//$HOME/}" 2>/dev/null)
+        COMPREPLY+=("$answer")
+        # The name of a folder is not the end of a word.
+        [[ $answer != */ && $answer != */[\'\"] ]] || compopt -o nospace 2>/dev/null
+    done < <(_SHARDCTL_COMPLETE=complete_bash _SHARDCTL_COMPLETE_TEXT=$2 \
+        _TYPER_COMPLETE_ARGS=$line "${1/#\~\//$HOME/}" 2>/dev/null)
 }
 
 complete -o default -F _shardctl_completion shardctl

@@ -418,6 +418,15 @@ CALLS: Mapping[str, list[Call]] = {
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=5),
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=[5, 14]),
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, steps=2),
+        _planned(
+            shardctl.resume_on_hosts,
+            settings=ReadSettings(buffer=5),
+            hosts=2,
+            to_hosts=3,
+            consumed=5,
+            mode="at-least-once",
+            risk=0.5,
+        ),
     ],
     "resume_unseen": [
         _planned(shardctl.resume_unseen, seen=np.array(_NUMBERS), to_hosts=2),

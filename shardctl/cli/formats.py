@@ -22,7 +22,7 @@ from shardctl.errors import UsageError
 if TYPE_CHECKING:
     from shardctl.rendering.text.tables import Screen
 
-# Makes an answer text or bytes, for a screen and with what only people are shown.
+# Makes an answer text or bytes, for a screen and with what only people, and code, are given.
 Renderer = Callable[[tuple[Any, ...], "Screen", Mapping[str, Any]], Iterable[Chunk]]
 
 # What an ending promises: the format it asks for, then others that read as such a file.
@@ -33,6 +33,7 @@ _ENDINGS = {
     ".csv": ("csv", "ids", "tfds-ids"),
     ".jsonl": ("jsonl",),
     ".npy": ("npy",),
+    ".py": ("python",),
 }
 
 
@@ -126,8 +127,8 @@ class Formats:
     ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
-        The values of the answer go to every renderer, those with a name to tables alone;
-        `every_row` is for the screen, see `AllOption`.
+        The values of the answer go to every renderer, those with a name to tables, annotations and
+        code alone; `every_row` is for the screen, see `AllOption`.
         """
         render = self.renderers[self.chosen(out)]
         shown = screen(out.output)
@@ -184,6 +185,14 @@ def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
 def as_text(name: str) -> Renderer:
     """Return what writes the text or bytes of a function as they are."""
     return lambda answer, screen, for_people: _function(name)(*answer)
+
+
+def as_code(name: str) -> Renderer:
+    """Return what writes Python code or a CI runner's annotations: nothing in them is made inert.
+
+    The function takes what tables are given by name, too.
+    """
+    return lambda answer, screen, for_people: _function(name)(*answer, **for_people)
 
 
 def as_json(name: str) -> Renderer:

@@ -5,12 +5,15 @@ Only an error asks, so that every command may be imported for the answer.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from shardctl.cli.options.names import long_names, main_name
 from shardctl.core.nearness import nearest
 from shardctl.core.text import choices, quoted
+from shardctl.errors import UsageError
 
 
 def where_it_goes(option: str, arguments: Sequence[str], commands: Sequence[str]) -> str | None:
@@ -20,7 +23,7 @@ def where_it_goes(option: str, arguments: Sequence[str], commands: Sequence[str]
     of the arguments is none, else behind it.
     """
     own, of_commands = _options(commands)
-    owners = [name for name in commands if option in of_commands[name]]
+    owners = [name for name in commands if _knows(of_commands[name], option)]
     if arguments[0] in commands:
         command = arguments[0]
         if option in own:
@@ -53,6 +56,15 @@ def _options(commands: Sequence[str]) -> tuple[set[str], dict[str, set[str]]]:
 
     group: Any = typer.main.get_command(application(commands))
     return _names(group), {name: _names(group.commands[name]) for name in commands}
+
+
+def _knows(options: Collection[str], option: str) -> bool:
+    """Return whether an option is one of some, by its own name or by another."""
+    if option in options or not option.startswith("--"):
+        return option in options
+    with contextlib.suppress(UsageError):  # several are called so
+        return f"--{main_name(long_names(options), option[2:])}" in options
+    return False
 
 
 def _names(command: Any) -> set[str]:

@@ -32,13 +32,13 @@ def printable(text: str, limit: int = 200) -> str:
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, which takes an s where it is not one.
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun, which takes an s, or is `plural`, where it is not one.
 
     >>> counted(1, "shard"), counted(1024, "shard"), counted(0, "shard")
     ('1 shard', '1,024 shards', '0 shards')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def in_short(value: object, subject: str, *facts: str) -> str:

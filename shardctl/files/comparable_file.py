@@ -32,6 +32,7 @@ _NO_STATE = (
     "kind",
     "dataset",
     "splits",
+    "refs",
     "pipeline",
     "file_instructions",
     "hosts",

@@ -64,6 +64,15 @@ def read_identity(document: Mapping[str, object]) -> DatasetIdentity:
     )
 
 
+def read_refs(document: Mapping[str, object]) -> tuple[str, ...]:
+    """Return how the dataset was named when the file was written, or raise; older ones say nothing.
+
+    Paths are relative to the file's own folder.
+    """
+    refs = fields.items(document.get("refs", []), "refs")
+    return tuple(fields.text(ref, "a ref") for ref in refs)
+
+
 def read_split_sizes(value: object) -> tuple[SplitSize, ...]:
     """Return the sizes of splits from the list of them, each split there once, or raise."""
     sizes: dict[str, SplitSize] = {}

@@ -14,6 +14,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.lint.config_section import LINT_KEYS
 from shardctl.planning.lint.context import LintContext, Usage
 from shardctl.planning.lint.lint import default_specs
+from shardctl.planning.lint.rule import DEFAULT_FAIL_ON
 
 # "implied": another setting brings it along, as a shuffle seed the shuffle of the files.
 Source = Literal["option", "environment", "file", "folder", "implied", "default"]
@@ -124,7 +125,12 @@ def lint_in_force(
     arguments: Mapping[str, Any], usage: Usage, settings: ReadSettings, dataset: Dataset | None
 ) -> dict[str, object]:
     """Return each setting of `lint:` by its name; what the dataset decides is None without one."""
-    in_force: dict[str, object] = {"eval": [], "select": [], "ignore": []}
+    in_force: dict[str, object] = {
+        "eval": [],
+        "select": [],
+        "ignore": [],
+        "fail_on": DEFAULT_FAIL_ON,
+    }
     if dataset is not None:
         context = LintContext(dataset=dataset, reads=(), settings=settings, usage=usage)
         in_force |= context.usage_in_force()

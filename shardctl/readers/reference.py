@@ -35,15 +35,26 @@ from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
 _LATER = NOT_SUPPORTED_YET
-_LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
+LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+Source = Literal["option", "environment", "file", "folder", "default"]
+Chooser = Literal[Source, "fallback"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenDataset:
-    """The dataset a command works on; `note` is a line for stderr where nobody chose it."""
+    """The dataset a command works on; `note` is a line for stderr where nobody chose it.
+
+    `refs` are the references that chose it, their paths relative to `folder`, and `by` says who
+    gave them; "file" is shardctl.yaml.
+    """
 
     dataset: Dataset
     note: str | None = None
+    refs: tuple[str, ...] = ()
+    folder: Path = Path()
+    by: Chooser = "default"
 
 
 def choose_dataset(
@@ -66,17 +77,21 @@ def choose_dataset(
     """
     search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
+    refs, folder = named.refs, cwd
+    by: Chooser = named.source
     if named.source == "option":
-        dataset = _read_all(named.refs, search)
+        dataset = _read_all(refs, search)
     elif named.source == "environment":
         with said_about(ENVIRONMENT_VARIABLE):
-            dataset = _read_all(named.refs, search)
+            dataset = _read_all(refs, search)
     elif named.source == "file" and project.path is not None:
+        folder = project.path.parent
         with said_about(project.shown_path):
-            dataset = _read_all(named.refs, replace(search, cwd=project.path.parent))
+            dataset = _read_all(refs, replace(search, cwd=folder))
     elif named.source == "folder":
         dataset = read_tfds_folder(cwd)
     elif fallback is not None:
+        refs, folder, by = tuple(fallback.refs), cwd / fallback.folder, "fallback"
         with said_about(fallback.said_by):
             dataset = _fallen_back(fallback, search)
     else:
@@ -88,7 +103,7 @@ def choose_dataset(
             note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset",
         )
-    return ChosenDataset(dataset=dataset)
+    return ChosenDataset(dataset=dataset, refs=refs, folder=folder, by=by)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +111,7 @@ class NamedDataset:
     """The references of a dataset, and who names them; those of a file are relative to it."""
 
     refs: tuple[str, ...]
-    source: Literal["option", "environment", "file", "folder", "default"]
+    source: Source
 
 
 def named_dataset(
@@ -130,18 +145,21 @@ def _fallen_back(fallback: Fallback, search: _Search) -> Dataset:
         raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
 
 
-def refs_found_again(refs: Sequence[str], *, cwd: Path, folder: Path) -> tuple[str, ...]:
+def refs_found_again(
+    refs: Sequence[str], *, cwd: Path, folder: Path, on_this_machine: bool = False
+) -> tuple[str, ...]:
     """Return references as a file in `folder` keeps them, none where it need not or cannot.
 
     A relative path becomes one from that folder, a name stays as it is. A single name needs no
     keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
-    another on the next machine: then none is kept.
+    another on the next machine: then none is kept, unless the file is for this machine alone.
     """
     refs = tuple(dict.fromkeys(refs))
-    if any(os.path.isabs(ref) or ref.startswith("~") for ref in refs):
+    fixed = any(os.path.isabs(ref) or ref.startswith("~") for ref in refs)
+    if fixed and not on_this_machine:
         return ()
     kept = tuple(ref_from(ref, cwd=cwd, folder=folder) for ref in refs)
-    return kept if len(kept) > 1 or any(_is_path(ref, cwd) for ref in refs) else ()
+    return kept if fixed or len(kept) > 1 or any(_is_path(ref, cwd) for ref in refs) else ()
 
 
 def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
@@ -251,12 +269,12 @@ def _file(ref: str, search: _Search) -> Dataset | None:
         return None
     if path.name == DATASET_INFO_FILENAME:
         return read_tfds_folder(path.parent)
-    if path.suffix in _LAYOUT_SUFFIXES:
+    if path.suffix in LAYOUT_SUFFIXES:
         return read_layout_file(path)
     if re.search(r"record|riegeli|parquet|-of-\d", path.name):
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
     raise DatasetError(
-        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(_LAYOUT_SUFFIXES)}"
+        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(LAYOUT_SUFFIXES)}"
     )
 
 
@@ -276,7 +294,7 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
 
 
 def _missing_path(ref: str, search: _Search) -> Dataset | None:
-    if ref.endswith(_LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
+    if ref.endswith(LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
     return None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
@@ -14,35 +14,18 @@ from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")
 RULES_CSV_HEADER = ("code", "name", "severity", "title")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SettingOrigins:
-    """Where settings were set: lines, from 1, of a file, by the settings' names.
-
-    `file` is None where there is none; what the command line set has no line.
-    """
-
-    file: str | None = None
-    lines: Mapping[str, int]
-
-    def place(self, finding: Finding) -> tuple[str | None, int | None]:
-        """Return the file and the line to look at first, (None, None) where there is none."""
-        for name in finding.settings:
-            if name in self.lines:
-                return self.file, self.lines[name]
-        return None, None
-
-
 def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
     """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
-        file, line = origins.place(finding)
+        file, line = origins.place(finding.settings)
         place = "" if file is None else f" ({file}:{line})"
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
@@ -92,7 +75,7 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
 
 
 def _finding_record(finding: Finding, origins: SettingOrigins) -> Document:
-    file, line = origins.place(finding)
+    file, line = origins.place(finding.settings)
     return {
         "code": finding.rule.code,
         "name": finding.rule.name,
@@ -118,7 +101,7 @@ def lint_rows(lint: Lint, origins: SettingOrigins) -> Iterator[Sequence[object]]
 def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
     """Yield an annotation for GitHub a finding, at the line of the setting it is about."""
     for finding in lint.findings:
-        file, line = origins.place(finding)
+        file, line = origins.place(finding.settings)
         why, fix = as_options(finding.why), as_options(finding.fix)
         text = f"{finding.rule.title}: {why}\nfix: {fix}"
         yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)

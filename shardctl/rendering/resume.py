@@ -11,12 +11,14 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
+from shardctl.rendering.text.written import resume_call
 
 __all__ = ["CSV_HEADER", "proof_lines", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 
@@ -37,24 +39,38 @@ _HOST_COLUMNS = (
 )
 
 
-def resume_table(plan: ResumePlan, proof: Proof | None, screen: Screen) -> Iterator[str]:
-    """Yield the state, the instructions and how to read them."""
-    words = settings_words(plan.pipeline)
-    yield paragraph(f"{plan.spec} of {plan.dataset.title}: {words}", screen, style="bold")
-    for line in (_stopped(plan, every_count=not screen.abridged), _left(plan)):
+def resume_table(
+    plan: ResumePlan, proof: Proof | None, screen: Screen, *, plan_file: str | None = None
+) -> Iterator[str]:
+    """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
+    title, *state = _state(plan, every_count=not screen.abridged)
+    yield paragraph(title, screen, style="bold")
+    for line in state:
         yield paragraph(line, screen)
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.instructions):
         yield from table_pieces(_COLUMNS, _rows(plan.instructions), screen, keep=_ROWS)
     if plan.remaining:
-        for line in _how(plan):
+        for line in _how(plan, plan_file):
             yield paragraph(line, screen)
     elif plan.unseeded is not None and plan.unseeded.emitted:
-        yield paragraph(_without_seed(plan.unseeded), screen)
+        yield paragraph(_without_seed(plan.unseeded, len(plan.from_consumed) or 1), screen)
     if proof is not None:
         for line in proof_lines(proof, screen):
             yield paragraph(line, screen, style="" if proof.holds else "error")
+
+
+def summary(plan: ResumePlan) -> Iterator[str]:
+    """Yield a few lines: what was read, where it stopped, what is left, and the promise."""
+    yield from _state(plan, every_count=False)
+    if plan.remaining:
+        yield _promise(plan)
+
+
+def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
+    title = f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
+    return title, _stopped(plan, every_count=every_count), _left(plan)
 
 
 def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
@@ -140,7 +156,7 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
     if batch is not None:
         whole, rest = divmod(plan.consumed, batch)
         at_end = not plan.remaining_total
-        place += f", {_count(whole + bool(rest and at_end), 'batch', 'batches')}"
+        place += f", {counted(whole + bool(rest and at_end), 'batch', 'batches')}"
         if rest and not at_end:
             place += f" and {plan.consumed % batch:,} examples"
     where = plan.reader_state
@@ -159,13 +175,13 @@ def _left(plan: ResumePlan) -> str:
         if plan.unseeded is not None and plan.unseeded.most_lost:
             return "left: nothing, the buffer had read the order to its end"
         return "left: nothing, the order is at its end"
-    files = _count(plan.num_instructions, "file instruction")
+    files = counted(plan.num_instructions, "file instruction")
     epoch = "" if plan.from_seen else f" of epoch {plan.epoch}"
     left = f"left: {_examples(plan.remaining)}{epoch} in {files}"
     if plan.settings.repeat_files and not plan.from_seen:
         left = f"left: {_examples(plan.remaining)} of the stream in {files}"
     if plan.num_further_epochs:
-        left += f", then {_count(plan.num_further_epochs, 'epoch')}"
+        left += f", then {counted(plan.num_further_epochs, 'epoch')}"
     return left
 
 
@@ -191,24 +207,28 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
     return rows
 
 
-def _how(plan: ResumePlan) -> Iterator[str]:
-    """Yield what the plan promises, and what to read it with."""
+def _promise(plan: ResumePlan) -> str:
+    """Return what the plan promises."""
     if plan.mode == "exact":
-        yield "exact: the order continues id by id."
-    elif plan.unseeded is not None:
-        yield _without_seed(plan.unseeded)
-    elif plan.mode == "exact-order":
-        yield (
+        return "exact: the order continues id by id."
+    if plan.unseeded is not None:
+        return _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
+    held = len(plan.pending or ())
+    if plan.mode == "exact-order":
+        return (
             f"exact order: the instructions feed the shuffle buffer as it was left, with "
-            f"{_examples(len(plan.pending or ()))} in it; shardctl.tfds replays it."
+            f"{_examples(held)} in it; shardctl.tfds replays it."
         )
-    else:
-        held = len(plan.pending or ())
-        first = ""
-        if held and plan.num_pending_instructions:
-            runs = _count(plan.num_pending_instructions, "instruction")
-            first = f" The first {runs} read the {_examples(held)} that the buffer held."
-        yield f"exactly once: every example that is left, in another order.{first}"
+    first = ""
+    if held and plan.num_pending_instructions:
+        runs = counted(plan.num_pending_instructions, "instruction")
+        first = f" The first {runs} read the {_examples(held)} that the buffer held."
+    return f"exactly once: every example that is left, in another order.{first}"
+
+
+def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
+    """Yield what the plan promises, and what to read it with."""
+    yield _promise(plan)
     config = ", ".join(
         f"{name}={plan.read_config[name]}"
         for name in ("interleave_cycle_length", "interleave_block_length")
@@ -218,13 +238,16 @@ def _how(plan: ResumePlan) -> Iterator[str]:
         f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
         f"these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
     )
-    yield "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes"
+    if plan_file is None:
+        yield "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes"
+    else:
+        yield f"in Python: {resume_call(plan, plan_file)}"
     if plan.further_epochs:
         yield _further(plan)
 
 
-def _without_seed(buffer: UnseededBuffer) -> str:
-    """Return what a buffer whose seed is not known loses and repeats.
+def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
+    """Return what a buffer whose seed is not known loses and repeats, or those of several hosts.
 
     >>> from shardctl.core.resume.unseeded_buffer import behind_buffer
     >>> print(_without_seed(behind_buffer(
@@ -233,19 +256,26 @@ def _without_seed(buffer: UnseededBuffer) -> str:
 repeated, the 8 that it held are lost, whatever its seed was.
     """
     mode = "at most once" if buffer.risk is None else "at least once"
+    one = num_hosts == 1
+    who = "the buffer" if one else f"the buffers of the {num_hosts} hosts"
+    it, its = ("it", "its seed was") if one else ("they", "their seeds were")
     if not buffer.emitted:
-        return f"{mode}: the buffer held nothing yet, so that nothing is repeated or lost."
-    read = f"{mode}: the buffer had read {_examples(buffer.num_read)} of its epoch."
+        return f"{mode}: {who} held nothing yet, so that nothing is repeated or lost."
+    epoch = " of its epoch" if one else ""
+    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{epoch}."
     if not buffer.num_read_again:
-        held = f"the {buffer.most_lost:,} that it held are lost" if buffer.most_lost else "or lost"
+        held = (
+            f"the {buffer.most_lost:,} that {it} held are lost" if buffer.most_lost else "or lost"
+        )
         repeated = "nothing is repeated," if buffer.most_lost else "nothing is repeated"
-        return f"{read} These are passed by: {repeated} {held}, whatever its seed was."
+        return f"{read} These are passed by: {repeated} {held}, whatever {its}."
     if not buffer.first_read:
         return (
             f"{read} All of them are read again: {buffer.least_repeated:,} are repeated and none "
-            "is lost, whatever its seed was."
+            f"is lost, whatever {its}."
         )
-    again = f"{buffer.num_read_again:,}, {_count(buffer.buffers_again, 'buffer')} of them,"
+    buffers = counted(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
+    again = f"{buffer.num_read_again:,}, {buffers},"
     return (
         f"{read} The last {again} are read again: {buffer.least_repeated:,} to "
         f"{buffer.most_repeated:,} are repeated; {buffer.expected_lost:.2g} are lost on the "
@@ -271,8 +301,4 @@ def _further(plan: ResumePlan) -> str:
 
 
 def _examples(count: int) -> str:
-    return _count(count, "example")
-
-
-def _count(count: int, noun: str, plural: str | None = None) -> str:
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+    return counted(count, "example")

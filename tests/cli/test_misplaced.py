@@ -23,7 +23,13 @@ CASES = [
     ("--cycel 3 simulate", "no option '--cycel'; close options of simulate: --cycle; shardctl -h"),
     ("--consumed 3", "--consumed belongs behind a command, as in shardctl resume --consumed 3; "),
     ("-q", "no option '-q'; choose from --version, --color, --help; shardctl -h explains"),
+    (
+        "--batch_size 8 simulate",
+        "--batch_size belongs behind the command: shardctl simulate --batch_size 8; shardctl -h",
+    ),
+    ("--seed 8 simulate", "no option '--seed'; choose from "),
     # behind another command
+    ("plan train --interleave-cycle-length 8", "--interleave-cycle-length is an option of simul"),
     ("plan train --consumed 5", "--consumed is an option of resume, not of plan; shardctl plan -h"),
     ("locate --consumed=3", "--consumed is an option of resume, not of locate"),
     ("plan train --cpu 3", "no option '--cpu'; choose from --dataset, "),

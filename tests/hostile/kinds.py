@@ -127,7 +127,10 @@ def plans(rng: random.Random, sources: Sources) -> Case:
     """Plan files of `resume`."""
     name, data, edited = _sealed("plan", rng, sources)
     chosen = ["-d", "l.yaml", "-f", rng.choice(("table", "json"))]
-    commands = ([["resume", "--plan", name, *chosen], ["diff", name, "other", *chosen[2:]]],)
+    commands = (
+        [["resume", "--plan", name, *chosen], ["diff", name, "other", *chosen[2:]]],
+        [["resume", "--plan", name, *chosen[2:]]],  # where it says that its dataset is
+    )
     files = {name: data, "l.yaml": sources.files["l.yaml"], "other": sources.files[name]}
     return Case(files=files, commands=rng.choice(commands), edited=edited)
 
@@ -137,6 +140,7 @@ def snapshots(rng: random.Random, sources: Sources) -> Case:
     name, data, edited = _sealed("snapshot", rng, sources)
     form = ["-f", rng.choice(("table", "json", "github"))]
     commands = [["diff", name, "-d", "l.yaml", *form], ["diff", name, "other", *form]]
+    commands.append(["diff", "--each", name, "other", *form])
     if not edited:
         commands.append(["diff", name, "-d", "l.yaml", "--update"])
     files = {name: data, "l.yaml": sources.files["l.yaml"], "other": sources.files[name]}
@@ -167,10 +171,14 @@ def _sealed(kind: str, rng: random.Random, sources: Sources) -> tuple[str, bytes
 
 
 def content_of(data: bytes) -> str:
-    """Return what a document says, as text; what was proved about a plan is no part of it."""
+    """Return what a document says, as text.
+
+    What was proved about a plan is no part of it, nor is where a dataset is looked for.
+    """
     document = _parsed(data)
     if isinstance(document, dict):
-        document = {key: value for key, value in document.items() if key not in ("proof", "digest")}
+        apart = ("proof", "digest", "refs")
+        document = {key: value for key, value in document.items() if key not in apart}
     text = json.dumps(document, sort_keys=True, default=str)
     return json.dumps(json.loads(text, object_hook=_with_lengths_apart))
 

@@ -14,11 +14,12 @@ from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
+from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.lint.rules.rule_cases import SEEDED, case
 from tests.rendering.github_runner import as_github_reads
 
-SETTLED = rendering.SettingOrigins(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})
+SETTLED = SettingOrigins(file="a/shardctl.yaml", lines={"epochs": 4, "hosts": 9})
 GUIDE = Path(__file__).parents[2] / "shardctl" / "guide" / "lint.md"
 
 

@@ -219,6 +219,37 @@ def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:
     assert text.splitlines()[1] == ",toy-train-00000,train,2,1,3"
 
 
+@pytest.mark.parametrize(
+    ("mode", "risk", "said"),
+    [
+        (
+            "at-most-once",
+            None,
+            "at most once: the buffers of the 2 hosts had read 7 examples.",
+        ),
+        (
+            "at-most-once",
+            None,
+            "nothing is repeated, the 4 that they held are lost, whatever",
+        ),
+        ("at-least-once", 1e-6, "All of them are read again: 3 are repeated and none is lost"),
+        ("at-least-once", 2.0, "The last 6, 1 buffer a host at most, are read again: 2 to "),
+    ],
+)
+def test_buffers_of_several_hosts_without_seeds(mode: Any, risk: float | None, said: str) -> None:
+    plan = resume_on_hosts(
+        TOY,
+        "train",
+        ReadSettings(buffer=3),
+        hosts=2,
+        to_hosts=3,
+        consumed=[1, 2],
+        mode=mode,
+        risk=risk,
+    )
+    assert any(said in line for line in lines(plan))
+
+
 def test_a_proof_that_fails_is_marked_where_colour_is_shown() -> None:
     plan = resume(TOY, "train", consumed=3)
     color = Screen(color=True)

@@ -1,7 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl diff`: where and why two orders, or two plans, differ."""
 
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,27 +12,24 @@ from shardctl.cli.formats import (
     AllOption,
     Formats,
     OutputOptions,
+    as_code,
     as_json,
     as_table,
-    as_text,
     as_yaml,
 )
-from shardctl.cli.options.dataset import (
-    chosen_dataset,
-    project_here,
-    refs_to_keep,
-    text_on_stdin,
-)
+from shardctl.cli.options.dataset import text_on_stdin
 from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.origins import path_from_repository
 from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.output import say, warn, write
+from shardctl.cli.options.today import Beside, Today, label_of
+from shardctl.cli.options.typed import typed_again
+from shardctl.cli.output import fail, warn
 from shardctl.core.text import printable, quoted
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.resume.resume_plan import PlanListing
     from shardctl.core.snapshot.snapshot import Snapshot
-    from shardctl.readers.reference import Fallback
 
 
 def _formats(module: str, what: str) -> Formats:
@@ -41,26 +38,30 @@ def _formats(module: str, what: str) -> Formats:
             "table": as_table(f"rendering.diff.{module}:{what}_table"),
             "json": as_json(f"rendering.diff.{module}:{what}_document"),
             "yaml": as_yaml(f"rendering.diff.{module}:{what}_document"),
-            "github": as_text(f"rendering.diff.{module}:{what}_annotation"),
+            "github": as_code(f"rendering.diff.{module}:{what}_annotation"),
         }
     )
 
 
 FORMATS = _formats("diff", "diff")
 _PLANS = _formats("plans", "plans")
+_SEVERAL = _formats("several", "several")
+_ABOUT_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
 
 
 def diff(
+    ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    expected: Annotated[
-        str, typer.Argument(metavar="A", help="A snapshot; or a plan, with B another; - is stdin.")
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A...",
+            help="A snapshot; or a plan, with B another. Two snapshots are compared with each "
+            "other, three and more (see --each) with the current order. - is stdin.",
+        ),
     ],
-    actual: Annotated[
-        str | None,
-        typer.Argument(metavar="[B]", help="Another one [default: the current order]."),
-    ] = None,
     spec: Annotated[
         str | None,
         typer.Option(
@@ -72,6 +73,12 @@ def diff(
     ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Write the current order to A where it differs.")
+    ] = False,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each", help="Check each file against the current order, however many there are."
+        ),
     ] = False,
     every_row: AllOption = False,
 ) -> None:
@@ -85,32 +92,34 @@ def diff(
       shardctl diff order.yaml
       # Where would another cycle part from it?
       shardctl diff order.yaml --cycle 8
+      # Every order that a project fixes
+      shardctl diff --each *.order.yaml
       # What changed between two plans
       shardctl diff before.json after.json
     """
-    from shardctl.core.snapshot.snapshot import Snapshot
-
-    if update and expected == "-":
+    if update and "-" in files:
         raise UsageError("--update writes the current order to A, which is stdin; name a file")
-    first = _read(expected)
-    shown = "stdin" if expected == "-" else expected
-    if actual is None:
-        if not isinstance(first, Snapshot):
-            raise UsageError(
-                f"{quoted(expected)} is a {first.kind}; name a second one to compare it with"
-            )
-        equal = _with_current(first, shown, source, reading, spec, out, update=update)
-    else:
+    if len(files) == 2 and not each:
         _refuse_options(source, reading, spec, update=update)
-        equal = _with_file(
-            first,
-            _read(actual),
-            (shown, "stdin" if actual == "-" else actual),
-            out,
-            every_row=every_row,
+        equal = _with_file((files[0], files[1]), out, every_row=every_row)
+    else:
+        today = Today(
+            source,
+            reading,
+            spec,
+            command=lambda path: None if update else _update_of(ctx, path),
+            from_here=out.format != "github",
         )
+        if len(files) == 1 and not each:
+            equal = _with_current(files[0], today, out, update=update)
+        else:
+            equal = _each_with_current(files, today, reading, out, update=update)
     if not equal:
         raise typer.Exit(1)
+
+
+def _update_of(ctx: typer.Context, path: str) -> str:
+    return typed_again(ctx, [path], "--update", leaving_out=_ABOUT_THIS_RUN)
 
 
 def _read(path: str) -> "Snapshot | PlanListing":
@@ -125,32 +134,32 @@ def _refuse_options(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, *, update: bool
 ) -> None:
     if update:
-        raise UsageError("--update writes the current order to A; leave out B")
+        raise UsageError(
+            "--update writes the current order to A; leave out B, or check both with --each"
+        )
     if reading.given() or any(value is not None for value in (*astuple(source), spec)):
         raise UsageError(
-            "options of datasets and settings are about the current order; leave them out, or B"
+            "options of datasets and settings are about the current order; leave them out, or B, "
+            "or check both with --each"
         )
 
 
-def _with_file(
-    first: "Snapshot | PlanListing",
-    second: "Snapshot | PlanListing",
-    labels: tuple[str, str],
-    out: OutputOptions,
-    *,
-    every_row: bool,
-) -> bool:
+def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
     from shardctl.core.snapshot.snapshot import KIND, Snapshot
     from shardctl.planning.diff.diff import diff as compare
     from shardctl.planning.diff.pinned_order import PinnedOrder
     from shardctl.planning.diff.plans import diff_plans
+    from shardctl.rendering.diff.diff import Hints
 
+    first, second = map(_read, paths)
+    labels = label_of(paths[0]), label_of(paths[1])
+    file = path_from_repository(Path(labels[0]))
     if isinstance(first, Snapshot) and isinstance(second, Snapshot):
         found = compare(
             PinnedOrder(snapshot=first, label=labels[0]),
             PinnedOrder(snapshot=second, label=labels[1]),
         )
-        FORMATS.write(out, found)
+        FORMATS.write(out, found, hints=Hints(file=file, each_other=True))
         return found.equal
     if isinstance(first, Snapshot) or isinstance(second, Snapshot):
         kinds = [KIND if isinstance(side, Snapshot) else side.kind for side in (first, second)]
@@ -159,50 +168,84 @@ def _with_file(
             "one kind are compared"
         )
     plans = diff_plans(first, second, labels=labels)
-    _PLANS.write(out, plans, every_row=every_row)
+    for_github = {"file": file} if out.format == "github" else {}
+    _PLANS.write(out, plans, every_row=every_row, **for_github)
     return plans.equal
 
 
-def _with_current(
-    pinned: "Snapshot",
-    path: str,
-    source: DatasetOptions,
-    reading: OrderOptions,
-    spec: str | None,
-    out: OutputOptions,
-    *,
-    update: bool,
+def _snapshot_in(path: str) -> "Snapshot":
+    from shardctl.core.snapshot.snapshot import Snapshot
+
+    found = _read(path)
+    if not isinstance(found, Snapshot):
+        raise UsageError(f"{quoted(path)} is a {found.kind}; name a second one to compare it with")
+    return found
+
+
+def _with_current(path: str, today: "Today", out: OutputOptions, *, update: bool) -> bool:
+    checked = today.beside(_snapshot_in(path), path)
+    warn(checked.warnings)
+    FORMATS.write(out, checked.diff, hints=checked.hints)
+    if update:
+        checked.update()
+    return update or checked.diff.equal
+
+
+def _each_with_current(
+    paths: list[str], today: "Today", reading: OrderOptions, out: OutputOptions, *, update: bool
 ) -> bool:
-    from shardctl.files.comparable_file import is_json
-    from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
-    from shardctl.planning.diff.diff import diff as compare
-    from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
-    from shardctl.planning.snapshot import snapshot
+    """Check each file, whatever becomes of the others; what cannot be checked is said at the end.
 
-    project = project_here(source, reading)
-    dataset = chosen_dataset(source, project, fallback=_named_by(pinned, path))
-    settings = reading.settings(project, settings_to_fall_back_on(pinned, dataset))
-    spec = pinned.spec if spec is None else spec
-    current = snapshot(dataset, spec, settings)
-    warn(current.warnings)
-    found = compare(
-        PinnedOrder(snapshot=pinned, label=path),
-        PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
-    )
-    FORMATS.write(out, found, can_update=not update)
-    if not update:
-        return found.equal
-    if current.snapshot != pinned:
-        refs = refs_to_keep(source, path) if source.dataset else pinned.refs
-        render = snapshot_json if is_json(Path(path).read_bytes()) else snapshot_yaml
-        write(render(replace(current.snapshot, refs=refs)), path)
-        say(f"{path} now holds the current order")
-    return True
+    Raises:
+        Exit: with 2, since a file could not be checked, or not be written.
+    """
+    from shardctl.rendering.diff.several import CheckedFile
+
+    checked: dict[str, Beside] = {}
+    failed: dict[str, ShardctlError] = {}
+    for path in dict.fromkeys(paths):
+        try:
+            checked[path] = today.beside(_snapshot_in(path), path)
+        except ShardctlError as error:
+            failed[path] = reading.located(error)
+    warn(warning for one in checked.values() for warning in one.warnings)
+    said = _said(failed)
+    if checked:
+        files = []
+        for path in dict.fromkeys(paths):
+            one = checked.get(path)
+            files.append(
+                CheckedFile(label=label_of(path), hints=today.hints(path), error=said[path])
+                if one is None
+                else CheckedFile(label=label_of(path), hints=one.hints, diff=one.diff)
+            )
+        _SEVERAL.write(out, files)
+    if update:
+        unwritten = {}
+        for path, one in checked.items():
+            try:
+                one.update()
+            except ShardctlError as error:
+                unwritten[path] = error
+        said |= _said(unwritten)
+    if said:
+        for line in dict.fromkeys(said.values()):
+            fail(line)
+        raise typer.Exit(2)
+    return update or all(one.diff.equal for one in checked.values())
 
 
-def _named_by(pinned: "Snapshot", path: str) -> "Fallback":
-    """Return where to look for the dataset of a snapshot that nothing else chooses."""
-    from shardctl.readers.reference import Fallback
+def _said(failed: dict[str, ShardctlError]) -> dict[str, str]:
+    """Return in words why each file failed, with its name where the reason has none.
 
-    refs = pinned.refs or (pinned.title,)
-    return Fallback(refs=refs, folder=Path(path).parent, said_by=printable(path))
+    What is wrong with all of them, an option as a rule, is said without names.
+    """
+    from shardctl.rendering.text.command_line import as_options
+
+    said = {path: as_options(error) for path, error in failed.items()}
+    if len(said) > 1 and len(set(said.values())) == 1:
+        return said
+    return {
+        path: text if printable(label_of(path)) in text else f"{printable(label_of(path))}: {text}"
+        for path, text in said.items()
+    }

@@ -20,15 +20,16 @@ from shardctl.cli.formats import (
     verb_formats,
 )
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_of
+from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.origins import setting_origins
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
-    from shardctl.rendering.lint import SettingOrigins
+    from shardctl.rendering.text.setting_origins import SettingOrigins
 
 FORMATS = Formats(
     renderers={
@@ -62,7 +63,12 @@ def lint(
     ] = None,
     explain: Annotated[
         str | None,
-        typer.Option("--explain", metavar="CODE", help="Tell the whole story of a finding."),
+        typer.Option(
+            "--explain",
+            metavar="CODE",
+            help="Tell the whole story of a finding.",
+            autocompletion=completion.codes,
+        ),
     ] = None,
     list_rules: Annotated[
         bool, typer.Option("--list", help="List all findings there are.")
@@ -81,6 +87,7 @@ def lint(
     """
     from shardctl.planning.lint.lint import explained
     from shardctl.planning.lint.lint import lint as lint_pipeline
+    from shardctl.planning.lint.rule import DEFAULT_FAIL_ON
     from shardctl.planning.lint.rules import LINT_RULES
 
     if explain is not None:
@@ -107,7 +114,7 @@ def lint(
     )
     origins = _origins(project, reading, using, specs, for_people=out.format == "table")
     FORMATS.write(out, found, origins)
-    if found.fails(arguments.get("fail_on", "notice")):
+    if found.fails(arguments.get("fail_on", DEFAULT_FAIL_ON)):
         raise typer.Exit(1)
 
 
@@ -129,17 +136,7 @@ def _origins(
     *,
     for_people: bool,
 ) -> "SettingOrigins":
-    """Return where shardctl.yaml has the settings that no option replaces.
-
-    People open a file from here, annotations name it from the root of its repository.
-    """
-    from shardctl.rendering.lint import SettingOrigins
-
-    if project.path is None:
-        return SettingOrigins(lines={})
+    """Return where shardctl.yaml has the settings that no option replaces."""
     given = {SETTING_BY_FIELD[name].name for name in reading.given()} | using.given().keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
-    return SettingOrigins(
-        file=os.path.relpath(project.path) if for_people else path_from_repository(project.path),
-        lines={name: line for name, line in project.setting_lines().items() if name not in given},
-    )
+    return setting_origins(project, lambda name: name not in given, from_here=for_people)

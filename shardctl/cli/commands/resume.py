@@ -1,15 +1,25 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, as_csv, as_table, as_text
+from shardctl.cli.formats import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_csv,
+    as_table,
+    as_text,
+)
 from shardctl.cli.options.dataset import (
-    chosen_dataset,
+    dataset_and_refs,
     plan_of_file,
     project_here,
+    refs_to_keep,
     refuse_allow_version,
 )
 from shardctl.cli.options.order import OrderOptions
@@ -35,6 +45,7 @@ FORMATS = Formats(
         "json": as_text("rendering.resume:resume_json"),
         "yaml": as_text("rendering.resume:resume_yaml"),
         "csv": as_csv("rendering.resume:resume_rows"),
+        "python": as_code("rendering.python.resume:resume_python"),
     }
 )
 _LONG = 50_000  # instructions from which a plan's size is said
@@ -68,7 +79,7 @@ def resume(
     """Print the file instructions from which a pipeline resumes where it stopped.
 
     Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
-    the plan file that shardctl.tfds reads.
+    the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
 
     Examples:
       # Stopped after 5,000 examples: a plan file for the program that goes on
@@ -80,20 +91,25 @@ def resume(
     """
     if plan is not None:
         dataset, made, log = _from_file(
-            plan, source, reading, stopped, spec, allow_version=allow_version
+            plan, source, reading, stopped, spec, allow_version=allow_version, output=out.output
         )
     else:
         refuse_allow_version(given=allow_version)
-        dataset, made, log = _from_options(source, reading, stopped, spec)
+        dataset, made, log = _from_options(source, reading, stopped, spec, output=out.output)
     warn(made.warnings)
     proof = None
     if prove:
         from shardctl.planning.resume.proof import prove as read_and_compare
 
         proof = read_and_compare(dataset, made, seen=log)
-    if out.format != "table" and made.num_instructions >= _LONG:
+    if out.format not in ("table", "python") and made.num_instructions >= _LONG:
         _say_size(made, out)
-    FORMATS.write(out, made, proof, every_row=every_row)
+    FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
+    if out.output not in (None, "-"):
+        from shardctl.rendering.text.written import plan_written
+
+        for line in plan_written(made, out.output, out.format or "", source.dataset or ()):
+            say(line)
     if proof is not None:
         if out.format != "table" or out.output is not None:
             from shardctl.rendering.resume import proof_lines
@@ -106,14 +122,20 @@ def resume(
 
 
 def _from_options(
-    source: DatasetOptions, reading: OrderOptions, stopped: ResumeOptions, spec: str | None
+    source: DatasetOptions,
+    reading: OrderOptions,
+    stopped: ResumeOptions,
+    spec: str | None,
+    *,
+    output: str | None,
 ) -> "Made":
     project = project_here(source, reading)
     settings = reading.settings(project)
     stopped.check()
-    dataset = chosen_dataset(source, project)
+    chosen = dataset_and_refs(source, project)
+    dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
-        return dataset, _continued(dataset, spec, settings, stopped), None
+        return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
     from shardctl.planning.order import resolved_spec
     from shardctl.planning.resume.seen import resume_unseen_of
 
@@ -122,7 +144,7 @@ def _from_options(
     resolved = resolved_spec(dataset, spec)
     log = _log(resolved, stopped.seen)
     plan = resume_unseen_of(resolved, settings, seen=log, to_hosts=stopped.to_hosts)
-    return dataset, plan, log
+    return dataset, replace(plan, refs=refs), log
 
 
 def _continued(
@@ -146,6 +168,8 @@ def _continued(
                 to_hosts=stopped.to_hosts,
                 consumed=consumed,
                 steps=steps,
+                mode=mode,
+                risk=stopped.risk,
             )
         if consumed is not None and len(consumed) > 1:
             raise UsageError(
@@ -169,11 +193,12 @@ def _from_file(
     spec: str | None,
     *,
     allow_version: bool,
+    output: str | None,
 ) -> "Made":
     others = stopped.given()
     seen = others.pop("seen", None)  # what --prove reads besides the plan
     given = {**reading.given(), **others, "SPEC": spec}
-    dataset, plan = plan_of_file(path, source, given, allow_version=allow_version)
+    dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:
         return dataset, plan, None
     from shardctl.planning.order import resolved_spec

@@ -4,7 +4,7 @@
 import sys
 from typing import Annotated, Any
 
-from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_table, as_text
+from shardctl.cli.formats import Formats, OutputOptions, as_code, as_csv, as_table, as_text
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
@@ -24,6 +24,7 @@ FORMATS = Formats(
         "tfds-ids": as_text("rendering.simulate:tfds_id_lines"),
         "jsonl": as_text("rendering.simulate:json_lines"),
         "npy": as_text("rendering.simulate:array_file"),
+        "python": as_code("rendering.python.pipeline:simulate_python"),
     }
 )
 

@@ -4,10 +4,10 @@
 from dataclasses import replace
 
 from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refs_to_keep
+from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import warn
+from shardctl.cli.output import say, warn
 
 FORMATS = Formats(
     renderers={
@@ -35,7 +35,13 @@ def snapshot(
 
     project = project_here(source, reading)
     settings = reading.settings(project)
-    taken = take_snapshot(chosen_dataset(source, project), spec, settings)
+    chosen = dataset_and_refs(source, project)
+    taken = take_snapshot(chosen.dataset, spec, settings)
     warn(taken.warnings)
-    refs = refs_to_keep(source, out.output)
+    refs = refs_to_keep(chosen, out.output)
     FORMATS.write(out, replace(taken.snapshot, refs=refs))
+    if out.output not in (None, "-"):
+        from shardctl.rendering.text.written import snapshot_written
+
+        for line in snapshot_written(taken.snapshot, out.output):
+            say(line)

@@ -3,8 +3,9 @@
 The shell's script (scripts.py) runs shardctl with `_SHARDCTL_COMPLETE` set to
 `complete_bash`, `complete_zsh` or `complete_fish` and the line up to the cursor in
 `_TYPER_COMPLETE_ARGS`, as Typer's own scripts do. Each answer is a whole word on a line of its own;
-zsh and fish get its explanation too. Typer's engine is not used, since it breaks words at the `:`
-and the `[` of a spec.
+zsh and fish get its explanation too, and bash what belongs in place of the text that it completes,
+which its script passes in `_SHARDCTL_COMPLETE_TEXT`. Typer's engine is not used, since it breaks
+words at the `:` and the `[` of a spec.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any
 
 import typer
 
-from shardctl.cli.color import CHOICES, OPTION, before_command
 from shardctl.cli.completion.scripts import SHELLS, completion_script
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import UsageError
@@ -25,7 +25,8 @@ from shardctl.errors import UsageError
 Answer = tuple[str, str]  # a word and what it means
 
 # Text that a shell or a terminal would act on is not offered.
-_PLAIN = re.compile(r"[\w./:@%+=,\[\]{}^-]+")
+_PLAIN = re.compile(r"[\w./:@%+=,\[\]{}^-]*")
+_PATTERN = re.compile(r"[\[\]{}^]")  # what acts in a shell where nothing quotes it
 
 
 def answer_shell(
@@ -47,8 +48,39 @@ def answer_shell(
     answers: list[Answer] = []
     with contextlib.suppress(Exception, SystemExit):
         words, incomplete = _line(env)
-        answers = list(offers(app(words), words, incomplete))
-    return "".join(_formatted(shell, *answer) for answer in answers if _PLAIN.fullmatch(answer[0]))
+        found = offers(app(words), words, incomplete)
+        answers = [one for one in found if _is_plain(one[0], incomplete)]
+        if shell == "bash" and "_SHARDCTL_COMPLETE_TEXT" in env:
+            line, text = env["_TYPER_COMPLETE_ARGS"], env["_SHARDCTL_COMPLETE_TEXT"]
+            whole = (in_place_of(text, word, incomplete, line) for word, _ in answers)
+            return "".join(f"{word}\n" for word in whole if word is not None)
+    return "".join(_formatted(shell, *answer) for answer in answers)
+
+
+def _is_plain(word: str, incomplete: str) -> bool:
+    """Return whether a word is offered; what is typed of it already is the user's own."""
+    return word.isprintable() and _PLAIN.fullmatch(word.removeprefix(incomplete)) is not None
+
+
+def in_place_of(text: str, word: str, incomplete: str, line: str) -> str | None:
+    """Return what bash is to put in place of `text`, the end of `line`, so that it reads `word`.
+
+    `incomplete` is the word that the line ends with as it reads now. What is typed stays as it is,
+    in its quotes; None where the rest does not follow it.
+
+    >>> in_place_of("'train[4'", "train[40:]", "train[4", "shardctl plan 'train[4'")
+    "'train[40:]'"
+    >>> in_place_of("3", "mnist:3.0.1", "mnist:3", "shardctl plan -d mnist:3")
+    '3.0.1'
+    """
+    if not word.startswith(incomplete):
+        return word if text == incomplete else None
+    rest = word.removeprefix(incomplete)
+    if _open_quote(line):
+        return text + rest
+    if text[-1:] in ("'", '"') and text[-2:-1] != "\\":  # closed, and opened again
+        return text[:-1] + rest + text[-1]
+    return text + _PATTERN.sub(r"\\\g<0>", rest)
 
 
 def _formatted(shell: str, word: str, meaning: str) -> str:
@@ -79,40 +111,50 @@ def split_line(line: str) -> list[str]:
     >>> split_line("shardctl plan 'train[4")
     ['shardctl', 'plan', 'train[4']
     """
+    words, missing = _split(line)
+    return split_line(line + missing) if missing else words
+
+
+def _open_quote(line: str) -> bool:
+    return _split(line)[1] in ("'", '"')
+
+
+def _split(line: str) -> tuple[list[str], str]:
+    """Return the words of a line, or what is missing at its end: a quote, or any character."""
     lexer: Any = shlex.shlex(line, posix=True)  # typeshed has no `state`
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        return list(lexer)
-    except ValueError:  # no closing quote, or nothing after a backslash: split again with one
-        return split_line(line + (lexer.state or ""))
+        return list(lexer), ""
+    except ValueError:  # no closing quote, or nothing after a backslash
+        return [], lexer.state or ""
 
 
 def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[Answer]:
     """Yield what could complete the word at the cursor, after these words."""
     group: Any = typer.main.get_command(app)
     root = group.make_context("shardctl", [], resilient_parsing=True)
-    count = before_command(words)
-    if count == len(words) and count and words[-1] == OPTION:
-        yield from _starting(((choice, "") for choice in CHOICES), incomplete)
+    takes_value = _taking_values(root)
+    at = 0  # behind the options of shardctl itself
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in takes_value else 1
+    if at < len(words):
+        command = group.commands.get(words[at])
+        if command is not None:
+            given = words[at + 1 :]
+            yield from _offers(_context(command, given, root), given, incomplete)
         return
-    words = words[count:]
-    if not words:
-        commands = ((name, group.commands[name].get_short_help_str()) for name in group.commands)
-        offered = _options(root, ()) if incomplete.startswith("-") else commands
-        yield from _starting(offered, incomplete)
-        return
-    command = group.commands.get(words[0])
-    if command is None:
-        return
-    given = words[1:]
-    ctx = _context(command, given, root)
-    parameters = command.get_params(ctx)
-    takes_value = {
-        name: parameter
-        for parameter in parameters
-        for name in parameter.opts
-        if name.startswith("-") and not parameter.is_flag
-    }
+    commands = (
+        (name, command.get_short_help_str())
+        for name, command in group.commands.items()
+        if not command.hidden
+    )
+    in_options = at > len(words) or incomplete.startswith("-")
+    yield from _offers(root, words, incomplete) if in_options else _starting(commands, incomplete)
+
+
+def _offers(ctx: Any, given: Sequence[str], incomplete: str) -> Iterator[Answer]:
+    """Yield what could complete the word at the cursor, after these words of a command."""
+    takes_value = _taking_values(ctx)
     option, equals, value = incomplete.partition("=")
     own_name = _own_name(ctx, option)
     before = _own_name(ctx, given[-1]) if given and "=" not in given[-1] else ""
@@ -124,12 +166,22 @@ def offers(app: typer.Typer, words: Sequence[str], incomplete: str) -> Iterator[
     elif incomplete.startswith("-") and "--" not in given:
         yield from _starting(_options(ctx, given), incomplete)
     else:
-        for parameter in parameters:
+        for parameter in ctx.command.get_params(ctx):
             several = parameter.nargs == -1
             if parameter.param_type_name == "argument" and (
                 several or ctx.params.get(parameter.name) is None
             ):
                 yield from _values(parameter, ctx, incomplete)
+
+
+def _taking_values(ctx: Any) -> dict[str, Any]:
+    """Return the options of a command that take a value, by their names."""
+    return {
+        name: parameter
+        for parameter in ctx.command.get_params(ctx)
+        for name in parameter.opts
+        if name.startswith("-") and not parameter.is_flag
+    }
 
 
 def _context(command: Any, given: Sequence[str], root: Any) -> Any:
@@ -154,7 +206,7 @@ def _options(ctx: Any, given: Sequence[str]) -> Iterator[Answer]:
     named = {_own_name(ctx, word) for word in given}
     for parameter in ctx.command.get_params(ctx):
         names = [*parameter.opts, *parameter.secondary_opts]
-        if parameter.param_type_name != "option":
+        if parameter.param_type_name != "option" or parameter.hidden:
             continue
         if parameter.multiple or named.isdisjoint(names):
             for name in sorted(names, key=len, reverse=True):

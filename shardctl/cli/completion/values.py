@@ -1,24 +1,30 @@
-"""What the shell offers after a TAB: datasets and split names."""
+"""What the shell offers after a TAB: datasets, split names, codes of findings."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from shardctl.errors import ShardctlError
 
 # Names are anyone's: none that would be an option, a pattern or a path of zsh (`=ls`) is offered.
 _NAME = re.compile(r"[\w.][\w./:@%+=,-]*")
+_MOST_ENTRIES = 10_000  # of a folder that are looked at after a TAB
 
 
 def datasets(ctx: Any, incomplete: str) -> list[str]:
-    """Offer the datasets under the chosen data dir, then those of the catalog.
+    """Offer the datasets under the chosen data dir, those of the catalog, folders and layout files.
 
     Versions come after a `:`, configs after a `/` or once a single name is left.
     """
+    return [*dict.fromkeys((*_named(ctx, incomplete), *sorted(_paths(incomplete))))]
+
+
+def _named(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.files.file_text import working_folder
     from shardctl.readers.catalog import catalog_names, catalog_titles
     from shardctl.readers.data_dirs import data_dirs, list_datasets
@@ -42,6 +48,29 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
     return sorted(names | with_config if len(names) == 1 else names)
 
 
+def _paths(incomplete: str) -> Iterator[str]:
+    """Yield the folders and layout files whose paths begin so, hidden ones if asked for."""
+    from shardctl.files.file_text import working_folder
+    from shardctl.readers.data_dirs import expand_home
+    from shardctl.readers.project_file import PROJECT_FILENAME
+    from shardctl.readers.reference import LAYOUT_SUFFIXES
+
+    begun = incomplete.rpartition("/")[2]
+    folder = incomplete.removesuffix(begun)
+    with contextlib.suppress(OSError, ValueError):
+        path = working_folder() / expand_home(folder, os.environ)
+        with os.scandir(path) as entries:
+            for entry in islice(entries, _MOST_ENTRIES):
+                name = entry.name
+                hidden = name.startswith(".") and not begun.startswith(".")
+                if hidden or not name.startswith(begun) or not _NAME.fullmatch(name):
+                    continue
+                if entry.is_dir():
+                    yield f"{folder}{name}/"
+                elif name.endswith(LAYOUT_SUFFIXES) and name != PROJECT_FILENAME:
+                    yield f"{folder}{name}"
+
+
 def splits(ctx: Any, incomplete: str) -> list[str]:
     """Offer the split names of the chosen dataset, also after a `+`."""
     from shardctl.files.file_text import working_folder
@@ -59,7 +88,24 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
             cwd=working_folder(),
         ).dataset
         names = [split.name for split in dataset.splits]
-    return [before + plus + name for name in _starting([*names, "all"], last)]
+    blanks = last[: len(last) - len(last.lstrip())]
+    return [
+        before + plus + blanks + name
+        for name in _starting([*names, "all"], last.removeprefix(blanks))
+    ]
+
+
+def codes(incomplete: str) -> list[tuple[str, str]]:
+    """Offer the codes of findings, each with what it finds."""
+    from shardctl.planning.lint.rules import LINT_RULES
+
+    return [(rule.code, rule.title) for rule in LINT_RULES if rule.code.startswith(incomplete)]
+
+
+def code_lists(incomplete: str) -> list[tuple[str, str]]:
+    """Offer the codes of findings behind those of a list, which are separated by commas."""
+    before, comma, last = incomplete.rpartition(",")
+    return [(before + comma + code, title) for code, title in codes(last)]
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:

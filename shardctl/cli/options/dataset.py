@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from shardctl.cli.output import say
+from shardctl.core.text import printable
 from shardctl.errors import DatasetError, ShardctlError, UsageError
 from shardctl.rendering.text.command_line import option_name
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.readers.project_file import Project
-    from shardctl.readers.reference import Fallback
+    from shardctl.readers.reference import ChosenDataset, Fallback
 
 
 class Taker(Protocol):
@@ -50,6 +51,20 @@ def chosen_dataset(
 
     Where they choose none it is `fallback`, or else a built-in one, which is said.
     """
+    return dataset_and_refs(options, project, fallback=fallback).dataset
+
+
+def dataset_and_refs(
+    options: DatasetOptions,
+    project: Project,
+    *,
+    fallback: Fallback | None = None,
+    folder: Path = Path(),
+) -> ChosenDataset:
+    """Return the dataset that is chosen as by `chosen_dataset`, and how it was named.
+
+    Paths of the options are relative to `folder`, that one to the working folder.
+    """
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import choose_dataset
 
@@ -58,24 +73,31 @@ def chosen_dataset(
         project=project,
         data_dir=options.data_dir,
         env=os.environ,
-        cwd=working_folder(),
+        cwd=working_folder() / folder,
         fallback=fallback,
     )
     if chosen.note is not None:
         say(chosen.note)
-    return chosen.dataset
+    return chosen
 
 
-def refs_to_keep(options: DatasetOptions, output: str | None) -> tuple[str, ...]:
-    """Return the references of the options as the file `output` keeps them, see there.
+def refs_to_keep(
+    chosen: ChosenDataset, output: str | None, *, on_this_machine: bool = False
+) -> tuple[str, ...]:
+    """Return how a dataset was named as the file `output` keeps it, see `refs_found_again`.
 
-    What goes to stdout keeps them as from the working folder.
+    What goes to stdout keeps it as from the working folder.
     """
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import refs_found_again
 
     folder = os.path.dirname(output) if output not in (None, "-") else ""
-    return refs_found_again(options.dataset or (), cwd=working_folder(), folder=Path(folder or "."))
+    return refs_found_again(
+        chosen.refs,
+        cwd=chosen.folder,
+        folder=working_folder() / folder,
+        on_this_machine=on_this_machine,
+    )
 
 
 def text_on_stdin() -> bytes:
@@ -96,11 +118,13 @@ def plan_of_file(
     given: Mapping[str, object],
     *,
     allow_version: bool = False,
+    output: str | None = None,
 ) -> tuple[Dataset, ResumePlan]:
     """Return the dataset as it is today, and the plan of a file, or of `-`, applied to it.
 
     `given` are the values that would make another plan, by the names of their parameters;
-    `allow_version` takes a plan of another version or config.
+    `allow_version` takes a plan of another version or config. The `refs` of the plan are as the
+    file `output` is to keep them.
 
     Raises:
         UsageError: one of them is given.
@@ -114,8 +138,11 @@ def plan_of_file(
             said = name if name == "SPEC" else option_name(name)
             raise UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
     plan = parse_plan(text_on_stdin(), source="stdin") if path == "-" else read_plan(path)
-    dataset = dataset_of_plan(plan, source)
-    return dataset, applied(plan, dataset, allow_version=allow_version)
+    found = dataset_of_plan(plan, source, path)
+    refs = refs_to_keep(found, output, on_this_machine=True)
+    return found.dataset, replace(
+        applied(plan, found.dataset, allow_version=allow_version), refs=refs
+    )
 
 
 def refuse_allow_version(*, given: bool) -> None:
@@ -124,16 +151,40 @@ def refuse_allow_version(*, given: bool) -> None:
         raise UsageError("--allow-version is for a plan file; name one with --plan FILE")
 
 
-def dataset_of_plan(plan: ResumePlan, options: DatasetOptions) -> Dataset:
-    """Return the dataset of the options, else the one a plan was made for, where it lay."""
-    ref = plan.dataset.data_dir or plan.dataset.title
-    found_again = replace(options, dataset=options.dataset or [ref])
-    project = project_here(found_again)
+def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> ChosenDataset:
+    """Return the dataset of the options, else the one that the plan in a file was made for.
+
+    It is looked for where the file at `path` says that it was, then where its files lay, else by
+    its name.
+    """
+    names = [options.dataset] if options.dataset else list(_names_of(plan))
+    project = project_here(replace(options, dataset=names[0]))
     if options.dataset:
-        return chosen_dataset(options, project)
-    try:
-        return chosen_dataset(found_again, project)
-    except ShardctlError as error:
-        raise DatasetError(
-            f"{error}; say where the plan's dataset is with --dataset REF"
-        ) from error
+        return dataset_and_refs(options, project)
+    others, failed = [], []
+    for refs in names:
+        named = replace(options, dataset=refs)
+        try:
+            found = dataset_and_refs(named, project, folder=Path(path).parent)
+        except ShardctlError as error:
+            failed.append(error)
+            continue
+        if found.dataset.fingerprint == plan.dataset.fingerprint:
+            return found
+        others.append(found)
+    if others:  # it has changed, which is said where the plan is applied
+        return others[0]
+    label = "stdin" if path == "-" else printable(path)
+    raise DatasetError(
+        f"{label}: {failed[0]}; say where the plan's dataset is with --dataset REF"
+    ) from failed[0]
+
+
+def _names_of(plan: ResumePlan) -> Iterator[list[str]]:
+    """Yield what may name the dataset of a plan."""
+    if plan.refs:
+        yield list(plan.refs)
+    if plan.dataset.data_dir is not None:
+        yield [plan.dataset.data_dir]
+    elif not plan.refs:
+        yield [plan.dataset.title]

@@ -1,16 +1,15 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """The options of `lint` alone, and how they combine with `lint:` in shardctl.yaml."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import number_option, setting_in_words
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
@@ -21,20 +20,16 @@ if TYPE_CHECKING:
 
 
 def _codes(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="CODES", help=text, autocompletion=_known_codes)
-
-
-def _known_codes(incomplete: str) -> list[str]:
-    from shardctl.planning.lint.rules import LINT_RULES
-
-    return [rule.code for rule in LINT_RULES if rule.code.startswith(incomplete.upper())]
+    return typer.Option(flag, metavar="CODES", help=text, autocompletion=completion.code_lists)
 
 
 def _severity(text: Any) -> str:
     from shardctl.planning.lint.rule import SEVERITIES
 
     if text not in SEVERITIES:
-        raise UsageError(f"--fail-on {quoted(text)}: choose from {choices(SEVERITIES)}")
+        raise UsageError(
+            f"--fail-on {quoted(text)}: choose from {choices(nearest_first(text, SEVERITIES))}"
+        )
     return str(text)
 
 
@@ -191,11 +186,3 @@ def _open_file_limit() -> int | None:
         return None
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return None if limit == resource.RLIM_INFINITY else max(limit, 1)
-
-
-def path_from_repository(path: Path) -> str:
-    """Return a path as annotations name it: from the root of its repository, else from here."""
-    for folder in path.parents:
-        if (folder / ".git").exists():
-            return path.relative_to(folder).as_posix()
-    return Path(os.path.relpath(path)).as_posix()

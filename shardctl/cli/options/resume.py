@@ -126,8 +126,8 @@ class ResumeOptions:
             raise UsageError(
                 "--mode exact-order: other hosts have another order, and a log has none"
             )
-        if self.mode in UNSEEDED_MODES or self.risk is not None:
+        if self.seen is not None and (self.mode in UNSEEDED_MODES or self.risk is not None):
             raise UsageError(
-                f"--mode {self.mode or 'at-least-once'} is for the hosts that stopped, a plan for "
-                "each (--host I/N), and is not needed where a log says what was seen"
+                f"--mode {self.mode or 'at-least-once'} is not needed where a log says what was "
+                "seen"
             )

@@ -113,6 +113,7 @@ class ResumePlan(Tabular):
     further_epochs: the epochs that follow, the first `MAX_FURTHER_EPOCHS` of
         `num_further_epochs`.
     after_read: what the pipeline does behind the reader, as calls.
+    refs: how the dataset was named, as the file that holds the plan has it.
     """
 
     dataset: DatasetIdentity
@@ -135,6 +136,7 @@ class ResumePlan(Tabular):
     from_consumed: tuple[int, ...] = ()
     hosts: tuple[HostShare, ...] = ()
     after_read: tuple[AfterRead, ...] = ()
+    refs: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property

@@ -10,6 +10,7 @@ decides: each output is any of the examples in the buffer, with the same chance.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardctl.core.phrase import phrase
@@ -31,6 +32,8 @@ class UnseededBuffer:
     least_repeated, most_repeated: how many that were handed out are read again, for any seed.
     risk: what `expected_lost` is below, None where nothing is to be repeated. It bounds the chance
         that anything is lost, too.
+
+    Of several hosts, each with a buffer of its own, it is their sum (`of_all_hosts`).
     """
 
     buffer_size: int
@@ -68,16 +71,8 @@ def behind_buffer(
     Raises:
         UsageError: a risk that is not above 0 or is above `buffer_size`.
     """
-    if risk is not None and not 0 < risk <= buffer_size:
-        raise UsageError(
-            phrase(
-                "{risk!}: the number of examples that may be lost on the average, above 0 and at "
-                "most the size of the buffer, {}; for certain nothing is lost only where the epoch "
-                "is read again from its start, {mode=at-most-once} with {consumed} at its start",
-                buffer_size,
-                risk=risk,
-            )
-        )
+    if risk is not None:
+        check_risk(risk, buffer_size)
     num_read = emitted + buffer_size - 1 if emitted else 0
     if num_elements is not None:
         num_read = min(num_read, num_elements)
@@ -100,6 +95,48 @@ def behind_buffer(
         expected_lost=float(f"{lost:.6g}"),  # the same in the last digit on every machine
         least_repeated=max(emitted - first, 0),
         most_repeated=emitted - first + most_lost,
+        risk=risk,
+    )
+
+
+def check_risk(risk: float, buffer_size: int) -> None:
+    """Refuse a risk that is not above 0 or is above `buffer_size`.
+
+    Raises:
+        UsageError: the text says what would be certain.
+    """
+    if not 0 < risk <= buffer_size:
+        raise UsageError(
+            phrase(
+                "{risk!}: the number of examples that may be lost on the average, above 0 and at "
+                "most the size of the buffer, {}; for certain nothing is lost only where the epoch "
+                "is read again from its start, {mode=at-most-once} with {consumed} at its start",
+                buffer_size,
+                risk=risk,
+            )
+        )
+
+
+def of_all_hosts(buffers: Sequence[UnseededBuffer], risk: float | None) -> UnseededBuffer:
+    """Return what the buffers of several hosts lose and repeat together; `risk` is that of all.
+
+    Sizes and buffers read again are the largest of a host, since these are no amounts to add.
+
+    >>> one = behind_buffer(buffer_size=10, emitted=20, num_elements=99, risk=None)
+    >>> two = of_all_hosts([one, one], None)
+    >>> two.emitted, two.num_read, two.most_lost, two.buffer_size
+    (40, 58, 18, 10)
+    """
+    return UnseededBuffer(
+        buffer_size=max(buffer.buffer_size for buffer in buffers),
+        emitted=sum(buffer.emitted for buffer in buffers),
+        num_read=sum(buffer.num_read for buffer in buffers),
+        first_read=sum(buffer.first_read for buffer in buffers),
+        buffers_again=max(buffer.buffers_again for buffer in buffers),
+        most_lost=sum(buffer.most_lost for buffer in buffers),
+        expected_lost=float(f"{math.fsum(buffer.expected_lost for buffer in buffers):.6g}"),
+        least_repeated=sum(buffer.least_repeated for buffer in buffers),
+        most_repeated=sum(buffer.most_repeated for buffer in buffers),
         risk=risk,
     )
 

@@ -21,6 +21,7 @@ PLAN_VERSION = 1
 PLAN_KIND = "resume"
 DIGEST = "digest"
 PROOF = "proof"
+REFS = "refs"
 
 PlanDocument = dict[str, Any]
 
@@ -32,6 +33,7 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
     """
     document: PlanDocument = {
         **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
+        **({REFS: list(plan.refs)} if plan.refs else {}),
         "spec": plan.spec,
         "pipeline": plan.pipeline,
         "consumed": plan.consumed,
@@ -72,7 +74,8 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
 def digest_of(document: Mapping[str, Any]) -> str:
     """Return the hash of a plan's document, whether it is in JSON, in YAML or in memory.
 
-    The digest itself and the proof, which is made from the plan, are left out of it.
+    The digest itself is left out of it, the proof, which is made from the plan, and `refs`: whoever
+    moves a layout file may say so.
     """
     lists: list[Reads] = []
 
@@ -82,7 +85,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
             return len(value)
         raise TypeError(type(value))
 
-    rest = {key: value for key, value in document.items() if key not in (DIGEST, PROOF)}
+    rest = {key: value for key, value in document.items() if key not in (DIGEST, PROOF, REFS)}
     text = json.dumps(
         rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=without_lists
     )

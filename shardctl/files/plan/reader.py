@@ -25,7 +25,7 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
-from shardctl.files.head import read_identity, read_split_sizes
+from shardctl.files.head import read_identity, read_refs, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.after_read import read_call
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
@@ -165,6 +165,7 @@ def _plan(document: Mapping[str, object], lists: Sequence[RecordLines]) -> Resum
             _host(host, what, reads) for (host, what), reads in zip(hosts, shares, strict=True)
         ),
         after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
+        refs=read_refs(document),
     )
     _check_derived(document, plan)
     return plan

@@ -15,7 +15,7 @@ from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.head import read_head
+from shardctl.files.head import read_head, read_refs
 from shardctl.files.shard_files import files_of_field
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
@@ -108,9 +108,7 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
             ),
         ),
         tree=_tree(document),
-        refs=tuple(
-            fields.text(ref, "a ref") for ref in fields.items(document.get("refs", []), "refs")
-        ),
+        refs=read_refs(document),
     )
     if pinned.tree.root.hex() != document.get("order"):
         raise DatasetError("order is not the root of the tree")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.document import no_such_setting
 from shardctl.core.text import choices
@@ -84,7 +85,7 @@ def _seeds(value: object) -> tuple[int, ...]:
 
 def _severity(value: object) -> str:
     if value not in SEVERITIES:
-        raise UsageError(f"choose from {choices(SEVERITIES)}")
+        raise UsageError(f"choose from {choices(nearest_first(value, SEVERITIES))}")
     return str(value)
 
 

@@ -15,7 +15,7 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
-from shardctl.planning.lint.rule import SEVERITIES, Rule, Severity
+from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.planning.open_splits import refuse_open_hosts
 
@@ -55,7 +55,7 @@ class Lint(Tabular):
         return in_short(self, self.context.dataset.title, f"{counted(len(codes), 'finding')}{told}")
 
     @checked
-    def fails(self, fail_on: Severity = "notice") -> bool:
+    def fails(self, fail_on: Severity = DEFAULT_FAIL_ON) -> bool:
         """Return whether there is a finding of this severity, or of a worse one."""
         enough = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         return any(finding.severity in enough for finding in self.findings)

@@ -10,6 +10,7 @@ from shardctl.planning.lint.context import LintContext
 
 Severity = Literal["error", "warning", "notice"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the worst
+DEFAULT_FAIL_ON: Severity = "notice"  # which is any finding
 
 
 @dataclass(frozen=True, kw_only=True)

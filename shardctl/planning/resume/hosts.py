@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.hosts.even_splits import even_range
-from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
@@ -19,15 +19,7 @@ from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.resume.rest_of_epoch import (
-    ResumePoint,
-    inputs_read,
-    pending_inputs,
-    reads_at,
-    rest_of_reading,
-    resume_point,
-)
+from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
 from shardctl.planning.resume.resume import (
     calls_after_read,
     consumed_examples,
@@ -35,16 +27,17 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
+from shardctl.planning.resume.stopped_hosts import (
+    MAX_HOSTS,
+    OldHost,
+    at_start_of,
+    num_read_of,
+    old_orders,
+    pending_of,
+    stopped_hosts,
+)
 
-MAX_HOSTS = 100_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class _OldHost:
-    """One of the hosts that stopped, and where."""
-
-    order: Order
-    point: ResumePoint
+HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
 
 
 @checked
@@ -57,6 +50,8 @@ def resume_on_hosts(
     to_hosts: int,
     consumed: int | Sequence[int] | None = None,
     steps: int | None = None,
+    mode: HostsMode = "exactly-once",
+    risk: float | None = None,
 ) -> ResumePlan:
     """Return how a job of `hosts` hosts resumes with `to_hosts`: exactly once, in another order.
 
@@ -69,6 +64,10 @@ def resume_on_hosts(
         consumed: how many examples each had handed out; one count for all, or a list of one for
             each.
         steps: how many batches, in place of `consumed`.
+        mode: where the buffers had no seeds, "at-most-once" passes by all that each host's buffer
+            had read, and "at-least-once" reads the last of it again.
+        risk: of "at-least-once", below how many examples may be lost on the average of all hosts
+            together; 1e-6 if None.
 
     Returns:
         A ResumePlan, whose `hosts` say what each new host reads. What no host has handed out is
@@ -77,7 +76,9 @@ def resume_on_hosts(
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
-            settings, files that repeat without end.
+            settings, files that repeat without end, no such mode, or a mode or risk as for
+            `resume`.
+        UnpredictableOrderError: TensorFlow leaves the order open.
 
     >>> import shardctl
     >>> plan = shardctl.resume_on_hosts("imagenet2012", "train", hosts=4, to_hosts=6, consumed=1000)
@@ -97,52 +98,65 @@ def resume_on_hosts(
                 "without end, so nothing is left over to share; resume each host by itself"
             )
         )
-    planned = old_orders(dataset, spec, settings, hosts)
+    planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)
     each = (consumed,) if isinstance(consumed, int) else consumed
     counts = _counts([p.order for p in planned], each, steps)
-    old = [
-        _OldHost(order=one.order, point=resume_point(one.order, count))
-        for one, count in zip(planned, counts, strict=True)
-    ]
+    old, unseeded = stopped_hosts([p.order for p in planned], counts, mode=mode, risk=risk)
     epochs = _epochs(old)
-    left_of = _left_of_all if settings.host_mode.reads_all else _left
-    left = joined([left_of(old, epoch).runs() for epoch in epochs])
+    left = _left_of_epochs(old, epochs)
     unfinished = any(host.point.remaining for host in old)
-    _check_count(left, old, epochs[-1], counts)
-    buffered = settings.buffer is not None
+    last = epochs[-1]
+    _check_count(left, old, last)
+    if unseeded and unfinished and not len(left) and last + 1 < settings.epochs:
+        # What the buffers held was the rest of the epoch.
+        old, last = [at_start_of(host, last + 1) for host in old], last + 1
+        left = _left_of_epochs(old, range(last, last + 1))
     shares = even_shares(left, to_hosts)
-    whole = planned[0].with_settings(settings).order
+    whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
+    follow = num_further_epochs(whole.order, last) if unfinished else 0
+    further = further_epochs(whole.order, last) if unfinished else ()
+    remaining_total = sum(h.order.num_examples for h in old) - sum(counts)
+    if unseeded:
+        further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
+        sizes = settings.host_mode.num_examples(whole.order.reads, whole.ranges, to_hosts)
+        remaining_total = _total(left.num_examples, sizes * follow, settings)
+    plan_mode: HostsMode = mode if unseeded else "exactly-once"
     return ResumePlan(
         dataset=dataset.identity,
         spec=planned[0].spec,
-        mode="exactly-once",
+        mode=plan_mode,
         settings=settings_as_planned(settings, ordered=dataset.ordered),
         consumed=sum(counts),
-        epoch=epochs[-1],
+        epoch=last,
         remaining=left.num_examples,
-        remaining_total=sum(h.order.num_examples for h in old) - sum(counts),
+        remaining_total=remaining_total,
         instructions=left.select(slice(0, 0)),
-        pending=_pending_ids(old) if buffered else None,
-        further_epochs=further_epochs(whole, epochs[-1]) if unfinished else (),
-        num_further_epochs=num_further_epochs(whole, epochs[-1]) if unfinished else 0,
+        pending=None if settings.buffer is None or unseeded else _pending_ids(old),
+        unseeded=unseeded,
+        further_epochs=further,
+        num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        after_read=calls_after_read(settings, "exactly-once", epochs[-1]),
+        after_read=calls_after_read(settings, plan_mode, last),
         warnings=(*planned[0].warnings, *_several_epochs(epochs)),
     )
 
 
-def old_orders(
-    dataset: Dataset, spec: str | None, settings: ReadSettings, hosts: int
-) -> list[PlannedOrder]:
-    """Return the order of each of the hosts that stopped."""
-    if not 1 <= hosts <= MAX_HOSTS:
-        raise UsageError(
-            phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
-        )
-    of_hosts = (replace(settings, host=Host(index=i, count=hosts)) for i in range(hosts))
-    first = plan_order(dataset, spec, next(of_hosts))
-    return [first, *map(first.with_settings, of_hosts)]
+def _left_of_epochs(old: Sequence[OldHost], epochs: range) -> Reads:
+    left_of = _left_of_all if old[0].order.settings.host_mode.reads_all else _left
+    return joined([left_of(old, epoch).runs() for epoch in epochs])
+
+
+def _total(num_left: int, follow: Int64s, settings: ReadSettings) -> int:
+    """Return how many examples the new hosts hand out: their shares, and what follows of each.
+
+    `follow` is int64[hosts]; each host drops a last batch of its own.
+    """
+    num_hosts = len(follow)
+    each = num_left // num_hosts + (np.arange(num_hosts) < num_left % num_hosts) + follow
+    if settings.drop_remainder and settings.batch is not None:
+        each = each - each % settings.batch
+    return int(each.sum())
 
 
 def _counts(
@@ -169,19 +183,19 @@ def _counts(
     return counts
 
 
-def _epochs(old: Sequence[_OldHost]) -> range:
+def _epochs(old: Sequence[OldHost]) -> range:
     """Return the epochs that hosts are in; a host that has no examples is in none."""
     epochs_begun = [host.point.epoch for host in old if host.order.epoch_size]
     return range(min(epochs_begun), max(epochs_begun) + 1) if epochs_begun else range(1)
 
 
-def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
+def _left(old: Sequence[OldHost], epoch: int) -> Reads:
     """Return what the hosts have left of one epoch, each of them reading its own rows."""
     several = []
     for host in old:
         reads, reading = host.order.reads, host.order.reading(epoch)
-        own = [rest_of_reading(reads, reading, _num_read(host, epoch))]
-        if len(pending := _pending(host, epoch)):
+        own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
+        if len(pending := pending_of(host, epoch)):
             own.append(reads_at(reads, reading, pending))
         # A host's own runs first: in the order of the files the rows of all need no sort.
         several.append(joined(own).runs())
@@ -190,7 +204,7 @@ def _left(old: Sequence[_OldHost], epoch: int) -> Reads:
     return joined(several)
 
 
-def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
+def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
     """Return what the hosts have left of one epoch, all of them reading the same rows.
 
     Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
@@ -198,7 +212,7 @@ def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
     """
     num_hosts, reads = len(old), old[0].order.reads
     reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
-    num_read = [_num_read(host, epoch) for host in old]
+    num_read = [num_read_of(host, epoch) for host in old]
     foremost = max(num_read)
     positions = []
     for index, host in enumerate(old):
@@ -206,7 +220,7 @@ def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
         between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
         positions += [
             between * num_hosts + index,
-            _pending(host, epoch) * num_hosts + index,
+            pending_of(host, epoch) * num_hosts + index,
         ]
     single = reads_at(reads, reading, np.concatenate(positions))
     rest = rest_of_reading(reads, reading, foremost * num_hosts)
@@ -216,37 +230,22 @@ def _left_of_all(old: Sequence[_OldHost], epoch: int) -> Reads:
     return joined([single, rest])
 
 
-def _num_read(host: _OldHost, epoch: int) -> int:
-    """Return how many examples of an epoch a host has got from the reader."""
-    if host.point.epoch > epoch or not host.point.remaining:
-        return host.order.epoch_size
-    if host.point.epoch < epoch:
-        return 0
-    return inputs_read(host.order, host.point)
-
-
-def _pending(host: _OldHost, epoch: int) -> Int64s:
-    """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
-    if host.point.epoch != epoch or not host.point.remaining:
-        return np.empty(0, np.int64)
-    return pending_inputs(host.order, host.point)
-
-
-def _pending_ids(old: Sequence[_OldHost]) -> tuple[int | str, ...]:
+def _pending_ids(old: Sequence[OldHost]) -> tuple[int | str, ...]:
     ids: list[int | str] = []
     for host in old:
         epoch = host.point.epoch
-        ids += ids_at(host.order, host.order.reading(epoch), _pending(host, epoch))
+        ids += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
         host.order.forget_readings()
     return tuple(ids)
 
 
-def _check_count(left: Reads, old: Sequence[_OldHost], epoch: int, counts: list[int]) -> None:
-    """Check that what is left and what was handed out add up to whole epochs."""
+def _check_count(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
+    """Check that what is left and what was handed out, or is passed by, add up to whole epochs."""
     expected = 0
-    for host, count in zip(old, counts, strict=True):
-        at_end = count == host.order.num_examples
-        expected += 0 if at_end else (epoch + 1) * host.order.epoch_size - count
+    for host in old:
+        if host.point.remaining:
+            gone = host.point.emitted if host.buffer is None else host.buffer.first_read
+            expected += (epoch + 1 - host.point.epoch) * host.order.epoch_size - gone
     if left.num_examples != expected:
         raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 

@@ -20,13 +20,13 @@ from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.planning.order import resolved_spec
-from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 from shardctl.planning.resume.unseeded import order_to_resume
 
-# Settings are what is planned anew with, instructions are read, and warnings promise nothing.
-_NOT_COMPARED = frozenset({"settings", "instructions", "warnings"})
+# Settings are what is planned anew with, instructions are read; refs and warnings promise nothing.
+_NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings"})
 # Which names, versions and folders a dataset may have besides is known to `applied`.
 _OF_DATASETS: dict[type, tuple[str, ...]] = {
     DatasetIdentity: ("file_format", "fingerprint", "ordered", "splits"),
@@ -59,6 +59,7 @@ def planned_anew(
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
     resolved = resolved_spec(dataset, plan.spec)
+    risk = None if plan.unseeded is None else plan.unseeded.risk
     if plan.from_seen:
         to_hosts = len(plan.hosts) or None
         log = np.asarray(left_out(dataset, plan) if seen is None else seen, np.int64)
@@ -71,11 +72,19 @@ def planned_anew(
             hosts=len(plan.from_consumed),
             to_hosts=max(len(plan.hosts), 1),
             consumed=plan.from_consumed,
+            mode=mode_on_hosts(plan),
+            risk=risk,
         )
     mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
-    risk = None if plan.unseeded is None else plan.unseeded.risk
     planned = order_to_resume(resolved, plan.settings, mode, risk)
     return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
+
+
+def mode_on_hosts(plan: ResumePlan) -> HostsMode:
+    """Return the mode with which a plan for other hosts is made; of no other there is such one."""
+    if plan.mode == "at-most-once" or plan.mode == "at-least-once":
+        return plan.mode
+    return "exactly-once"
 
 
 def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, ...]:

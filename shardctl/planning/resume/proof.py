@@ -30,7 +30,6 @@ from shardctl.planning.order import plan_order
 from shardctl.planning.progress import Progress
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing
-from shardctl.planning.resume.hosts import old_orders
 from shardctl.planning.resume.promises import (
     BrokenPromise,
     broken_promises,
@@ -39,6 +38,7 @@ from shardctl.planning.resume.promises import (
     with_reads_of,
     without_dropping,
 )
+from shardctl.planning.resume.stopped_hosts import num_read_of, old_orders, stopped_hosts
 
 _PIECE = 1 << 20
 
@@ -119,6 +119,8 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     if plan.from_seen:
         return _prove_unseen(dataset, plan, seen)
     settings = without_dropping(plan.settings)
+    if plan.from_consumed and plan.unseeded is not None:
+        return _prove_unseeded_hosts(dataset, plan, plan.unseeded)
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan, settings)
     order = plan_order(dataset, plan.spec, with_any_buffer_seed(settings)).order
@@ -173,6 +175,37 @@ def _prove_unseeded(order: Order, plan: ResumePlan, buffer: UnseededBuffer) -> P
     read = _in_order(order, plan)
     # What lists the rest of an endless stream is a little longer, and is cut by `after_read`.
     counts.remove(_cut(read, plan.remaining) if plan.settings.repeat_files else read)
+    return _without_seed(plan, buffer, counts)
+
+
+def _prove_unseeded_hosts(dataset: Dataset, plan: ResumePlan, buffer: UnseededBuffer) -> Proof:
+    """Compare what the new hosts read with what the buffers of the old ones were to read."""
+    orders = [
+        planned.order
+        for planned in old_orders(
+            dataset,
+            plan.spec,
+            plan.settings,
+            len(plan.from_consumed),
+            mode=plan.mode,
+            risk=buffer.risk,
+        )
+    ]
+    old, _ = stopped_hosts(orders, plan.from_consumed, mode=plan.mode, risk=buffer.risk)
+    counts = Counts(orders[0].codes)
+    for host in old:
+        for epoch in range(host.point.epoch, plan.epoch + 1):
+            start = num_read_of(host, epoch)
+            if start < host.order.epoch_size:
+                reading = host.order.reading(epoch)
+                counts.add(_chunks(reading, reading.num_examples, start=start))
+        host.order.forget_readings()
+    for share in plan.hosts:
+        counts.remove(_read(share.instructions, orders[0]))
+    return _without_seed(plan, buffer, counts)
+
+
+def _without_seed(plan: ResumePlan, buffer: UnseededBuffer, counts: Counts) -> Proof:
     return Proof(
         compared=plan.remaining,
         lost=buffer.most_lost + counts.left(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from shardctl.core.resume.after_read import AfterRead
 from shardctl.core.text import choices, counted, printable
@@ -14,6 +14,7 @@ from shardctl.files.plan.after_read import call_record
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
@@ -27,9 +28,41 @@ _COLUMNS = (
 )
 
 
-def diff_table(diff: Diff, screen: Screen, *, can_update: bool = False) -> Iterator[str]:
+@dataclass(frozen=True, kw_only=True)
+class Hints:
+    """What helps people with a difference, besides the answer.
+
+    file: the expected file, as annotations name it.
+    origins: where the settings of today were set.
+    update: the command that accepts the order of today; None where nothing is to be accepted.
+    each_other: two files were compared, and might have been meant to be checked each.
+    """
+
+    file: str | None = None
+    origins: SettingOrigins = NOWHERE
+    update: str | None = None
+    each_other: bool = False
+
+
+_NO_HINTS = Hints()
+_EACH_OTHER = "compared with each other; --each checks each against the current order"
+
+
+def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
     yield paragraph(headline(diff), screen, style="bold")
+    yield from _differences(diff, screen, hints)
+    if hints.update and not diff.equal:
+        yield "\n"
+        label = diff.expected.label
+        advice = f"if this is meant, the same command with --update writes it to {label}"
+        yield paragraph(advice, screen)
+    if hints.each_other:
+        yield paragraph(_EACH_OTHER, screen)
+
+
+def _differences(diff: Diff, screen: Screen, hints: Hints) -> Iterator[str]:
+    """Yield what follows the headline, without what to do about it."""
     if diff.equal:
         for line in without_effect(diff, whole=not screen.abridged):
             yield paragraph(line, screen)
@@ -44,12 +77,17 @@ def diff_table(diff: Diff, screen: Screen, *, can_update: bool = False) -> Itera
         yield paragraph(f"note: {note}", screen)
     yield paragraph("because:", screen)
     for cause in diff.causes:
-        yield paragraph(f"  {cause_line(cause, whole=not screen.abridged)}", screen)
-    if can_update:
-        yield "\n"
-        label = diff.expected.label
-        advice = f"if this is meant, the same command with --update writes it to {label}"
-        yield paragraph(advice, screen)
+        file, at = hints.origins.place(_origins_of(cause))
+        place = "" if file is None else f" ({file}:{at})"
+        line = cause_line(cause, whole=not screen.abridged)
+        yield paragraph(f"  {line}{place}", screen)
+
+
+def _origins_of(cause: Cause) -> tuple[str, ...]:
+    """Return the keys of shardctl.yaml at which a cause may have come about."""
+    if cause.kind == "setting":
+        return (cause.name,)
+    return ("dataset",) if cause.kind in ("dataset", "folders", "split", "shards") else ()
 
 
 def headline(diff: Diff) -> str:
@@ -232,8 +270,22 @@ def cause_record(cause: Cause) -> Document:
     return record
 
 
-def diff_annotation(diff: Diff) -> Iterator[str]:
-    """Yield an annotation of the expected file where the orders differ, none where they do not."""
-    if not diff.equal:
-        text = "".join(diff_table(diff, Screen(abridged=True))).partition("\n")[2].strip("\n")
-        yield annotation("error", text, title=headline(diff), file=diff.expected.label)
+def diff_annotation(diff: Diff, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
+    """Yield an annotation where the orders differ, with the command that accepts it.
+
+    It is at the line of the setting that changed, where that is known, else at the expected file.
+    Where the orders are the same there is none, unless that may not be what was asked.
+    """
+    file, line = hints.origins.place(key for cause in diff.causes for key in _origins_of(cause))
+    if file is None:
+        file = hints.file or diff.expected.label
+    if diff.equal:
+        if hints.each_other:
+            yield annotation("notice", _EACH_OTHER, title=headline(diff), file=file)
+        return
+    text = "".join(_differences(diff, Screen(abridged=True), hints)).strip("\n")
+    if hints.update:
+        text += f"\n\nif this is meant: {hints.update}"
+    if hints.each_other:
+        text += f"\n\n{_EACH_OTHER}"
+    yield annotation("error", text, title=headline(diff), file=file, line=line)

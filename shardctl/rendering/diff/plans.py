@@ -112,8 +112,8 @@ def _file(file: ChangedFile) -> Document:
     }
 
 
-def plans_annotation(diff: PlansDiff) -> Iterator[str]:
+def plans_annotation(diff: PlansDiff, *, file: str | None = None) -> Iterator[str]:
     """Yield an annotation of the expected file where the plans differ, none where they do not."""
     if not diff.equal:
         text = "".join(plans_table(diff, Screen(abridged=True))).partition("\n")[2].strip("\n")
-        yield annotation("error", text, title=plans_headline(diff), file=diff.labels[0])
+        yield annotation("error", text, title=plans_headline(diff), file=file or diff.labels[0])

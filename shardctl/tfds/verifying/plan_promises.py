@@ -55,10 +55,14 @@ def looked_at(dataset: Dataset, plan: ResumePlan) -> LookedAt:
     seen = left_out(dataset, plan) if plan.from_seen else None
     proof = prove(dataset, plan, seen=seen)
     broken = proof.broken
-    if proof.lost or proof.repeated:
+    allowed = (0, 0) if proof.allowed is None else proof.allowed
+    if proof.lost > allowed[0] or proof.repeated > allowed[1]:
+        promised = f"each of {proof.compared:,} examples once"
+        if proof.allowed is not None:
+            promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"
         each = BrokenPromise(
             name="file_instructions",
-            promised=f"each of {proof.compared:,} examples once",
+            promised=promised,
             found=f"{proof.lost:,} lost and {proof.repeated:,} repeated",
         )
         broken = (*broken, each)

@@ -135,7 +135,7 @@ class _PlanCheck(ReadCheck):
             if plan.exact:
                 return first_mismatch(expected, found)
             if plan.unseeded is not None:
-                return self._epoch_by_epoch(expected, found, size)
+                return self._epoch_by_epoch(expected, found, host, size)
             return self._once_then_in_order(expected, found, host, size)
 
         def expected() -> Iterable[Int64s]:
@@ -194,7 +194,7 @@ class _PlanCheck(ReadCheck):
         plan, first = self.plan, self._num_first(host)
         if plan.unseeded is not None:
             order = self._order(host)
-            yield from inputs_of_plan(order, plan)
+            yield from inputs_of_plan(order, plan) if host is None else self._instructed(host)
             num_epochs = -(-max(size - first, 0) // max(order.epoch_size, 1))
             for epoch in range(plan.epoch + 1, plan.epoch + 1 + num_epochs):
                 yield order.reading(epoch).codes(0, order.epoch_size)
@@ -230,19 +230,19 @@ class _PlanCheck(ReadCheck):
         return None if mismatch is None else replace(mismatch, offset=first + mismatch.offset)
 
     def _epoch_by_epoch(
-        self, expected: Iterable[Int64s], found: Iterable[Int64s], size: int
+        self, expected: Iterable[Int64s], found: Iterable[Int64s], host: int | None, size: int
     ) -> StreamMismatch | None:
         """Compare what comes out of buffers without a seed by the examples of each epoch."""
         wanted = np.concatenate([np.empty(0, np.int64), *expected])
         pieces = np.concatenate([np.empty(0, np.int64), *found])
-        start, stop = 0, self._num_first(None)
+        start, stop = 0, self._num_first(host)
         while start < size:
             mismatch = first_mismatch_in_any_order(
                 [wanted[start:stop]], [pieces[start:stop]], all_of_them=stop <= size
             )
             if mismatch is not None:
                 return replace(mismatch, offset=start + mismatch.offset)
-            start, stop = stop, stop + self._order(None).epoch_size
+            start, stop = stop, stop + self._order(host).epoch_size
         return None
 
     def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:

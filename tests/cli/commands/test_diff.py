@@ -101,6 +101,8 @@ def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardct
     assert shardctl("snapshot", "-d", "mnist", "-o", "mnist.yaml").exit_code == 0
     outcome = shardctl("diff", "mnist.yaml")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert shardctl("diff", "order.yaml").exit_code == 0  # as shardctl.yaml named it then
+    Path("toy.yaml").unlink()
     missing = shardctl("diff", "order.yaml")
     assert missing.exit_code == 2
     assert "toy" in missing.stderr
@@ -259,8 +261,11 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 43}\n")
     failed = run(recipe())
     assert failed.returncode == 1
-    assert failed.stdout.startswith("::error file=order.yaml,title=order.yaml and today first")
-    assert "shuffle_seed: 42 became 43" in failed.stdout
+    assert failed.stdout.startswith(
+        "::error file=shardctl.yaml,line=2,title=order.yaml and today first"
+    )
+    assert "shuffle_seed: 42 became 43 (shardctl.yaml:2)" in failed.stdout
+    assert failed.stdout.endswith("%0Aif this is meant: shardctl diff order.yaml --update\n")
     assert run("git status --porcelain").stdout == " M shardctl.yaml\n"
 
     assert run("shardctl diff order.yaml --update").returncode == 0

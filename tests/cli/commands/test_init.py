@@ -41,7 +41,7 @@ def in_force(path: Path, *, ordered: bool) -> tuple[object, ...]:
     stated = LintOptions().arguments(project)
     lint = {"hosts": 1, "as_data_source": False, "assert_cardinality": True, "autocache": True}
     empty = dict.fromkeys(("eval", "seeds", "select", "ignore"), ())
-    linted = {**lint, **empty, "specs": ("train",), **stated}
+    linted = {**lint, **empty, "specs": ("train",), "fail_on": "notice", **stated}
     if settings["host"] is not None:
         linted.pop("hosts")  # the same number is written there
     return project.dataset, settings, {key: list_of(value) for key, value in linted.items()}

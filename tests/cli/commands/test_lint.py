@@ -49,7 +49,7 @@ def test_a_real_dataset_is_linted(shardctl: Shardctl, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path / "data", splits={"train": [3, 0, 5]})
     ran = shardctl("lint", "-d", folder, "--hosts", 3, "--host-by", "files", "-f", "json")
     assert ran.exit_code == 1
-    unshuffled, finding = json.loads(ran.stdout)["findings"]
+    finding, unshuffled = json.loads(ran.stdout)["findings"]
     assert unshuffled["code"] == "SC017"
     assert (finding["code"], finding["severity"]) == ("SC031", "error")
     assert finding["why"] == "train: TFDS refuses to split 2 files among 3 hosts"
@@ -101,7 +101,7 @@ def test_annotations_name_the_file_from_the_root_of_the_repository(
 def test_evaluation_in_shardctl_yaml_comes_beside_train(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text("dataset: mnist\nlint: {eval: 'train[50000:]'}\n")
     ran = shardctl("lint", "-f", "json")
-    assert codes(ran.stdout) == ["SC017", "SC041"]
+    assert codes(ran.stdout) == ["SC041", "SC017"]
     ran = shardctl("lint", "--eval", "train[50000:]", "-f", "json")
     assert [read["spec"] for read in json.loads(ran.stdout)["specs"]] == ["train[50000:]"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -173,7 +175,14 @@ def test_csv_has_a_row_an_instruction(shardctl: Shardctl, toy: Path) -> None:
 def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path) -> None:
     for name in ("plan.json", "plan.yaml", "plan.YML"):
         ran = shardctl("resume", "--consumed", 3, "-d", toy, "-o", name)
-        assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+        assert (ran.exit_code, ran.stdout) == (0, "")
+        assert ran.stderr == (
+            f"wrote {name}: 2 file instructions, 8 examples left, mode exact\n"
+            f"next: shardctl.tfds.resume(builder, '{name}') in Python; "
+            f"shardctl resume --plan {name} -d {toy} --prove checks it\n"
+        )
+        words = shlex.split(ran.stderr.partition("; shardctl ")[2].partition(" checks")[0])
+        assert "proof: lost 0, repeated 0, moved 0 of 8" in shardctl(*words).stdout
     assert json.loads(Path("plan.json").read_text()) == yaml.safe_load(
         Path("plan.yaml").read_text()
     )
@@ -182,6 +191,28 @@ def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.startswith("error: --output 'plan.json' is no place for table; ")
     assert json.loads(Path("plan.json").read_text())["kind"] == "resume"
+
+
+def test_python_is_code_to_paste_also_of_a_plan_file(shardctl: Shardctl, toy: Path) -> None:
+    stopped = ("--consumed", 3, "--cycle", 2, "-d", toy)
+    printed = shardctl("resume", *stopped, "-f", "python")
+    assert (printed.exit_code, printed.stderr) == (0, "")
+    compile(printed.stdout, "resume.py", "exec")
+    assert 'ds = builder.as_dataset(split="train", read_config=' in printed.stdout
+    written = shardctl("resume", *stopped, "-o", "resume.py")
+    assert written.stderr == (
+        "wrote resume.py: code for 2 file instructions, 8 examples left, mode exact\n"
+        "next: paste it where the pipeline was made; its ds goes on where that one stopped\n"
+    )
+    assert Path("resume.py").read_text() == printed.stdout
+    ordered = ("--buffer", 3, "--buffer-seed", 1, "--mode", "exact-order")
+    made = shardctl("resume", *stopped, *ordered, "-f", "python").stdout
+    assert 'consumed=3, mode="exact-order"' in made.replace("\n    ", " ")
+    shardctl("resume", *stopped, *ordered, "-o", "plan.yaml")
+    of_file = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "-f", "python").stdout
+    assert of_file.splitlines()[-1] == 'ds = shardctl.tfds.resume(builder, "plan.yaml")'
+    table = shardctl("resume", "--plan", "plan.yaml", "-d", toy).stdout
+    assert "in Python: shardctl.tfds.resume(builder, 'plan.yaml')\n" in table
 
 
 def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) -> None:
@@ -303,7 +334,12 @@ def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
         [file(2), "train", "0", "3"],
     ]
     ran = shardctl("resume", "--seen", "seen.txt", "-d", toy, "--prove", "-o", "plan.json")
-    assert ran.stderr == "proof: lost 0, repeated 0 of 9 examples\n"
+    assert ran.stderr == (
+        "wrote plan.json: 3 file instructions, 9 examples left, mode exactly-once\n"
+        "next: shardctl.tfds.resume(builder, 'plan.json') in Python; "
+        f"shardctl resume --plan plan.json -d {toy} checks it\n"
+        "proof: lost 0, repeated 0 of 9 examples\n"
+    )
     ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove")
     assert (ran.exit_code, "give it again with --seen FILE" in ran.stderr) == (2, True)
     ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove", "--seen", "seen.txt")
@@ -318,9 +354,10 @@ def test_a_long_plan_says_its_size(shardctl: Shardctl, tmp_path: Path) -> None:
     layout = tmp_path / "many.yaml"
     layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
     ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.json")
-    assert ran.stderr == (
+    assert ran.stderr.startswith(
         "note: 59,999 file instructions: about 7 MB of json, "
         "and 42 MB of memory in the program that reads with them\n"
+        "wrote plan.json: 59,999 file instructions, 599,990 examples left, mode exact\n"
     )
     assert shardctl("resume", "--consumed", 10, "-d", layout).stderr == ""
 
@@ -337,6 +374,130 @@ def test_a_plan_that_would_not_be_read_back_is_not_written(
     assert "more than the 6 MB that are read back; plan in the program that reads" in ran.stderr
     assert not Path("plan.yaml").exists()
     assert shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.csv").exit_code == 0
+
+
+@pytest.fixture
+def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
+    """Two layouts of one dataset and two folders in the working folder; returns another folder."""
+    for name in ("big", "more"):
+        Path(f"{name}.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 3]}}\n")
+    for name in ("one", "two"):
+        build_dataset(Path(name).absolute(), splits={"train": [3, 5]}, with_files=False)
+    Path("plans").mkdir()
+    folder = tmp_path / "else" / "where"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["big.yaml"], ["../big.yaml"]),
+        (["big.yaml", "more.yaml"], ["../big.yaml", "../more.yaml"]),
+        (["one"], ["../one"]),
+        (["./one/toy/1.0.0"], ["../one/toy/1.0.0"]),
+        (["one", "two"], ["../one", "../two"]),
+        (["{cwd}/big.yaml"], ["{cwd}/big.yaml"]),
+        (["mnist"], None),
+    ],
+)
+@pytest.mark.parametrize("name", ["plan.yaml", "plan.json"])
+def test_the_dataset_of_a_plan_is_found_again_from_any_folder(
+    given: list[str],
+    kept: list[str] | None,
+    name: str,
+    shardctl: Shardctl,
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cwd = Path.cwd()
+    refs = [word for ref in given for word in ("-d", ref.format(cwd=cwd))]
+    assert not shardctl("resume", "--consumed", 2, *refs, "-o", f"plans/{name}").exit_code
+    document = yaml.safe_load(Path(f"plans/{name}").read_text("utf-8"))
+    assert document["format_version"] == 1
+    assert document.get("refs") == (kept and [ref.format(cwd=cwd) for ref in kept])
+    before = shardctl("resume", "--plan", f"plans/{name}", *refs).stdout
+    for folder in (cwd, cwd / "plans", elsewhere):
+        monkeypatch.chdir(folder)
+        path = os.path.relpath(cwd / "plans" / name)
+        for one in (path, cwd / "plans" / name):
+            ran = shardctl("resume", "--plan", one)
+            assert (ran.exit_code, ran.stderr, ran.stdout) == (0, "", before)
+        # Written again elsewhere, it leads there too.
+        assert not shardctl("resume", "--plan", path, "-o", elsewhere / name).exit_code
+        assert shardctl("resume", "--plan", elsewhere / name).stdout == before
+        assert shardctl("diff", path, elsewhere / name).exit_code == 0
+
+
+@pytest.mark.parametrize("by", ["shardctl.yaml", "SHARDCTL_DATASET", "folder"])
+def test_a_plan_keeps_how_a_dataset_was_named_whoever_named_it(
+    by: str, shardctl: Shardctl, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cwd = Path.cwd()
+    if by == "shardctl.yaml":
+        Path(by).write_text("dataset: [big.yaml, more.yaml]\n")
+        monkeypatch.chdir("plans")
+    elif by == "folder":
+        monkeypatch.chdir("one/toy/1.0.0")
+    else:
+        monkeypatch.setenv(by, "big.yaml")
+    assert not shardctl("resume", "--consumed", 2, "-o", cwd / "plans/p.yaml").exit_code
+    monkeypatch.delenv("SHARDCTL_DATASET", raising=False)
+    monkeypatch.chdir(elsewhere)
+    ran = shardctl("resume", "--plan", cwd / "plans/p.yaml")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "big.yaml", "-o", "plan.yaml")
+    Path("big.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 4]}}\n")
+    changed = shardctl("resume", "--plan", "plan.yaml")
+    assert changed.exit_code == 2
+    assert "train had 11 examples in 3 shards, now 12 in 3" in changed.stderr
+    Path("other").mkdir()
+    Path("more.yaml").rename("other/big.yaml")
+    assert shardctl("resume", "--plan", "plan.yaml", "-d", "other/big.yaml").exit_code == 0
+
+
+def test_a_plan_whose_dataset_has_moved_asks_for_it_and_may_be_told(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "big.yaml", "-o", "plans/plan.yaml")
+    Path("other").mkdir()
+    Path("big.yaml").rename("other/big.yaml")
+    missing = shardctl("resume", "--plan", "plans/plan.yaml")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert missing.stderr == (
+        "error: plans/plan.yaml: no file or folder '../big.yaml'; say where the plan's dataset is "
+        "with --dataset REF\n"
+    )
+    assert shardctl("resume", "--plan", "plans/plan.yaml", "-d", "other/big.yaml").exit_code == 0
+    text = Path("plans/plan.yaml").read_text("utf-8")
+    Path("plans/plan.yaml").write_text(text.replace("../big.yaml", "../other/big.yaml"), "utf-8")
+    assert shardctl("resume", "--plan", "plans/plan.yaml").exit_code == 0
+
+
+def test_a_plan_that_was_moved_finds_the_folder_where_it_lay(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "one", "-o", "plan.yaml")
+    Path("plan.yaml").rename(elsewhere / "plan.yaml")
+    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
+    # A dataset of another layout at the path that it has kept is not taken for it.
+    build_dataset(elsewhere / "one", splits={"train": [4, 4]}, with_files=False)
+    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
+
+
+@pytest.mark.parametrize("refs", ["x", [1], [["a"]], {"a": 1}])
+def test_refs_of_another_kind_are_refused(refs: object, shardctl: Shardctl, toy: Path) -> None:
+    shardctl("resume", "--consumed", 2, "-d", toy, "-o", "plan.json")
+    document = json.loads(Path("plan.json").read_text())
+    Path("plan.json").write_text(json.dumps({**document, "refs": refs}))
+    ran = shardctl("resume", "--plan", "plan.json")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: plan.json: ")
 
 
 @pytest.mark.parametrize(

@@ -38,41 +38,47 @@ def test_zsh_reads_no_pattern_in_a_spec() -> None:
 
 _BASH_QUESTION = r"""
 source "$1"
-shift
-COMP_LINE=$1 COMP_POINT=${#1}
-shift
+COMP_LINE=$2 COMP_POINT=${#2} TEXT=$3
+shift 3
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-_shardctl_completion "$SHARDCTL"
+_shardctl_completion "$SHARDCTL" "$TEXT"
 printf '%s\n' "${COMPREPLY[@]}"
 """
 
 
 @pytest.mark.parametrize(
-    ("line", "words", "reply"),
+    ("line", "words", "text", "reply"),
     [
-        ("shardctl la", ["shardctl", "la"], "layout"),
-        # Bash has broken the words at ':' and '=', and puts the answer in place of the last piece.
-        ("shardctl plan -d mnist:", ["shardctl", "plan", "-d", "mnist", ":"], "3.0.1"),
-        ("shardctl plan -d mnist:3", ["shardctl", "plan", "-d", "mnist", ":", "3"], "3.0.1"),
-        ("shardctl plan -d 'mnist:3", ["shardctl", "plan", "-d", "'mnist:3"], "mnist:3.0.1"),
+        ("shardctl la", ["shardctl", "la"], "la", "layout"),
+        # Bash has broken the words at ':' and '=', and puts the answer in place of the last piece,
+        # without a quote that is open: what its function gets as $2.
+        ("shardctl plan -d mnist:", ["shardctl", "plan", "-d", "mnist", ":"], "", "3.0.1"),
+        ("shardctl plan -d mnist:3", ["shardctl", "plan", "-d", "mnist", ":", "3"], "3", "3.0.1"),
+        (
+            "shardctl plan -d 'mnist:3",
+            ["shardctl", "plan", "-d", "'mnist:3"],
+            "mnist:3",
+            "mnist:3.0.1",
+        ),
         (
             "shardctl plan -d mnist train[40:]+te",
             ["shardctl", "plan", "-d", "mnist", "train[40", ":", "]+te"],
+            "]+te",
             "]+test",
         ),
-        ("shardctl plan --format=j", ["shardctl", "plan", "--format", "=", "j"], "json"),
-        ("", ["shardctl", "plan", "-d", "fash"], "fashion_mnist"),
+        ("shardctl plan --format=j", ["shardctl", "plan", "--format", "=", "j"], "j", "json"),
+        ("", ["shardctl", "plan", "-d", "fash"], "fash", "fashion_mnist"),
     ],
 )
 def test_bash_puts_the_answer_where_its_word_begins(
-    line: str, words: list[str], reply: str, tmp_path: Path
+    line: str, words: list[str], text: str, reply: str, tmp_path: Path
 ) -> None:
     program = tmp_path / "shardctl"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
     program.chmod(0o755)
     script = _REPOSITORY / "completions" / "shardctl.bash"
     ran = subprocess.run(
-        ["bash", "--norc", "-c", _BASH_QUESTION, "bash", script, line, *words],
+        ["bash", "--norc", "-c", _BASH_QUESTION, "bash", script, line, text, *words],
         env={**os.environ, "SHARDCTL": str(program), "PYTHONPATH": str(_REPOSITORY)},
         cwd=tmp_path,
         capture_output=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.cli.completion.shell import split_line
+from shardctl.cli.completion.shell import in_place_of, split_line
 from shardctl.cli.main import COMMANDS
 from tests.cli.completion.conftest import Offered
 from tests.cli.conftest import Shardctl
@@ -58,6 +58,14 @@ from tests.cli.conftest import Shardctl
         ("shardctl plan --dataset=mnist:", ["--dataset=mnist:3.0.1"]),
         ("shardctl plan -d coco/2017:1", ["coco/2017:1.1.0"]),
         ("shardctl plan -d './da", []),
+        ("shardctl plan -d mnist 'train[:5%] + te", ["train[:5%] + test"]),
+        ("shardctl plan -d mnist 'train[40:]+te'", ["train[40:]+test"]),
+        ("shardctl plan -d mnist $(x", []),
+        ("shardctl plan -d mnist 'train+\n+te", []),
+        ("shardctl --help pla", ["plan"]),
+        ("shardctl --version plan -f y", ["yaml"]),
+        ("shardctl lint --explain SC06", ["SC061"]),
+        ("shardctl lint --ignore SC001,SC06", ["SC001,SC061"]),
         ("shardctl plan \\", []),
         ("shardctl --color ", ["auto", "always", "never"]),
         ("shardctl --color n", ["never"]),
@@ -147,3 +155,37 @@ def test_zsh_and_fish_get_what_an_option_does(
 )
 def test_a_line_splits_as_far_as_it_is_typed(line: str, words: list[str]) -> None:
     assert split_line(line) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "word", "put"),
+    [
+        # What is typed and what bash replaces of it, as an interactive bash 5.2 was seen to say.
+        ("shardctl plan tr", "tr", "train", "train"),
+        ("shardctl plan 'tr", "tr", "train", "train"),
+        ("shardctl plan 'tr'", "'tr'", "train", "'train'"),
+        (
+            'shardctl plan "train[:10%]"+te',
+            '"train[:10%]"+te',
+            "train[:10%]+test",
+            '"train[:10%]"+test',
+        ),
+        ("shardctl plan train'[:10%]+te", "[:10%]+te", "train[:10%]+test", "[:10%]+test"),
+        ("shardctl plan train\\[:10%\\]+te", "10%\\]+te", "train[:10%]+test", "10%\\]+test"),
+        ("shardctl plan --dataset='mnist:", "mnist:", "--dataset=mnist:3.0.1", "mnist:3.0.1"),
+        ("shardctl plan -d mnist:", "", "mnist:3.0.1", "3.0.1"),
+        ("shardctl plan ''", "''", "train", "'train'"),
+        ("shardctl plan a\\'", "a\\'", "a'b", "a\\'b"),
+        ("shardctl plan x", "x", "x[1]", "x\\[1\\]"),
+        ("shardctl plan 'x", "x", "x[1]", "x[1]"),
+        ("shardctl plan sc0", "sc0", "SC001", "SC001"),
+        ("shardctl plan 'a'b", "'a'b", "other", None),
+    ],
+)
+def test_bash_gets_what_belongs_in_place_of_its_text(
+    line: str, text: str, word: str, put: str | None
+) -> None:
+    found = in_place_of(text, word, split_line(line)[-1], line)
+    assert found == put
+    if found is not None:  # and then the line reads as the word
+        assert split_line(line.removesuffix(text) + found)[-1] == word

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from shardctl.planning.lint.rules import LINT_RULES
 from tests.cli.completion.conftest import Offered
+from tests.cli.conftest import Shardctl
 
 
 def test_datasets_are_those_of_the_chosen_data_dir_and_the_catalog(
@@ -86,3 +88,77 @@ def test_no_folder_of_a_name_that_would_act_is_offered(
     chosen = f"shardctl plan --data-dir {tmp_path / 'dirs'} -d "
     assert set(offered(chosen)) - set(offered("shardctl plan -d ")) == {"fine"}
     assert not [word for word in offered(f"{chosen}-") if "tmp" in word]
+
+
+@pytest.fixture
+def places(shardctl: object, tmp_path: Path) -> Path:
+    """Layout files and folders in the working folder, among others."""
+    for name in ("big.yaml", "big.yml", "mn.json", "notes.txt", "shardctl.yaml", ".hid.yaml"):
+        Path(name).touch()
+    for name in ("mnt/v1", "mnt/.git", "a b", "-d", "=x", "home"):
+        Path(name).mkdir(parents=True)
+    for name in ("mnt/-x.yaml", "mnt/l.yaml", "mnt/$(touch x).yaml", "mnt/notes", "--help.yaml"):
+        Path(name).touch()
+    (tmp_path / "home" / "far").mkdir()
+    return Path.cwd()
+
+
+@pytest.mark.parametrize("option", ["-d ", "--dataset ", "--dataset="])
+@pytest.mark.parametrize(
+    ("begun", "words"),
+    [
+        ("big", ["big.yaml", "big.yml"]),
+        ("mn", ["mn.json", "mnist", "mnt/"]),
+        ("mnt/", ["mnt/l.yaml", "mnt/v1/"]),
+        ("mnt/l", ["mnt/l.yaml"]),
+        ("./mnt/v", ["./mnt/v1/"]),
+        ("./big.ya", ["./big.yaml"]),
+        ("../cwd/mn", ["../cwd/mn.json", "../cwd/mnt/"]),
+        ("{cwd}/mnt/v", ["{cwd}/mnt/v1/"]),
+        ("~/f", ["~/far/"]),
+        (".h", [".hid.yaml"]),
+        ("mnt/.", ["mnt/.git/"]),
+        ("a", None),
+        ("-", []),
+        ("=", []),
+        ("nothere/", []),
+        ("big.yaml/", []),
+    ],
+)
+def test_folders_and_layout_files_are_offered_beside_names(
+    option: str, begun: str, words: list[str] | None, places: Path, offered: Offered
+) -> None:
+    found = offered(f"shardctl plan {option}{begun.format(cwd=places)}")
+    found = [word.removeprefix("--dataset=") for word in found]
+    if words is None:
+        assert "a b/" not in found
+    else:
+        assert sorted(found) == sorted(word.format(cwd=places) for word in words)
+
+
+def test_nothing_hostile_is_offered_among_folders_and_files(places: Path, offered: Offered) -> None:
+    words = {*offered("shardctl plan -d "), *offered("shardctl plan -d mnt/")}
+    assert {"big.yaml", "mnt/", "mnist", "home/"} <= words
+    assert not {"-d/", "=x/", "a b/", "shardctl.yaml", "notes.txt", "--help.yaml"} & words
+    assert not [word for word in words if "touch" in word or "-x" in word]
+
+
+def test_a_folder_of_many_files_is_looked_at_in_part(
+    offered: Offered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardctl.cli.completion.values._MOST_ENTRIES", 5)
+    for number in range(20):
+        Path(f"x{number}.yaml").touch()
+    assert len(offered("shardctl plan -d x")) == 5
+
+
+def test_codes_come_with_what_they_find(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, offered: Offered
+) -> None:
+    assert offered("shardctl lint --explain ") == [rule.code for rule in LINT_RULES]
+    assert offered("shardctl lint --select SC001,") == [f"SC001,{r.code}" for r in LINT_RULES]
+    titles = {rule.code: rule.title for rule in LINT_RULES}
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl lint --explain SC061")
+    for shell, between in (("fish", "\t"), ("zsh", ":")):
+        monkeypatch.setenv("_SHARDCTL_COMPLETE", f"complete_{shell}")
+        assert shardctl().stdout == f"SC061{between}{titles['SC061']}\n"

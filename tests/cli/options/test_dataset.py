@@ -118,6 +118,7 @@ def test_a_dataset_that_grew_is_refused() -> None:
 
 
 def test_a_dataset_that_is_not_found_says_how_to_name_it() -> None:
+    Path("toy.yaml").unlink()
     with pytest.raises(DatasetError, match=r"say where the plan's dataset is with --dataset REF$"):
         plan_of_file("made.yaml", DatasetOptions(), {})
 

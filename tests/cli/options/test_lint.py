@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.options.lint import LintOptions, path_from_repository, usage_of
+from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.errors import UsageError
 from shardctl.readers.project_file import Project
 
@@ -64,16 +64,3 @@ def test_usage_has_the_defaults_of_tfds() -> None:
     assert (usage.assert_cardinality, usage.try_autocache) == (True, True)
     assert usage.max_open_files == 7
     assert usage_of({"autocache": False, "hosts": 3}).try_autocache is False
-
-
-def test_a_path_is_named_from_its_repository_else_from_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inner = tmp_path / "repository" / "a b"
-    inner.mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "repository")
-    assert path_from_repository(inner / "shardctl.yaml") == "a b/shardctl.yaml"
-    monkeypatch.chdir(inner)
-    assert path_from_repository(inner / "shardctl.yaml") == "shardctl.yaml"
-    (tmp_path / ".git").mkdir()
-    assert path_from_repository(inner / "shardctl.yaml") == "repository/a b/shardctl.yaml"

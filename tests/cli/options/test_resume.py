@@ -45,13 +45,11 @@ def test_an_order_continues_on_the_same_hosts_alone(options: dict[str, object]) 
         ResumeOptions(**options, mode="exact-order").check()  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("options", [{"seen": "log"}, {"consumed": (1,), "hosts": 2}])
 @pytest.mark.parametrize("mode", [{"mode": "at-most-once"}, {"risk": 0.5}])
-def test_without_a_seed_each_host_that_stopped_goes_on(
-    options: dict[str, object], mode: dict[str, object]
-) -> None:
-    with pytest.raises(UsageError, match="is for the hosts that stopped, a plan for each"):
-        ResumeOptions(**options, **mode).check()  # type: ignore[arg-type]
+def test_without_a_seed_hosts_go_on_and_a_log_needs_no_mode(mode: dict[str, object]) -> None:
+    ResumeOptions(consumed=(1,), hosts=2, **mode).check()  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="is not needed where a log says what was seen"):
+        ResumeOptions(seen="log", **mode).check()  # type: ignore[arg-type]
 
 
 def test_a_mode_is_one_of_several() -> None:

@@ -71,8 +71,9 @@ def test_the_digest_of_a_plan_without_instructions_is_that_of_its_fields() -> No
     document = {"consumed": 3, "spec": "é"}
     text = b'shardctl resume 1\n{"consumed":3,"spec":"\\u00e9"}\n'
     assert digest_of(document) == f"sha256:{hashlib.sha256(text).hexdigest()}"
-    # What is made from the plan and the digest itself take no part.
+    # What is made from the plan, the digest itself and where the dataset lies take no part.
     assert digest_of({**document, "proof": {}, "digest": "x"}) == digest_of(document)
+    assert digest_of({**document, "refs": ["../big.yaml"]}) == digest_of(document)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, chosen_rules, explained, lint
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.rendering import lint as rendering
+from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import PLAIN
 from tests.cases import FUZZ, check_cases
 from tests.planning.lint.rules.rule_cases import SEEDED, Case, case, codes_of, dataset
@@ -213,7 +214,7 @@ def report_or_error(case: tuple[Any, ...]) -> str | None:
             assert text
             assert "None" not in text
         assert set(finding.specs) <= {read.spec for read in report.context.reads}
-    origins = rendering.SettingOrigins(lines={})
+    origins = SettingOrigins(lines={})
     assert "".join(rendering.lint_table(report, origins, PLAIN))
     assert "".join(to_json(rendering.lint_document(report, origins)))
     annotations = list(rendering.lint_annotations(report, origins))

@@ -218,6 +218,7 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
     """Over all plans together; what never is reported is listed here with its reason."""
     no_matter = {
         ("ResumePlan", "warnings"),  # said, and not promised
+        ("ResumePlan", "refs"),  # where the dataset is looked for
         *(("DatasetIdentity", name) for name in OF_APPLIED),
     }
     in_parts = ("instructions", "dataset", "settings", "seeds")

@@ -15,6 +15,7 @@ from shardctl.planning.diff.diff import Diff, Moved, diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import (
+    Hints,
     cause_line,
     diff_annotation,
     diff_document,
@@ -41,7 +42,9 @@ def changed_block() -> Diff:
 
 def test_the_text_reads_like_a_failed_test() -> None:
     # 0 1 4 5 2 3 6 7 8.. against 0 1 2 3 4 5 6 7 8..: positions 2 to 5 differ.
-    text = "".join(diff_table(changed_block(), PLAIN, can_update=True))
+    text = "".join(
+        diff_table(changed_block(), PLAIN, hints=Hints(update="shardctl diff order.yaml --update"))
+    )
     assert text.splitlines() == [
         "order.yaml and today first differ at position 2 of 12",
         "",

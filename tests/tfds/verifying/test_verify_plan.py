@@ -11,7 +11,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.readers.tfds_metadata import read_tfds_folder
@@ -110,6 +110,25 @@ def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys:
                 assert (part.equal, part.num_checked) == (True, plan.remaining - 3)
         others = resume(dataset, "train", settings, consumed=10, mode=mode, risk=risk)
         wrong = replace(plan, instructions=others.instructions)
+        assert not verify_plan(dataset, wrong).equal
+
+
+def test_other_hosts_without_the_seeds_are_read_example_by_example(toys: Toys) -> None:
+    settings = ReadSettings(shuffle_seed=7, cycle=2, buffer=9, epochs=2)
+    modes: tuple[HostsMode, ...] = ("at-most-once", "at-least-once")
+    for dataset in everywhere(toys):
+        plans = [
+            resume_on_hosts(
+                dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20], mode=mode
+            )
+            for mode in modes
+        ]
+        # The buffers of 9 had read 9 + 8 and 20 + 8.
+        assert [plan.remaining for plan in plans] == [75 - 45, 75]
+        for plan in plans:
+            found = verify_plan(dataset, plan)
+            assert (found.equal, found.num_checked) == (True, plan.remaining + 75)
+        wrong = replace(plans[0], hosts=(plans[0].hosts[1], *plans[0].hosts[1:]))
         assert not verify_plan(dataset, wrong).equal
 
 

@@ -13,7 +13,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, lint
 from shardctl.planning.lint.rule import Rule
-from shardctl.rendering.lint import SettingOrigins, lint_table
+from shardctl.rendering.lint import lint_table
+from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import Screen
 
 MIB = 1024**2

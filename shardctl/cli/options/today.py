@@ -1,0 +1,132 @@
+"""The order as it is now, beside what snapshots say that it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
+from shardctl.cli.options.origins import path_from_repository, setting_origins
+from shardctl.cli.output import say, write
+from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.core.text import printable
+
+if TYPE_CHECKING:
+    from shardctl.cli.options.order import OrderOptions
+    from shardctl.cli.options.shared import DatasetOptions
+    from shardctl.core.snapshot.snapshot import Snapshot
+    from shardctl.planning.diff.diff import Diff
+    from shardctl.readers.reference import ChosenDataset
+    from shardctl.rendering.diff.diff import Hints
+
+
+def label_of(path: str) -> str:
+    """Return how people are told which file it is; `-` is stdin."""
+    return "stdin" if path == "-" else path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """A snapshot beside the order of today: where they differ, what helps, and what surprises."""
+
+    path: str
+    pinned: Snapshot
+    current: Snapshot
+    diff: Diff
+    hints: Hints
+    warnings: tuple[str, ...]
+
+    def update(self) -> None:
+        """Write the order of today to the file, which is left alone where it says that already.
+
+        Raises:
+            UsageError: the file cannot be written; what it held is still there.
+        """
+        from shardctl.files.comparable_file import is_json
+        from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
+
+        if self.current == self.pinned:
+            return
+        render = snapshot_json if is_json(Path(self.path).read_bytes()) else snapshot_yaml
+        write(render(self.current), self.path)
+        say(f"{self.path} now holds the current order")
+
+
+class Today:
+    """What options and shardctl.yaml make of the order now; a dataset is read once for all files.
+
+    `command` returns the command that accepts the order for a file; `from_here` says how origins
+    are named, see `setting_origins`.
+    """
+
+    def __init__(
+        self,
+        source: DatasetOptions,
+        reading: OrderOptions,
+        spec: str | None,
+        *,
+        command: Callable[[str], str | None],
+        from_here: bool,
+    ) -> None:
+        self._source, self._reading, self._spec = source, reading, spec
+        self._command, self._from_here = command, from_here
+        self._project = project_here(source, reading)
+        self._datasets: dict[object, ChosenDataset] = {}
+
+    def beside(self, pinned: Snapshot, path: str) -> Beside:
+        """Return the snapshot that a file holds beside the order of today.
+
+        Raises:
+            ShardctlError: the dataset is not found, or settings or the spec do not fit it.
+        """
+        from shardctl.planning.diff.diff import diff
+        from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
+        from shardctl.planning.snapshot import snapshot
+
+        chosen = self._dataset(pinned, path)
+        fallback = settings_to_fall_back_on(pinned, chosen.dataset)
+        resolved = self._reading.resolved(self._project, fallback)
+        spec = pinned.spec if self._spec is None else self._spec
+        current = snapshot(chosen.dataset, spec, resolved.settings)
+        refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
+        stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
+        if chosen.by == "file":
+            stated.add("dataset")
+        return Beside(
+            path=path,
+            pinned=pinned,
+            current=replace(current.snapshot, refs=refs),
+            diff=diff(
+                PinnedOrder(snapshot=pinned, label=label_of(path)),
+                PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
+            ),
+            hints=self.hints(path, stated),
+            warnings=current.warnings,
+        )
+
+    def hints(self, path: str, stated: Collection[str] = ()) -> Hints:
+        """Return what helps people with a file; `stated` are what shardctl.yaml decides."""
+        from shardctl.rendering.diff.diff import Hints
+
+        origins = setting_origins(self._project, stated.__contains__, from_here=self._from_here)
+        if path == "-":  # it is nowhere, and nothing can be written to it
+            return Hints(origins=origins)
+        return Hints(
+            file=path_from_repository(Path(path)), origins=origins, update=self._command(path)
+        )
+
+    def _dataset(self, pinned: Snapshot, path: str) -> ChosenDataset:
+        """Return the dataset of today: the one that is chosen for all, else that of the file."""
+        from shardctl.readers.reference import Fallback
+
+        refs, folder = pinned.refs or (pinned.title,), os.path.dirname(path)
+        for key in ("all", (refs, folder)):
+            if key in self._datasets:
+                return self._datasets[key]
+        fallback = Fallback(refs=refs, folder=Path(folder), said_by=printable(label_of(path)))
+        chosen = dataset_and_refs(self._source, self._project, fallback=fallback)
+        self._datasets[(refs, folder) if chosen.by == "fallback" else "all"] = chosen
+        return chosen

@@ -1,0 +1,1 @@
+"""Pipelines and plans as Python code to paste."""

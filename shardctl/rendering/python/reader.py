@@ -1,0 +1,160 @@
+"""TFDS's builder, `ReadConfig` and `as_dataset` as Python code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.folders import folders_of
+from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.rendering.python.source import call, keywords, literal
+
+MAX_NAMES = 10_000  # of a file order that are written in code
+
+_MODULES = re.compile(r"""(?<![\w."'/-])(tf|os)\.""")  # not in the midst of a name
+
+TENSORFLOW = "import tensorflow as tf"
+TFDS = "import tensorflow_datasets as tfds"
+
+
+def imports(code: Iterable[str], *others: str) -> Iterator[str]:
+    """Yield the imports that lines of code need besides TFDS."""
+    used = {found for line in code if line[:1] != "#" for found in _MODULES.findall(line)}
+    if "os" in used:
+        yield "import os"
+        yield ""
+    yield from sorted([TFDS, *others, *([TENSORFLOW] if "tf" in used else [])])
+
+
+def builder(dataset: Dataset) -> Iterator[str]:
+    """Yield what makes `builder`: of the folders of the dataset, else of its name."""
+    folders = [_folder(folder) for folder in folders_of(dataset)]
+    if len(folders) > 1:
+        yield "builder = tfds.builder_from_directories("
+        yield "    ["
+        yield from (f"        {folder}," for folder in folders)
+        yield "    ]"
+        yield ")"
+    elif dataset.data_dir is not None or folders_of(dataset)[0].data_dir is not None:
+        yield from call("builder = tfds.builder_from_directory", folders)
+    else:
+        yield from call("builder = tfds.builder", [literal(dataset.title)])
+
+
+def _folder(folder: Dataset) -> str:
+    if folder.data_dir is not None:
+        return literal(folder.data_dir)
+    return f"tfds.builder({literal(folder.title)}).data_dir"
+
+
+def host(settings: ReadSettings) -> Iterator[str]:
+    """Yield the host that reads, as variables, so that each process can put its own there."""
+    if settings.host is not None:
+        yield "# Which of the hosts this is: 0 is the first."
+        yield f"host, num_hosts = {settings.host.index}, {settings.host.count}"
+
+
+def split_of_host(spec: str, settings: ReadSettings) -> str:
+    """Return what `as_dataset` is asked for: the spec, or the host's part of it."""
+    if settings.host is None or settings.host_by != "even":
+        return literal(spec)
+    return f"tfds.even_splits({literal(spec)}, n=num_hosts)[host]"
+
+
+def read_config(settings: ReadSettings, *, ordered: bool) -> Iterator[str]:
+    """Yield what makes `read_config`, as `shardctl.tfds.pipeline` makes it.
+
+    The lengths of the interleave are written also where they are TFDS's own: the order rests on
+    them.
+    """
+    if settings.cycle == "auto":
+        yield f"# interleave_cycle_length=None comes to this on {settings.cpus} CPUs."
+    values = {
+        "interleave_cycle_length": literal(settings.cycle_length(ordered=ordered)),
+        "interleave_block_length": literal(settings.block),
+    }
+    if settings.shuffles_files:
+        if settings.shuffle_seed is not None:
+            values["shuffle_seed"] = literal(settings.shuffle_seed)
+        if settings.reshuffle is not None:
+            values["shuffle_reshuffle_each_iteration"] = literal(settings.reshuffle)
+    if settings.reverse:
+        values["experimental_interleave_sort_fn"] = "lambda files: files[::-1]"
+    if settings.file_order is not None:
+        values["experimental_interleave_sort_fn"] = "in_file_order"
+    if settings.repeat_files:
+        values["repeat_filenames"] = "True"
+        # TFDS asserts the number of one epoch, and would cache a stream without end.
+        values |= {"assert_cardinality": "False", "try_autocache": "False"}
+    if settings.host is not None and settings.host_by == "files":
+        values["input_context"] = "tf.distribute.InputContext(num_hosts, host)"
+    yield from call("read_config = tfds.ReadConfig", keywords(values))
+    if settings.deterministic is not None:
+        yield f"read_config.options.deterministic = {literal(settings.deterministic)}"
+
+
+def as_dataset(name: str, split: str, settings: ReadSettings | None = None) -> Iterator[str]:
+    """Yield what makes `name` of `read_config`; the files are shuffled as settings have it."""
+    arguments = {"split": split, "read_config": "read_config"}
+    if settings is not None and settings.shuffles_files:
+        arguments["shuffle_files"] = "True"
+    yield from call(f"{name} = builder.as_dataset", keywords(arguments))
+
+
+def shard_of_host(settings: ReadSettings) -> str:
+    """Return `.shard(..)` where hosts share by examples, else ""."""
+    if settings.host is None or not settings.host_mode.reads_all:
+        return ""
+    return ".shard(num_shards=num_hosts, index=host)"
+
+
+def file_order(settings: ReadSettings) -> tuple[list[str], list[str]]:
+    """Return the list of files and the sort function that reads it, none where there is no list.
+
+    Base names that come in several folders are told apart by the ends of their paths.
+
+    Raises:
+        UsageError: more files than code is to hold.
+    """
+    names = settings.file_order
+    if names is None:
+        return [], []
+    if len(names) > MAX_NAMES:
+        raise UsageError(
+            phrase(
+                "{file_order} names {} files, more than the {} that are written as code; "
+                "shardctl.tfds.pipeline reads them in any number",
+                len(names),
+                MAX_NAMES,
+            )
+        )
+    bases = [name.rpartition("/")[2] for name in names]
+    counts = Counter(bases)
+    ends = [
+        base if counts[base] == 1 else name.strip("/")
+        for base, name in zip(bases, names, strict=True)
+    ]
+    listed = ["FILE_ORDER = [", *(f"    {literal(end)}," for end in ends), "]"]
+    if len(counts) == len(names):
+        return listed, [
+            "def in_file_order(files):",
+            '    """Return the files in the order of the list."""',
+            "    rank = {name: index for index, name in enumerate(FILE_ORDER)}",
+            "    return sorted(files, key=lambda file: rank[file.basename()])",
+        ]
+    return listed, [
+        "def in_file_order(files):",
+        '    """Return the files in the order of the list, which has the ends of their paths."""',
+        "",
+        "    def rank(file):",
+        "        path = os.fspath(file.filename)",
+        '        found = [i for i, end in enumerate(FILE_ORDER) if path.endswith(f"/{end}")]',
+        "        (place,) = found",
+        "        return place",
+        "",
+        "    return sorted(files, key=rank)",
+    ]

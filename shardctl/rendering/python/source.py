@@ -1,0 +1,96 @@
+"""Python source: values as literals, calls in lines of a bounded width, comments on one line.
+
+Names in it may be anyone's. A value is written as its literal and never as a piece of code, what is
+in a comment has no end of line, and neither is a command to a runner of CI.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from shardctl.core.text import inert, printable
+
+WIDTH = 88  # what formatters of Python code default to
+_INDENT = "    "
+
+
+def literal(value: str | int | bool | None) -> str:
+    r"""Return a value as a literal, text in double quotes where that needs no more escapes.
+
+    >>> print(literal("it's"), literal('a"b'), literal("x\n\u202e"), literal(7))
+    "it's" 'a"b' "x\n\u202e" 7
+    """
+    text = inert(repr(value))  # what that escapes is in a literal the same character
+    if isinstance(value, str) and text.startswith("'") and '"' not in text:
+        return f'"{text[1:-1]}"'
+    return text
+
+
+def call(head: str, arguments: Sequence[str], *, indent: int = 0) -> Iterator[str]:
+    """Yield the lines of a call: one where it fits, else one for each argument.
+
+    >>> list(call("ds = ds.repeat", ["3"]))
+    ['ds = ds.repeat(3)']
+    """
+    lead = _INDENT * indent
+    line = f"{lead}{head}({', '.join(arguments)})"
+    if len(line) <= WIDTH or not arguments:
+        yield line
+        return
+    yield f"{lead}{head}("
+    yield from (f"{lead}{_INDENT}{argument}," for argument in arguments)
+    yield f"{lead})"
+
+
+def keywords(values: Mapping[str, str]) -> list[str]:
+    """Return arguments by name, of what they are as source."""
+    return [f"{name}={value}" for name, value in values.items()]
+
+
+def numbers(values: Iterable[int], *, indent: int) -> Iterator[str]:
+    """Yield the lines of a list of numbers, an element of a longer list.
+
+    >>> list(numbers([2, 0, 1], indent=1))
+    ['    [2, 0, 1],']
+    """
+    lead = _INDENT * indent
+    text = ", ".join(map(str, values))
+    if len(lead) + len(text) + 3 <= WIDTH:
+        yield f"{lead}[{text}],"
+        return
+    yield f"{lead}["
+    inner = lead + _INDENT
+    yield from textwrap.wrap(
+        f"{text},", WIDTH, initial_indent=inner, subsequent_indent=inner, break_long_words=False
+    )
+    yield f"{lead}],"
+
+
+def comment(text: str) -> Iterator[str]:
+    """Yield a text as comments, whatever is in it."""
+    yield from textwrap.wrap(
+        inert(printable(text, 2000)),
+        WIDTH,
+        initial_indent="# ",
+        subsequent_indent="# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def module(*parts: Iterable[str]) -> Iterator[str]:
+    """Yield the text of parts that have lines, with an empty line between two of them.
+
+    Around a part that defines something there are two.
+    """
+    before = ""
+    for part in parts:
+        lines = list(part)
+        if not lines:
+            continue
+        defines = lines[0].startswith(("def ", "class "))
+        if before:
+            yield "\n\n" if defines or before.startswith(("def ", "class ")) else "\n"
+        before = lines[0]
+        yield "".join(f"{line}\n" for line in lines)

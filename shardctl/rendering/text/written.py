@@ -1,0 +1,62 @@
+"""What was written to a file, and what is done with it next: two lines for people."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.text import counted
+
+
+def resume_call(plan: ResumePlan, plan_file: str) -> str:
+    """Return the call of Python that goes on from a plan file.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.resume.resume import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> resume_call(resume(Dataset(name="d", splits=(train,)), consumed=2), "plan.yaml")
+    "shardctl.tfds.resume(builder, 'plan.yaml')"
+    """
+    host = ", host=i" if plan.hosts else ""
+    return f"shardctl.tfds.resume(builder, {plan_file!r}{host})"
+
+
+def plan_written(plan: ResumePlan, path: str, form: str, refs: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what a file of a plan holds, and what goes on with it.
+
+    `refs` are those by which its dataset was named; without them it is found where it lay.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.resume.resume import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> plan = resume(Dataset(name="d", splits=(train,)), consumed=2)
+    >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
+    wrote plan.yaml: 3 file instructions, 7 examples left, mode exact
+    next: shardctl.tfds.resume(builder, 'plan.yaml') in Python; shardctl resume --plan plan.yaml \
+--prove checks it
+    """
+    what = f"{counted(plan.num_instructions, 'file instruction')}, "
+    what += f"{counted(plan.remaining, 'example')} left"
+    if plan.num_further_epochs:
+        what += f" and {counted(plan.num_further_epochs, 'epoch')} after that"
+    if plan.hosts:
+        what += f", for {len(plan.hosts):,} hosts"
+    if form == "python":
+        what = f"code for {what}"
+    yield f"wrote {path}: {what}, mode {plan.mode}"
+    if form in ("yaml", "json"):
+        words = ["--plan", path, *(word for ref in refs for word in ("-d", ref))]
+        # A proof of what a log left over needs the log.
+        words += [] if plan.from_seen else ["--prove"]
+        check = f"shardctl resume {shlex.join(words)}"
+        yield f"next: {resume_call(plan, path)} in Python; {check} checks it"
+    elif form == "python":
+        yield "next: paste it where the pipeline was made; its ds goes on where that one stopped"
+
+
+def snapshot_written(snapshot: Snapshot, path: str) -> Iterator[str]:
+    """Yield what a snapshot fixes, and what compares with it."""
+    yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
+    yield f"next: commit it; shardctl diff {shlex.quote(path)} says whether the order is still that"

@@ -1,0 +1,317 @@
+"""Code of a plan, run by TFDS beside the pipeline that was stopped, reads what is left."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.hosts.host import Host
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.files.plan.writer import plan_yaml
+from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.resume import BufferMode, resume
+from shardctl.planning.resume.seen import resume_unseen
+from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.rendering.python.resume import needs_tfds_alone, resume_python
+from tests.cases import FUZZ, check_cases
+from tests.core.order.order_cases import changed
+from tests.core.order.toy_pipelines import Case, Toys
+from tests.planning.resume.stopped_pipelines import stopped, stops
+from tests.rendering.python.pasted import read, run
+from tests.tfds_datasets import build_dataset
+
+SEEDED: tuple[BufferMode, ...] = ("exactly-once", "exact-order")
+UNSEEDED: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
+
+
+def code_of(plan: ResumePlan, plan_file: str | None = None) -> str:
+    return "".join(resume_python(plan, None, plan_file=plan_file))
+
+
+def names_of(lines: Sequence[str]) -> list[str]:
+    return [line.split()[0] for line in lines]
+
+
+def check_code(toys: Toys, case: Case, numbers: Sequence[int]) -> int | None:
+    """Stop a pipeline, run the code of a plan, and compare; return whether it needs TFDS alone."""
+    toy = toys[case.toy]
+    settings, unseeded = case.settings, case.settings.buffer is not None and numbers[1] % 3 == 0
+    if unseeded:  # has some seed, which the plan is not told
+        settings = changed(settings, global_seed=None, buffer_seed=numbers[2])
+        if settings.shuffles_files and settings.shuffle_seed is None:
+            settings = changed(settings, shuffle_seed=numbers[3])
+    case = replace(case, settings=settings)
+    found = stopped(toy, case, 0 if settings.repeat_files else numbers[0] % 2)
+    if found is None or not found[0].num_examples:
+        return None
+    order, whole = found[0], names_of(found[1])
+    place = numbers[4] % (len(whole) + 1)
+    place -= place % (settings.batch or 1)
+    settings = changed(order.settings, buffer_seed=None) if unseeded else order.settings
+    mode = (UNSEEDED if unseeded else SEEDED)[numbers[3] % 2]
+    plan = resume(toy.dataset, case.spec, settings, consumed=place, mode=mode)
+    text = code_of(plan)
+    left = read(run([text])["ds"])
+    assert len(left) == plan.remaining_total, text
+    check_left(plan, whole, place, left, order.epoch_size)
+    return int(needs_tfds_alone(plan))
+
+
+def check_left(plan: ResumePlan, whole: list[str], place: int, left: list[str], size: int) -> None:
+    settings, dropped = plan.settings, plan.settings.drop_remainder
+    first, follow = left[: plan.remaining], left[plan.remaining :]
+    if plan.exact:
+        assert left == whole[place:]
+        return
+    if plan.unseeded is None:
+        if settings.repeat_files:  # its buffer had read beyond the end, so the last are others
+            return
+        assert follow == whole[place + plan.remaining :]
+        if not dropped or follow:
+            assert Counter(first) == Counter(whole[place : place + plan.remaining])
+        return
+    if settings.repeat_files or dropped or place == len(whole):
+        return
+    here = min(place // size, settings.epochs - 1)
+    start = here * size
+    again = Counter(first) if plan.epoch == here else Counter[str]()
+    every, handed = Counter(whole[start : start + size]), Counter(whole[start:place])
+    lost, repeated = (every - handed - again).total(), (handed + again - every).total()
+    assert lost <= plan.unseeded.most_lost
+    assert plan.unseeded.least_repeated <= repeated <= plan.unseeded.most_repeated
+    if plan.epoch != here:
+        follow = left
+    while follow:
+        start += size
+        assert Counter(follow[:size]) == Counter(whole[start : start + size])
+        follow = follow[size:]
+
+
+def _check(toys: Toys, num_cases: int, *, buffered: bool, fuzz: bool = False) -> Counter[int]:
+    kinds = Counter[int]()
+
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        kind = check_code(toys, *drawn)
+        if kind is None:
+            return 0
+        kinds[kind] += 1
+        return 1
+
+    check_cases(stops(buffered=buffered), check, num_cases, fuzz=fuzz)
+    return kinds
+
+
+def test_code_of_a_plan_goes_on_where_the_pipeline_stopped(toys: Toys) -> None:
+    kinds = _check(toys, 30, buffered=False)
+    assert kinds[True] >= 24
+    assert kinds[True] + kinds[False] >= 26
+
+
+def test_code_of_a_plan_goes_on_through_a_buffer(toys: Toys) -> None:
+    kinds = _check(toys, 35, buffered=True)
+    assert min(kinds[True], kinds[False]) >= 8
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("buffered", [False, True])
+def test_code_of_a_plan_goes_on_where_the_pipeline_stopped_fuzzed(
+    toys: Toys, buffered: bool
+) -> None:
+    assert _check(toys, FUZZ // 8, buffered=buffered, fuzz=True)[True]
+
+
+def as_host(text: str, index: int) -> str:
+    """Return code with the number of the host that somebody pastes it on."""
+    old, new = r"^host, num_hosts = 0, ", f"host, num_hosts = {index}, "
+    changed_text, count = re.subn(old, new, text, flags=re.MULTILINE)
+    assert count == 1
+    return changed_text
+
+
+HOSTS = [
+    {},
+    {"epochs": 3, "batch": 4},
+    {"shuffle_seed": 7},
+    {"shuffle_seed": 7, "epochs": 2},
+    {"buffer": 5, "buffer_seed": 3},
+    {"buffer": 5, "buffer_seed": 3, "epochs": 2},
+    {"buffer": 5, "epochs": 2, "reverse": True},
+]
+
+
+@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
+@pytest.mark.parametrize("change", HOSTS)
+def test_every_new_host_runs_the_code_with_its_number(
+    toys: Toys, host_by: Any, change: dict[str, Any]
+) -> None:
+    toy = toys["plain"]
+    settings = ReadSettings(cycle=2, block=3, host_by=host_by, **change)
+    unseeded, consumed = settings.buffer_is_open, [12, 4, 0]
+    every, handed = Counter[str](), Counter[str]()
+    for index, count in enumerate(consumed):
+        own = changed(settings, host=Host(index=index, count=3))
+        if unseeded:
+            own = changed(own, buffer_seed=index)
+        found = stopped(toy, Case(toy="plain", spec="train", settings=own), 0)
+        assert found is not None
+        every.update(names_of(found[1]))
+        handed.update(names_of(found[1][:count]))
+    plan = resume_on_hosts(
+        toy.dataset,
+        "train",
+        settings,
+        hosts=3,
+        to_hosts=2,
+        consumed=consumed,
+        mode="at-most-once" if unseeded else "exactly-once",
+    )
+    text = code_of(plan)
+    lists = settings.epochs > 1 and (settings.shuffles_files or settings.buffer_seed is not None)
+    assert needs_tfds_alone(plan) is not lists
+    parts = [read(run([as_host(text, index)])["ds"]) for index in range(2)]
+    left = Counter([name for part in parts for name in part])
+    lost = plan.unseeded.most_lost if plan.unseeded else 0
+    assert (every - handed - left).total() == lost
+    assert not handed + left - every
+    assert len(parts[0]) >= plan.hosts[0].num_examples
+
+
+def test_more_hosts_than_examples_are_left_read_nothing(toys: Toys) -> None:
+    plan = resume_on_hosts(toys["plain"].dataset, "train", hosts=1, to_hosts=3, consumed=[74])
+    text = code_of(plan)
+    found = [len(read(run([as_host(text, index)])["ds"])) for index in range(3)]
+    assert found == [1, 0, 0]
+
+
+@pytest.mark.parametrize("num_seen", [0, 20, 75])
+def test_code_of_what_a_log_leaves_over(toys: Toys, num_seen: int) -> None:
+    dataset = toys["plain"].dataset
+    settings = ReadSettings(buffer=4, batch=2, shuffle_files=True)
+    plan = resume_unseen(dataset, "train", settings, seen=list(range(num_seen)))
+    left = read(run([code_of(plan)])["ds"])
+    train = dataset.split("train")
+    every = [
+        f"{name}__{index}"
+        for name, length in zip(train.filenames, train.shard_lengths, strict=True)
+        for index in range(length)
+    ]
+    assert Counter(left) == Counter(every[num_seen:])
+
+
+def many(length: int = 3000) -> Dataset:
+    files = ShardFiles(pattern="d-train.tfrecord-\0-of-03000", num_shards=length)
+    train = Split(name="train", shard_lengths=(2,) * length, files=(files,))
+    return Dataset(name="d", version="1.0.0", splits=(train,))
+
+
+def test_a_long_list_is_made_where_it_is_read() -> None:
+    settings = ReadSettings(shuffle_seed=3, epochs=2, host=Host(index=1, count=2), batch=7)
+    plan = resume(many(), "train", settings, consumed=700)
+    text = code_of(plan)
+    assert len(text) < 2000
+    assert (
+        "plan = shardctl.resume(\n"
+        "    shardctl.tfds.dataset_of(builder),\n"
+        '    "train",\n'
+        "    settings,\n"
+        "    consumed=700,\n"
+        ")\n"
+        "ds = shardctl.tfds.resume(builder, plan, host=shardctl.Host(index=1, count=2))\n"
+    ) in text
+    shuffled = resume(many(), "train", replace(settings, host=None, epochs=9), consumed=17_000)
+    assert shuffled.num_instructions < 1000  # but the files of the epochs that follow are many
+    assert not needs_tfds_alone(shuffled)
+
+
+def test_the_settings_in_code_are_those_of_the_plan() -> None:
+    settings = ReadSettings(
+        cycle=3,
+        block=2,
+        shuffle_seed=-(2**70),
+        reshuffle=False,
+        buffer=-2,
+        buffer_seed=9,
+        global_seed=4,
+        epochs=3,
+        file_order=many(4).splits[0].filenames,
+        host=Host(index=1, count=2),
+        host_by="files",
+        batch=4,
+        drop_remainder=True,
+        pass_index=2,
+    )
+    plan = resume(many(4), "train", settings, consumed=4, mode="exact-order")
+    text = code_of(plan)
+    start, stop = text.index("settings = "), text.index("plan = ")
+    namespace: dict[str, Any] = {}
+    exec("import shardctl\n" + text[start:stop], namespace)
+    assert namespace["settings"] == plan.settings
+
+
+def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path) -> None:
+    plan = resume_unseen(many(), seen=[2 * i + 1 for i in range(3000)])
+    with pytest.raises(UsageError, match="3,000 file instructions are too many for code: write"):
+        code_of(plan)
+    assert code_of(plan, "it's a plan.yaml").splitlines()[-1] == (
+        'ds = shardctl.tfds.resume(builder, "it\'s a plan.yaml")'
+    )
+    settings = ReadSettings(buffer=9, buffer_seed=2, cycle=2)
+    order = resume(toys["plain"].dataset, "train", settings, consumed=0, mode="exact-order")
+    path = tmp_path / "plan.yaml"
+    path.write_text("".join(plan_yaml(order)))
+    whole = read(run([code_of(order, str(path))])["ds"])
+    assert whole == read(run([code_of(order)])["ds"])
+    assert len(whole) == 75
+
+
+def test_another_dataset_than_the_plan_s_is_noticed(toys: Toys) -> None:
+    dataset = toys["plain"].dataset
+    text = code_of(resume(dataset, "train", consumed=5))
+    assert 'assert builder.info.splits["train"].num_examples == 75\n' in text
+    with pytest.raises(AssertionError):
+        run([text.replace("== 75", "== 76")])
+
+
+def test_files_of_one_name_in_two_splits_are_told_apart(tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow")
+    folder = build_dataset(
+        tmp_path, splits={"train": [3, 4], "test": [2, 5]}, template="{SPLIT}/{SHARD_X_OF_Y}"
+    )
+    dataset = read_tfds_folder(folder)
+    text = code_of(resume(dataset, "test+train", ReadSettings(cycle=3, block=1), consumed=4))
+    left = [int(example["id"]) for example in run([text])["ds"].as_numpy_iterator()]
+    # Files test 0, test 1, train 0 in turn, then train 1: ids 0 2 0, 1 3 1, 4 2, 5 3, 6 4, 5, 6.
+    assert left == [3, 1, 4, 2, 3, 5, 4, 6, 5, 6]
+    nowhere = Dataset(
+        name="d",
+        splits=tuple(
+            Split(
+                name=name,
+                shard_lengths=(2, 3),
+                files=(ShardFiles(pattern=f"{name}/\0", num_shards=2),),
+            )
+            for name in ("train", "test")
+        ),
+    )
+    assert not needs_tfds_alone(resume(nowhere, "train", consumed=1))
+
+
+def test_hostile_file_names_stay_names() -> None:
+    files = ShardFiles(names=('a"b', "c'd\\"), num_shards=2)
+    train = Split(name="train", shard_lengths=(2, 3), files=(files,))
+    dataset = Dataset(name="d", version="1.0.0", splits=(train,))
+    text = code_of(resume(dataset, "train", ReadSettings(cycle=1), consumed=1))
+    start, stop = text.index("INSTRUCTIONS = "), text.index("builder = ")
+    namespace: dict[str, Any] = {}
+    exec(text[start:stop], namespace)
+    assert namespace["INSTRUCTIONS"] == [('a"b', 1, 1), ("c'd\\", 0, 3)]
