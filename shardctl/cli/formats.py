@@ -127,8 +127,8 @@ class Formats:
     ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
-        The values of the answer go to every renderer, those with a name to tables, annotations and
-        code alone; `every_row` is for the screen, see `AllOption`.
+        The values of the answer go to every renderer, those with a name to tables, code and
+        annotations alone; `every_row` is for the screen, see `AllOption`.
         """
         render = self.renderers[self.chosen(out)]
         shown = screen(out.output)
