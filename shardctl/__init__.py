@@ -1,108 +1,267 @@
 """Which examples, from which files, in which order, on which host: planned from metadata alone.
 
-What a command prints, a function of the same name returns as a frozen value. Importing the package
-loads neither TensorFlow nor numpy; each name loads what it needs when it is first used.
+A function for each command, and what a command prints, the function of its name returns. DATASET is
+a name as "mnist" or "imagenet2012:5.1.0", the path of a dataset or of a layout.yaml, a list of
+these, or a Dataset. SPEC is a subsplit as TFDS writes it, "train" where it is left out. SETTINGS is
+a ReadSettings or a dict of its values, and says how the pipeline reads. help(shardctl.plan), or
+shardctl.plan? in a notebook, tells more of one function.
 
->>> imagenet = read_dataset("imagenet2012")
->>> plan(imagenet, "train[44%:45%]").plans[0].num_examples
-12812
->>> simulate(imagenet, "train", ReadSettings(cycle=3, block=2), take=8).ids().tolist()
-[0, 1, 1251, 1252, 2502, 2503, 2, 3]
+>>> import shardctl
+>>> shardctl.plan("mnist", "train", hosts=3)
+<Plans mnist:3.0.1 train: 3 hosts, 60,000 examples, 3 file instructions>
+>>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
+>>> shardctl.locate("imagenet2012", "train", settings, step=91).matches[0].tfds_id
+'imagenet2012-train.tfrecord-00543-of-01024__205'
+>>> plan = shardctl.resume("imagenet2012", "train", settings, steps=1234)
+>>> plan.remaining, shardctl.prove("imagenet2012", plan).holds
+(965263, True)
+
+What is read
+    layout(DATASET, SPLIT..)               the shards: examples, bytes, ids, how even
+    plan(DATASET, SPEC.., hosts=)          the file instructions, for each host
+    simulate(DATASET, SPEC, SETTINGS)      the order of the ids; skip=, take=20, -1 for all
+    locate(DATASET, SPEC, SETTINGS, ..)    where an example is: position=, step=, id=, tfds_id=
+    plan_order(DATASET, SPEC, SETTINGS)    the Order itself, to ask for any position
+    read_dataset(DATASET.., data_dir=)     the Dataset, from a data_dir that you name
+    list_datasets(WORD.., data_dir=)       the datasets that names lead to; also shardctl.list
+
+After an interruption
+    resume(.., consumed= or steps=)        how the same pipeline goes on exactly
+    resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
+    resume_unseen(.., seen=)               what a log of the examples seen leaves
+    prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
+    read_plan(path)                        the plan that `shardctl resume -o FILE` wrote
+
+On many hosts
+    hosts(.., hosts=)                      what each host reads, and how best to share
+    evaluate(.., batch=, hosts=, devices=) remainder, padding, hangs; also shardctl.eval
+
+Whether it is right
+    quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1
+    lint(DATASET, SPECS, SETTINGS)         what is wrong with the settings
+    snapshot(DATASET, SPEC, SETTINGS)      what fixes an order
+    read_snapshot(path)                    the one that `shardctl snapshot -o FILE` wrote
+    diff(A, B)                             where and why two snapshots or plans differ, or their
+                                           files; without B a snapshot and the order as it is now
+    verify(DATASET, SPEC, SETTINGS)        the order beside the one that TensorFlow reads
+    verify_files(DATASET, SPLIT..)         every record of every file, without TensorFlow
+
+Answers are frozen values, with their warnings in `warnings`. Those with rows have `to_pandas()`,
+where pandas is installed, and are tables in a notebook. A Host may be written "1/3"; numbers of
+NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError (names the
+argument), DatasetError, UnpredictableOrderError (says what would fix the order) or
+MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here.
+
+Names are looked up in TFDS_DATA_DIR, ~/tensorflow_datasets and the built-in catalog. Importing
+shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when it is first used.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
-from shardctl.errors import ShardctlError
+from shardctl.core.provided import PROVIDERS
+from shardctl.errors import (
+    DatasetError,
+    MissingDependencyError,
+    ShardctlError,
+    UnpredictableOrderError,
+    UsageError,
+)
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all else here
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
 
+    from shardctl.api.arguments import read_plan, read_snapshot
+    from shardctl.api.diff import diff
+    from shardctl.api.list_datasets import list_datasets
     from shardctl.core.dataset.dataset import Dataset, Split
+    from shardctl.core.dataset.file_finding import FileFinding
     from shardctl.core.hosts.host import Host
     from shardctl.core.instructions.file_instruction import FileInstruction
     from shardctl.core.order.order import Order
+    from shardctl.core.resume.resume_plan import HostShare, PlanListing, ResumePlan
     from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.planning.diff.diff import diff
+    from shardctl.core.snapshot.snapshot import Snapshot
+    from shardctl.planning.diff.causes import Cause
+    from shardctl.planning.diff.diff import Diff
     from shardctl.planning.diff.pinned_order import PinnedOrder
-    from shardctl.planning.eval.eval import evaluate
-    from shardctl.planning.hosts.hosts import hosts
-    from shardctl.planning.layout import layout
+    from shardctl.planning.diff.plans import PlansDiff
+    from shardctl.planning.eval.eval import Evaluation, Hang, evaluate
+    from shardctl.planning.hosts.hosts import Comparison, HostsPlan, hosts
+    from shardctl.planning.hosts.strategy import Strategy
+    from shardctl.planning.layout import Layout, Shard, SplitLayout, layout
     from shardctl.planning.lint.context import Usage
-    from shardctl.planning.lint.lint import lint
-    from shardctl.planning.locate import Query, locate
-    from shardctl.planning.order import plan_order
-    from shardctl.planning.plan import plan
-    from shardctl.planning.quality.quality import quality
+    from shardctl.planning.lint.lint import Finding, Lint, lint
+    from shardctl.planning.lint.rule import Rule
+    from shardctl.planning.list import DatasetList, ListedDataset
+    from shardctl.planning.locate import Located, Match, Query, locate
+    from shardctl.planning.order import PlannedOrder, plan_order
+    from shardctl.planning.plan import Plan, Plans, plan
+    from shardctl.planning.quality.quality import Quality, quality
+    from shardctl.planning.quality.score import Metric, Score
     from shardctl.planning.resume.hosts import resume_on_hosts
-    from shardctl.planning.resume.proof import prove
+    from shardctl.planning.resume.proof import Proof, prove
     from shardctl.planning.resume.resume import resume
     from shardctl.planning.resume.seen import resume_unseen
-    from shardctl.planning.simulate import simulate
-    from shardctl.planning.snapshot import snapshot
-    from shardctl.readers.records.verify_files import verify_files
+    from shardctl.planning.simulate import Simulation, simulate
+    from shardctl.planning.snapshot import TakenSnapshot, snapshot
+    from shardctl.planning.verify import Verification
+    from shardctl.readers.records.verify_files import FilesVerification, verify_files
+    from shardctl.tfds.verifying.verify import verify
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Cause",
+    "Comparison",
     "Dataset",
+    "DatasetError",
+    "DatasetList",
+    "Diff",
+    "Evaluation",
+    "FileFinding",
     "FileInstruction",
+    "FilesVerification",
+    "Finding",
+    "Hang",
     "Host",
+    "HostShare",
+    "HostsPlan",
+    "Layout",
+    "Lint",
+    "ListedDataset",
+    "Located",
+    "Match",
+    "Metric",
+    "MissingDependencyError",
     "Order",
     "PinnedOrder",
+    "Plan",
+    "PlanListing",
+    "PlannedOrder",
+    "Plans",
+    "PlansDiff",
+    "Proof",
+    "Quality",
     "Query",
     "ReadSettings",
+    "ResumePlan",
+    "Rule",
+    "Score",
+    "Shard",
     "ShardctlError",
+    "Simulation",
+    "Snapshot",
     "Split",
+    "SplitLayout",
+    "Strategy",
+    "TakenSnapshot",
+    "UnpredictableOrderError",
     "Usage",
+    "UsageError",
+    "Verification",
     "diff",
     "evaluate",
     "hosts",
     "layout",
     "lint",
+    "list_datasets",
     "locate",
     "plan",
     "plan_order",
     "prove",
     "quality",
     "read_dataset",
+    "read_plan",
+    "read_snapshot",
     "resume",
     "resume_on_hosts",
     "resume_unseen",
     "simulate",
     "snapshot",
+    "verify",
     "verify_files",
 ]
 
 _HOMES = {
+    "Cause": "planning.diff.causes",
+    "Comparison": "planning.hosts.hosts",
     "Dataset": "core.dataset.dataset",
+    "DatasetList": "planning.list",
+    "Diff": "planning.diff.diff",
+    "Evaluation": "planning.eval.eval",
+    "FileFinding": "core.dataset.file_finding",
     "FileInstruction": "core.instructions.file_instruction",
+    "FilesVerification": "readers.records.verify_files",
+    "Finding": "planning.lint.lint",
+    "Hang": "planning.eval.eval",
     "Host": "core.hosts.host",
+    "HostShare": "core.resume.resume_plan",
+    "HostsPlan": "planning.hosts.hosts",
+    "Layout": "planning.layout",
+    "Lint": "planning.lint.lint",
+    "ListedDataset": "planning.list",
+    "Located": "planning.locate",
+    "Match": "planning.locate",
+    "Metric": "planning.quality.score",
     "Order": "core.order.order",
-    "Query": "planning.locate",
     "PinnedOrder": "planning.diff.pinned_order",
+    "Plan": "planning.plan",
+    "PlanListing": "core.resume.resume_plan",
+    "PlannedOrder": "planning.order",
+    "Plans": "planning.plan",
+    "PlansDiff": "planning.diff.plans",
+    "Proof": "planning.resume.proof",
+    "Quality": "planning.quality.quality",
+    "Query": "planning.locate",
     "ReadSettings": "core.settings.read_settings",
+    "ResumePlan": "core.resume.resume_plan",
+    "Rule": "planning.lint.rule",
+    "Score": "planning.quality.score",
+    "Shard": "planning.layout",
+    "Simulation": "planning.simulate",
+    "Snapshot": "core.snapshot.snapshot",
     "Split": "core.dataset.dataset",
+    "SplitLayout": "planning.layout",
+    "Strategy": "planning.hosts.strategy",
+    "TakenSnapshot": "planning.snapshot",
     "Usage": "planning.lint.context",
-    "diff": "planning.diff.diff",
+    "Verification": "planning.verify",
+    "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
     "layout": "planning.layout",
     "lint": "planning.lint.lint",
+    "list_datasets": "api.list_datasets",
     "locate": "planning.locate",
     "plan": "planning.plan",
     "plan_order": "planning.order",
     "prove": "planning.resume.proof",
     "quality": "planning.quality.quality",
+    "read_plan": "api.arguments",
+    "read_snapshot": "api.arguments",
     "resume": "planning.resume.resume",
     "resume_on_hosts": "planning.resume.hosts",
     "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",
     "snapshot": "planning.snapshot",
+    "verify": "tfds.verifying.verify",
     "verify_files": "readers.records.verify_files",
 }
+
+# Commands whose names are functions of Python already: not in `__all__`, which `*` imports.
+_COMMANDS = {"eval": "evaluate", "list": "list_datasets"}
+
+PROVIDERS.update(
+    dataset="api.arguments:dataset_of_argument",
+    plan="api.arguments:read_plan",
+    html="api.tables:html_of",
+    to_pandas="api.tables:to_pandas",
+)
 
 
 def read_dataset(
@@ -110,12 +269,20 @@ def read_dataset(
 ) -> Dataset:
     """Return the dataset that a reference stands for, or several references as one dataset.
 
-    A reference is a folder with dataset_info.json, `name[/config][:version]`, looked up under
-    `data_dir`, `TFDS_DATA_DIR` and `~/tensorflow_datasets` and then in the built-in catalog, or a
-    layout.yaml.
+    Args:
+        refs: each a folder with dataset_info.json, a layout.yaml, or `name[/config][:version]`,
+            which is looked up in data dirs and then in the built-in catalog.
+        data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+
+    Returns:
+        The dataset, which every function takes in place of a reference.
 
     Raises:
-        ShardctlError: a reference that leads nowhere, or to something broken.
+        DatasetError: a reference that leads nowhere, or to something broken.
+
+    >>> import shardctl
+    >>> shardctl.read_dataset("mnist")
+    <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
     """
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import read_dataset as read
@@ -124,14 +291,27 @@ def read_dataset(
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    home = _COMMANDS.get(name, name)
+    if home not in _HOMES:
         raise AttributeError(f"module 'shardctl' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(f"shardctl.{_HOMES[name]}"), name)
-    globals()[name] = value
+    value = getattr(importlib.import_module(f"shardctl.{_HOMES[home]}"), home)
+    if name == home:  # `eval` and `list` stay Python's own in here
+        globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    # pydoc writes all that is listed out, a thousand lines and more; help(shardctl) is the text at
+    # the top instead, and help() of a name its own.
+    return [] if _asked_by("pydoc") else sorted((*__all__, *_COMMANDS))
+
+
+def _asked_by(module: str) -> bool:
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(4):
+        if frame is None or frame.f_globals.get("__name__") == module:
+            return frame is not None
+        frame = frame.f_back
+    return False

@@ -116,6 +116,12 @@ _TRAIN: dict[str, Callable[[World], Any]] = {
 _NUMBERS = [0, 3, 23, 3]
 
 CALLS: Mapping[str, list[Call]] = {
+    "Comparison.strategy": [
+        Call(
+            lambda w: shardctl.hosts(w.dataset, hosts=2).comparisons[0].strategy,
+            lambda w: {"name": "even"},
+        )
+    ],
     "Dataset": [
         Call(
             lambda world: Dataset,
@@ -135,6 +141,20 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "Dataset.split": [_of("dataset.split", name="train")],
     "Dataset.whole_splits": [_of("dataset.whole_splits", names=["train"], rule="they are whole")],
+    **{
+        f"Evaluation.{method}": [
+            Call(
+                lambda w, method=method: getattr(  # type: ignore[misc]
+                    shardctl.evaluate(w.dataset, batch=2, hosts=3), method
+                ),
+                lambda w: {"remainder": "drop"},
+            )
+        ]
+        for method in ("num_steps", "distinct_shapes", "hang")
+    },
+    "DatasetList.having": [
+        Call(lambda w: shardctl.list_datasets("mnist").having, lambda w: {"words": ["mnist"]})
+    ],
     "FileInstruction": [
         _call(
             shardctl.FileInstruction,
@@ -183,6 +203,18 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "PinnedOrder.holds": [
         Call(lambda world: world.pinned().holds, lambda w: {"cells": [b"1"], "size": 4, "block": 2})
+    ],
+    "Lint.fails": [
+        Call(lambda w: shardctl.lint(w.dataset, "train").fails, lambda w: {"fail_on": "error"})
+    ],
+    "ListedDataset.has": [
+        Call(lambda w: shardctl.list_datasets("mnist").built_in[0].has, lambda w: {"words": ["m"]})
+    ],
+    "PlannedOrder.with_settings": [
+        Call(
+            lambda w: shardctl.plan_order(w.dataset, "train").with_settings,
+            lambda w: {"settings": ReadSettings(block=2)},
+        )
     ],
     "Query": [_call(Query, kind="id", value=7), _call(Query, kind="id", value="train:7")],
     "ReadSettings": [
@@ -250,10 +282,16 @@ CALLS: Mapping[str, list[Call]] = {
             "filenames_between": {"start": 1, "stop": 3},
         }.items()
     },
+    "SplitLayout.shards": [
+        Call(
+            lambda w: shardctl.layout(w.dataset, "train").splits[0].shards,
+            lambda w: {"start": 1, "stop": 3},
+        )
+    ],
     "Usage": [
         _call(
             Usage,
-            num_hosts=2,
+            hosts=2,
             take=9,
             as_data_source=False,
             assert_cardinality=True,
@@ -270,14 +308,21 @@ CALLS: Mapping[str, list[Call]] = {
                 "actual": world.pinned(block=2),
                 "exact_limit": 100,
             },
-        )
+        ),
+        Call(
+            lambda world: shardctl.diff,
+            lambda world: {
+                "expected": world.pinned(),
+                "dataset": world.dataset,
+                "spec": "train",
+                "settings": ReadSettings(block=2),
+            },
+        ),
     ],
     "evaluate": [
-        _planned(
-            shardctl.evaluate, spec="test", batch=2, num_hosts=3, num_devices=2, remainder="pad"
-        )
+        _planned(shardctl.evaluate, spec="test", batch=2, hosts=3, devices=2, remainder="pad")
     ],
-    "hosts": [_planned(shardctl.hosts, num_hosts=3), _planned(shardctl.hosts, num_hosts=[2, 3])],
+    "hosts": [_planned(shardctl.hosts, hosts=3), _planned(shardctl.hosts, hosts=[2, 3])],
     "layout": [
         Call(lambda w: shardctl.layout, lambda w: {"dataset": w.dataset, "splits": ["test"]})
     ],
@@ -289,20 +334,28 @@ CALLS: Mapping[str, list[Call]] = {
                 "specs": ["train"],
                 "evaluated": ["test"],
                 "settings": world.settings,
-                "usage": Usage(num_hosts=2),
+                "usage": Usage(hosts=2),
                 "select": ["SC"],
                 "ignore": ["SC001"],
             },
         )
     ],
+    "list_datasets": [_call(shardctl.list_datasets, words=["mnist"], data_dir=".")],
     "locate": [
         Call(
             lambda world: shardctl.locate,
-            lambda world: {
-                "order": world.order,
+            lambda world, position=position: {  # type: ignore[misc]
+                "dataset": world.dataset,
+                "spec": "train",
+                "settings": world.settings,
+                "position": position,
+                "step": 2,
+                "id": 7,
+                "tfds_id": "toy-train.tfrecord-00001-of-00004__3",
                 "queries": [Query(kind="position", value=9), Query(kind="step", value=2)],
             },
         )
+        for position in (9, [9, 3])
     ],
     "plan": [
         Call(
@@ -346,6 +399,10 @@ CALLS: Mapping[str, list[Call]] = {
         )
     ],
     "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
+    "read_plan": [Call(lambda w: shardctl.read_plan, lambda w: {"path": w.file_of("plan")})],
+    "read_snapshot": [
+        Call(lambda w: shardctl.read_snapshot, lambda w: {"path": w.file_of("snapshot")})
+    ],
     "resume": [
         _planned(shardctl.resume, consumed=29, mode="exact-order"),
         _planned(shardctl.resume, steps=7),
@@ -376,6 +433,7 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "simulate": [_planned(shardctl.simulate, skip=3, take=30)],
     "snapshot": [_planned(shardctl.snapshot, watch=_watch)],
+    "verify": [_planned(shardctl.verify, take=30, watch=_watch)],
     "verify_files": [
         Call(
             lambda world: shardctl.verify_files,
@@ -445,7 +503,7 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position": [_bridged("Position", **_TRAIN, consumed=_always(9))],
     "tfds.Position.advance": [_moved("advance", num_examples=5)],
     "tfds.Position.count": [
-        _moved("count", elements=lambda world: [np.zeros(2), np.zeros(3)], batch_size=3)
+        _moved("count", elements=lambda world: [np.zeros(2), np.zeros(3)], batch=3)
     ],
     "tfds.Position.dataset": [
         _moved("dataset", transform=_always(_same), add_tfds_id=True, host=1)
@@ -460,17 +518,32 @@ CALLS: Mapping[str, list[Call]] = {
 HANDED_ON = ("decoders", "options", "over")
 
 
+# Public classes of which users make values; the others are answers, which functions make.
+MADE_BY_USERS = {
+    "Dataset",
+    "FileInstruction",
+    "Host",
+    "Order",
+    "PinnedOrder",
+    "Query",
+    "ReadSettings",
+    "Split",
+    "Usage",
+}
+
+
 def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
     """Return the parameters of every public function, constructor and method, by name."""
     found: dict[str, dict[str, inspect.Parameter]] = {}
     for module, prefix in ((shardctl, ""), (shardctl.tfds, "tfds.")):
         for name in module.__all__:
             one = getattr(module, name)
-            if one is shardctl.ShardctlError or (
-                prefix and name in shardctl.__all__ and isinstance(one, type)
-            ):
+            of_type = isinstance(one, type)
+            if of_type and (issubclass(one, Exception) or (prefix and name in shardctl.__all__)):
                 continue
             for method, function in _callables(one):
+                if of_type and not method and not prefix and name not in MADE_BY_USERS:
+                    continue  # an answer
                 parameters = dict(inspect.signature(function).parameters)
                 parameters.pop("self", None)
                 if parameters:

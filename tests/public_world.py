@@ -6,6 +6,8 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import shardctl
@@ -13,6 +15,8 @@ import shardctl.tfds
 from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
+from shardctl.files.plan.writer import plan_yaml
+from shardctl.files.snapshot.writer import snapshot_yaml
 
 Arguments = dict[str, Any]
 
@@ -48,6 +52,17 @@ class World:
         return shardctl.resume_on_hosts(
             self.dataset, "train", self.unbuffered, hosts=2, to_hosts=3, consumed=4
         )
+
+    def file_of(self, kind: str) -> str:
+        """Return the path of a plan file, or of a snapshot file."""
+        path = Path(self.own_folder.name, f"{kind}.yaml")
+        text = plan_yaml(self.plan) if kind == "plan" else snapshot_yaml(self.pinned().snapshot)
+        path.write_text("".join(text), "utf-8")
+        return str(path)
+
+    @cached_property
+    def own_folder(self) -> TemporaryDirectory[str]:
+        return TemporaryDirectory()
 
     def pinned(self, **settings: Any) -> PinnedOrder:
         taken = shardctl.snapshot(self.dataset, "train", ReadSettings(batch=4, **settings))

@@ -5,15 +5,13 @@ Only an error asks, so that every command may be imported for the answer.
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from shardctl.cli.options.names import long_names, main_name
 from shardctl.core.nearness import nearest
+from shardctl.core.settings.names import setting_called
 from shardctl.core.text import choices, quoted
-from shardctl.errors import UsageError
 
 
 def where_it_goes(option: str, arguments: Sequence[str], commands: Sequence[str]) -> str | None:
@@ -59,12 +57,9 @@ def _options(commands: Sequence[str]) -> tuple[set[str], dict[str, set[str]]]:
 
 
 def _knows(options: Collection[str], option: str) -> bool:
-    """Return whether an option is one of some, by its own name or by another."""
-    if option in options or not option.startswith("--"):
-        return option in options
-    with contextlib.suppress(UsageError):  # several are called so
-        return f"--{main_name(long_names(options), option[2:])}" in options
-    return False
+    """Return whether an option is one of some, by its own name or that of TFDS for its setting."""
+    setting = setting_called(option.removeprefix("--"))
+    return option in options or (setting is not None and setting.option in options)
 
 
 def _names(command: Any) -> set[str]:

@@ -32,6 +32,26 @@ def printable(text: str, limit: int = 200) -> str:
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun, which takes an s, or is `plural`, where it is not one.
+
+    >>> counted(1, "shard"), counted(1024, "shard"), counted(0, "shard")
+    ('1 shard', '1,024 shards', '0 shards')
+    """
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def in_short(value: object, subject: str, *facts: str) -> str:
+    """Return the repr of an answer: its class, what it is about, and the figures that tell most.
+
+    >>> in_short(Exception(), "mnist train", counted(3, "host"), "")
+    '<Exception mnist train: 3 hosts>'
+    """
+    said = ", ".join(fact for fact in facts if fact)
+    about = f"{type(value).__name__} {printable(subject, 100)}".rstrip()
+    return f"<{about}{': ' if said else ''}{printable(said, 300)}>"
+
+
 def inert(text: str) -> str:
     r"""Return lines of text without what a CI runner reads as a command in its log.
 

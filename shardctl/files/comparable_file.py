@@ -63,7 +63,7 @@ def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:
     document = _parsed(data, source)
     kind = document.get("kind")
     if kind == PLAN_KIND:
-        return _resume(plan_from_document(document, source=source, lists=lists))
+        return listing_of_plan(plan_from_document(document, source=source, lists=lists))
     with fields.said_about(source):
         if kind == KIND:
             return snapshot_from_document(document)
@@ -113,7 +113,8 @@ def _plans(document: Mapping[str, object]) -> PlanListing:
     )
 
 
-def _resume(plan: ResumePlan) -> PlanListing:
+def listing_of_plan(plan: ResumePlan) -> PlanListing:
+    """Return what is compared of a plan to resume."""
     plans = [ListedPlan(title="", reads=plan.instructions)]
     for host in plan.hosts:
         title = f"host {host.index} of {host.count}"

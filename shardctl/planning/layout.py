@@ -10,7 +10,9 @@ from math import isqrt
 from typing import Literal, NamedTuple
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short
 
 BytesFrom = Literal["disk", "metadata"]
 
@@ -110,7 +112,8 @@ class SplitLayout:
     def shards(self, start: int = 0, stop: int | None = None) -> Iterator[Shard]:
         """Yield shards [start, stop), all of them unless told otherwise."""
         split = self.split
-        stop = split.num_shards if stop is None else stop
+        start = max(start, 0)
+        stop = split.num_shards if stop is None else min(stop, split.num_shards)
         for first in range(start, stop, _PIECE):
             last = min(first + _PIECE, stop)
             columns = (
@@ -124,28 +127,53 @@ class SplitLayout:
             )
             yield from map(Shard._make, zip(*columns, strict=True))
 
+    def __repr__(self) -> str:
+        split = self.split
+        return in_short(
+            self,
+            split.name,
+            counted(split.num_examples, "example"),
+            counted(split.num_shards, "shard"),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class Layout(Tabular):
     """The layout of some splits of a dataset, in the order asked."""
 
     dataset: Dataset
     splits: tuple[SplitLayout, ...]
 
+    def __repr__(self) -> str:
+        splits = [
+            f"{s.split.name} of {counted(s.split.num_examples, 'example')} in "
+            f"{counted(s.split.num_shards, 'shard')}"
+            for s in self.splits
+        ]
+        return in_short(self, self.dataset.title, choices(splits, 4))
+
 
 @checked
-def layout(dataset: Dataset, *splits: str) -> Layout:
-    """Return the layout of the splits named, each once; of all splits for no name or `all`.
+def layout(dataset: DatasetLike, *splits: str) -> Layout:
+    """Return which shards make up a split, how large each is, and how even they are.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        splits: names of splits, each shown once; all of them for no name or `all`.
+
+    Returns:
+        A Layout; `splits[0].shards()` yields the shards of the first split.
 
     Raises:
         UsageError: no such split, or a subsplit; the message lists the splits there are.
 
-    >>> from shardctl.core.dataset.shard_files import ShardFiles
-    >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
-    >>> train = Split.even(name="train", num_examples=10, num_shards=3, files=(files,))
-    >>> found = layout(Dataset(name="d", splits=(train,)), "train")
-    >>> [(shard.filename, shard.first_id, shard.num_examples) for shard in found.splits[0].shards()]
-    [('d-train-00000', 0, 3), ('d-train-00001', 3, 4), ('d-train-00002', 7, 3)]
+    >>> import shardctl
+    >>> found = shardctl.layout("mnist", "test")
+    >>> found
+    <Layout mnist:3.0.1: test of 10,000 examples in 1 shard>
+    >>> [shard.filename for shard in found.splits[0].shards()]
+    ['mnist-test.tfrecord-00000-of-00001']
     """
+    dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "a layout is that of whole splits")
     return Layout(dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen))

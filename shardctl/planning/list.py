@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import in_short
 from shardctl.core.tfds_rules import FILE_FORMATS
 
 
@@ -58,6 +61,7 @@ class ListedDataset:
         sizes = [split.num_bytes for split in self.dataset.splits]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
+    @checked
     def has(self, words: Sequence[str]) -> bool:
         """Return whether each word is in its name, config, version or format, in any case.
 
@@ -80,7 +84,7 @@ def may_have(title: str, words: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetList:
+class DatasetList(Tabular):
     """The folders searched, in order, and the datasets found in them and in the catalog.
 
     words: what they were chosen by.
@@ -98,11 +102,17 @@ class DatasetList:
         """All of them, those with files first: a name is looked up in this order."""
         return self.in_data_dirs + self.built_in
 
+    def __repr__(self) -> str:
+        return in_short(
+            self, "", f"{len(self.in_data_dirs):,} in data dirs", f"{len(self.built_in):,} built in"
+        )
+
     @property
     def problems(self) -> tuple[str, ...]:
         """What is broken in the metadata, a line a dataset."""
         return tuple(listed.problem for listed in self.datasets if listed.problem is not None)
 
+    @checked
     def having(self, words: Sequence[str]) -> DatasetList:
         """Return the datasets that have all words, see `ListedDataset.has`."""
         chosen = replace(

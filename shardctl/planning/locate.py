@@ -12,12 +12,17 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.instructions.reads import filenames_of
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import in_short
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.progress import Progress
 
 _NONE = np.empty(0, np.int64)
@@ -55,7 +60,7 @@ class Query:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Located:
+class Located(Tabular):
     """What was found, in the order asked, and what was not.
 
     `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
@@ -66,6 +71,10 @@ class Located:
     matches: Sequence[Match]
     warnings: tuple[str, ...] = ()
     num_replayed: int = 0
+
+    def __repr__(self) -> str:
+        several = "match" if len(self.matches) == 1 else "matches"
+        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
 
 
 MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard")
@@ -110,11 +119,67 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
 
 
 @checked
-def locate(order: Order, queries: Sequence[Query]) -> Located:
-    """Answer the queries in their order; an example read in several epochs has a match for each.
+def locate(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    position: int | Sequence[int] = (),
+    step: int | Sequence[int] = (),
+    id: int | str | Sequence[int | str] = (),
+    tfds_id: str | Sequence[str] = (),
+    queries: Sequence[Query] = (),
+) -> Located:
+    """Return where examples are in an order and on disk, both ways, without building the order.
+
+    Args:
+        dataset: a reference, or a Dataset.
+        spec: what is read; None is `train`, else the only split.
+        settings: how it is read.
+        position: a place in the order, counted from 0; or several, as each of these.
+        step: a batch of the order, counted from 0, with all its examples.
+        id: an example of its split, as 5, or as "train:5" where several splits are read.
+        tfds_id: TFDS's name of an example.
+        queries: more of these, mixed, in the order in which they are answered.
+
+    Returns:
+        A match for each, in the order asked: positions, steps, ids, tfds_ids, queries. An example
+        read in several epochs has a match for each, one that is never handed out a warning.
 
     Raises:
-        UsageError: a position or a step past the end, a step without batches, no such id.
+        UsageError: nothing asked for, a position or a step past the end, a step without batches,
+            no such id.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
+    >>> found = shardctl.locate("imagenet2012", "train", settings, step=91)
+    >>> len(found.matches), found.matches[0].position, found.matches[0].id
+    (256, 23296, 679574)
+    """
+    asked = [
+        *(Query(kind="position", value=one) for one in _each(position)),
+        *(Query(kind="step", value=one) for one in _each(step)),
+        *(Query(kind="id", value=one) for one in _each(id)),
+        *(Query(kind="tfds-id", value=one) for one in _each(tfds_id)),
+        *queries,
+    ]
+    if not asked:
+        raise UsageError(
+            phrase("nothing to locate: give {position=P}, {step=S}, {id=I} or {tfds_id=T}")
+        )
+    return locate_in(plan_order(dataset, spec, settings).order, asked)
+
+
+def _each(given: int | str | Sequence[int | str]) -> Sequence[int | str]:
+    return (given,) if isinstance(given, int | str) else given
+
+
+def locate_in(order: Order, queries: Sequence[Query]) -> Located:
+    """Answer the queries in their order, in an order that is known; see `locate`.
+
+    Raises:
+        UsageError: as for `locate`.
     """
     pieces: list[tuple[Int64s, Int64s]] = []
     warnings: list[str] = []

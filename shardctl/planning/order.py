@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.text import counted, in_short
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
@@ -46,23 +47,41 @@ class PlannedOrder:
 
         return SplitIds.of(self.order.dataset, (piece.split.name for piece in self.ranges))
 
-    def with_settings(self, settings: ReadSettings) -> PlannedOrder:
+    @checked
+    def with_settings(self, settings: SettingsLike) -> PlannedOrder:
         """Return the order of the same spec under other settings."""
-        return order_of(self.resolved, settings)
+        return order_of(self.resolved, as_settings(settings))
+
+    def __repr__(self) -> str:
+        total = counted(self.order.num_examples, "example")
+        return in_short(self, f"{self.order.dataset.title} {self.spec}", total)
 
 
 @checked
 def plan_order(
-    dataset: Dataset, spec: str | None = None, settings: ReadSettings | None = None
+    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
 ) -> PlannedOrder:
-    """Return the order in which a pipeline reads a spec; None is `train`, else the only split.
+    """Return the order in which a pipeline reads a spec, to be asked for any position of it.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+
+    Returns:
+        A PlannedOrder, whose `order` answers without building the whole: `read`, `codes_at`,
+        `positions_of`.
 
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
         UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> order = shardctl.plan_order("mnist", "train", {"cycle": 1}).order
+    >>> order.num_examples, order.codes_at([0, 59_999]).tolist()
+    (60000, [0, 59999])
     """
-    settings = ReadSettings() if settings is None else settings
-    return order_of(resolved_spec(dataset, spec), settings)
+    return order_of(resolved_spec(as_dataset(dataset), spec), as_settings(settings))
 
 
 def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.even_splits import even_split
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.file_instruction import (
     FileInstruction,
     file_instructions,
@@ -19,14 +19,15 @@ from shardctl.core.instructions.file_instruction import (
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.on_demand import OnDemand
-from shardctl.core.text import quoted
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import UsageError
 
 _MAX_HOSTS = 1_000_000  # a plan for each takes about a kilobyte
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Tabular):
     """What one reader of one spec reads: `host` is None for a reader on its own."""
 
     spec: str
@@ -57,9 +58,18 @@ class Plan:
         """The file instructions in TFDS's order, each made when it is asked for."""
         return file_instructions(self.ranges)
 
+    def __repr__(self) -> str:
+        host = "" if self.host is None else f" host {self.host}"
+        return in_short(
+            self,
+            f"{self.spec}{host}",
+            counted(self.num_examples, "example"),
+            counted(len(self.file_instructions), "file instruction"),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Plans:
+class Plans(Tabular):
     """One plan for each spec and host, specs first, and what surprises about them.
 
     A plan is made when it is asked for, since a million hosts have a million of them.
@@ -69,35 +79,60 @@ class Plans:
     plans: Sequence[Plan]
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        if not self.plans:
+            return in_short(self, self.dataset.title, "no plans")
+        first = self.plans[0]
+        hosts = [] if first.host is None else [counted(first.host.count, "host")]
+        if first.host is not None and len(self.plans) == 1:
+            hosts = [f"host {first.host}"]
+        specs = dict.fromkeys(plan.spec for plan in self.plans[:: max(1, len(self.plans) // 8)])
+        figures = []
+        if len(self.plans) <= 1000:
+            figures = [
+                counted(sum(plan.num_examples for plan in self.plans), "example"),
+                counted(
+                    sum(len(plan.file_instructions) for plan in self.plans), "file instruction"
+                ),
+            ]
+        return in_short(self, f"{self.dataset.title} {choices(specs)}", *hosts, *figures)
+
 
 @checked
 def plan(
-    dataset: Dataset,
+    dataset: DatasetLike,
     *specs: str,
     hosts: int | None = None,
-    host: Host | None = None,
+    host: HostLike | None = None,
     drop_remainder: bool = False,
 ) -> Plans:
     """Return the file instructions of each spec, split among hosts as `tfds.even_splits` does.
 
-    No spec is `train`, else the only split. With `hosts` every host gets a plan, with `host` that
-    one only; each part of a sum is split by itself, and `drop_remainder` leaves out what does not
-    divide.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        specs: what is read, subsplits as TFDS writes them; `train`, else the only split, for none.
+        hosts: how many hosts share it; each of them gets a plan.
+        host: one of several hosts, as "1/3" or Host(index=1, count=3); only it gets a plan.
+        drop_remainder: leave out what does not divide, so that all hosts read as much.
+
+    Returns:
+        Plans; `plans[0].file_instructions` are those of the first. Each part of a sum is split
+        among hosts by itself.
 
     Raises:
-        UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice;
-            no hosts, or more than a million of them.
+        UsageError: an unreadable spec, an unknown split, a bound outside it, a backwards slice; no
+            hosts, or more than a million of them.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> from shardctl.core.dataset.shard_files import ShardFiles
-    >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
-    >>> train = Split.even(name="train", num_examples=10, num_shards=3, files=(files,))
-    >>> plans = plan(Dataset(name="d", splits=(train,)), "train[2:8]")
-    >>> [(i.filename, i.skip, i.take) for i in plans.plans[0].file_instructions]
-    [('d-train-00000', 2, 1), ('d-train-00001', 0, 4), ('d-train-00002', 0, 1)]
+    >>> import shardctl
+    >>> shardctl.plan("mnist", "train", hosts=3)
+    <Plans mnist:3.0.1 train: 3 hosts, 60,000 examples, 3 file instructions>
+    >>> found = shardctl.plan("imagenet2012", "train[44%:45%]")
+    >>> [(read.skip, read.take) for read in found.plans[0].file_instructions][:2]
+    [(700, 551), (0, 1251)]
     """
-    readers = _readers(hosts, host)
+    dataset = as_dataset(dataset)
     specs = specs or (default_spec(dataset),)
+    readers = _readers(hosts, None if host is None else as_host(host))
     resolved = [resolve_subsplit(spec, dataset) for spec in specs]
     warnings: list[str] = []
 

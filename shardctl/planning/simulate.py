@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.shuffle.window import check_buffer
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation:
+class Simulation(Tabular):
     """A stretch of an order: `take` examples after the first `skip`."""
 
     spec: str
@@ -34,37 +36,56 @@ class Simulation:
         """Return the codes of the examples, int64[take]."""
         return self.order.read(self.skip, self.skip + self.take)
 
+    def __repr__(self) -> str:
+        last = self.skip + self.take - 1
+        where = f"positions {self.skip:,} to {last:,}" if self.take else "no positions"
+        total = counted(self.order.num_examples, "example")
+        return in_short(self, f"{self.order.dataset.title} {self.spec}", f"{where} of {total}")
+
 
 @checked
 def simulate(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     skip: int = 0,
     take: int | None = 20,
 ) -> Simulation:
-    """Return `take` examples of an order after the first `skip`; `take` None is the rest.
+    """Return a stretch of the order in which a pipeline reads a spec.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        skip: how many examples of the order come before it.
+        take: how many it has, at most; -1 or None for all that are left.
+
+    Returns:
+        A Simulation; `ids()` are the ids, `chunks()` yields those of a long one piece by piece.
 
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
+        UnpredictableOrderError: TensorFlow leaves the order open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
-    >>> guide = simulate(Dataset(name="d", splits=(train,)), "train",
-    ...                  ReadSettings(cycle=3, block=2), take=8)
-    >>> guide.ids().tolist()
-    [0, 1, 4, 5, 8, 9, 2, 3]
+    >>> import shardctl
+    >>> settings = shardctl.ReadSettings(cycle=3, block=2)
+    >>> shardctl.simulate("imagenet2012", "train", settings, take=8).ids().tolist()
+    [0, 1, 1251, 1252, 2502, 2503, 2, 3]
+    >>> len(shardctl.simulate("mnist", "train", take=-1).ids())
+    60000
     """
-    planned = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
+    planned = plan_order(dataset, spec, settings)
     total = planned.order.num_examples
     if not 0 <= skip <= total:
         raise UsageError(phrase("{skip=}: the order has {} examples", total, skip=skip))
-    if take is not None and take < 0:
+    if take is not None and take < -1:
         raise UsageError(
-            phrase("{take=}: a number of examples is needed, or None for all", take=take)
+            phrase("{take=}: a number of examples is needed, or -1 for all", take=take)
         )
     rest = total - skip
+    if take == -1:
+        take = None
     if take != 0 and rest and planned.order.num_buffered is not None:
         # Before a part of the answer is written.
         check_buffer(min(planned.order.num_buffered, planned.order.stream_size))

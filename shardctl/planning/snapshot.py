@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
+from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.progress import Progress, Watch
@@ -29,28 +30,46 @@ class TakenSnapshot:
         """What surprises about the spec."""
         return self.live.warnings
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.snapshot.title} {self.snapshot.spec}",
+            counted(self.snapshot.num_examples, "example"),
+        )
+
 
 @checked
 def snapshot(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     watch: Watch | None = None,
 ) -> TakenSnapshot:
-    """Return a snapshot of the order in which a pipeline reads a spec.
+    """Return a snapshot of the order in which a pipeline reads a spec: what fixes the order.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        A TakenSnapshot, which `shardctl.diff` compares with another.
 
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
-    >>> taken = snapshot(Dataset(name="d", splits=(train,)), "train", ReadSettings(block=2))
-    >>> taken.snapshot.num_examples, taken.snapshot.first_ids[:6]
-    (12, (0, 1, 4, 5, 8, 9))
+    >>> import shardctl
+    >>> taken = shardctl.snapshot("mnist", "test")
+    >>> taken
+    <TakenSnapshot mnist:3.0.1 test: 10,000 examples>
+    >>> shardctl.diff(taken, shardctl.snapshot("mnist", "test")).equal
+    True
     """
-    live = plan_order(dataset, spec, ReadSettings() if settings is None else settings)
+    dataset = as_dataset(dataset)
+    live = plan_order(dataset, spec, settings)
     order = live.order
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
     pinned = Snapshot(

@@ -20,7 +20,8 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import SettingsDocument
-from shardctl.core.text import quoted
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.resume.promises import BrokenPromise
 
@@ -66,7 +67,7 @@ class FirstDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verification:
+class Verification(Tabular):
     """What came out of reading: nothing that differs, or the first example that does.
 
     read: what the order was read from; where it is "files", further windows may lie on index
@@ -101,6 +102,15 @@ class Verification:
     def equal(self) -> bool:
         """Whether every id was as predicted, all files sound, and a plan what it says."""
         return self.first_difference is None and not self.files and not self.broken
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.dataset.title} {self.spec}",
+            "equal" if self.equal else "differs",
+            f"{self.num_checked:,} of {counted(self.num_examples, 'example')} compared",
+            f"{counted(self.num_files, 'file')} checked",
+        )
 
 
 def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) -> None:

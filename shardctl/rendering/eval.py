@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.on_demand import OnDemand
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice
@@ -12,7 +13,6 @@ from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts shown on a terminal

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.core.on_demand import OnDemand
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.layout import Layout, Shard, SplitLayout
 from shardctl.readers.layout_document import dataset_fields, split_fields
-from shardctl.rendering.text.quantities import counted, first_and_last, human_bytes
+from shardctl.rendering.text.quantities import first_and_last, human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _SHARDS = 6  # shards of one split on a terminal

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from shardctl.core.settings.document import settings_in_force
+from shardctl.core.text import counted
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.head import head
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 

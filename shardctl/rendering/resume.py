@@ -11,12 +11,12 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.order_records import settings_words
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
 from shardctl.rendering.text.written import resume_call
 

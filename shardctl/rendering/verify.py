@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
@@ -12,7 +13,6 @@ from shardctl.rendering.resume import promise_lines
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.order_records import settings_words
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 CSV_HEADER = ("kind", "where", "expected", "found", "reason")

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.readers.records.verify_files import FilesVerification, SplitFiles
-from shardctl.rendering.text.quantities import counted, human_bytes
+from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 CSV_HEADER = ("split", "filename", "kind", "expected", "found", "record", "byte", "reason")

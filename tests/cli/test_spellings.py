@@ -428,18 +428,13 @@ QUESTIONS = {
         options="--skip 10: the order has 9 examples",
     ),
     "a step without batches": Question(
-        call=lambda d: api.locate(
-            api.plan_order(d, None, api.ReadSettings()).order, [api.Query(kind="step", value="1")]
-        ),
+        call=lambda d: api.locate(d, step=1),
         command="locate --step 1",
         python="step needs batch=N: a step is a batch",
         options="--step needs --batch N: a step is a batch",
     ),
     "a position": Question(
-        call=lambda d: api.locate(
-            api.plan_order(d, None, api.ReadSettings()).order,
-            [api.Query(kind="position", value="x")],
-        ),
+        call=lambda d: api.locate(d, queries=[api.Query(kind="position", value="x")]),
         command="locate --position x",
         python='position="x": a number from 0 is needed',
         options="--position 'x': a number from 0 is needed",
@@ -454,10 +449,10 @@ QUESTIONS = {
         call=lambda d: api.lint(
             d,
             settings=api.ReadSettings(host=Host(index=1, count=8)),
-            usage=api.Usage(num_hosts=4),
+            usage=api.Usage(hosts=4),
         ),
         command="lint --host 1/8 --hosts 4",
-        python="host=Host(index=1, count=8) and num_hosts=4: two numbers of hosts; choose one",
+        python="host=Host(index=1, count=8) and hosts=4: two numbers of hosts; choose one",
         options="--host 1/8 and --hosts 4: two numbers of hosts; choose one",
     ),
     "a code": Question(
@@ -473,22 +468,21 @@ QUESTIONS = {
         options=f"--batch '{2**31}': a number from 1 to {2**31 - 1} is needed",
     ),
     "devices": Question(
-        call=lambda d: api.evaluate(d, batch=1, num_devices=10**7),
+        call=lambda d: api.evaluate(d, batch=1, devices=10**7),
         command="eval --batch 1 --devices 10000000",
-        python="num_devices=10000000: a number from 1 to 1000000 is needed",
+        python="devices=10000000: a number from 1 to 1000000 is needed",
         options="--devices '10000000': a number from 1 to 1000000 is needed",
     ),
     "too many files": Question(
         call=lambda d: api.locate(
-            api.plan_order(d, None, api.ReadSettings(repeat_files=True, epochs=2**50)).order,
-            [api.Query(kind="position", value=str(2**52))],
+            d, settings=api.ReadSettings(repeat_files=True, epochs=2**50), position=2**52
         ),
         command=f"locate --repeat-files --epochs {2**50} --position {2**52}",
         python="repeat_files=True: ",
         options="--repeat-files: ",
     ),
     "epochs of hosts": Question(
-        call=lambda d: api.hosts(d, num_hosts=2, settings=api.ReadSettings(epochs=2**62)),
+        call=lambda d: api.hosts(d, hosts=2, settings=api.ReadSettings(epochs=2**62)),
         command=f"hosts --hosts 2 --epochs {2**62}",
         python=f"epochs={2**62} of 9 examples is too many",
         options=f"--epochs {2**62} of 9 examples is too many",

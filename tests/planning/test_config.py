@@ -58,11 +58,11 @@ def test_the_settings_of_lint_have_the_defaults_of_the_dataset() -> None:
     splits = (Split.even(name="test", num_examples=9, num_shards=1),)
     dataset = Dataset(name="d", splits=splits, file_format="array_record")
     settings = ReadSettings()
-    found = lint_in_force({"ignore": ("SC001",)}, Usage(num_hosts=4), settings, dataset)
+    found = lint_in_force({"ignore": ("SC001",)}, Usage(hosts=4), settings, dataset)
     assert (found["specs"], found["hosts"], found["as_data_source"]) == (["test"], 4, True)
     assert (found["ignore"], found["select"], found["eval"]) == (["SC001"], [], [])
     assert (found["fail_on"], found["autocache"]) == ("notice", True)
-    unknown = lint_in_force({"hosts": 4}, Usage(num_hosts=4), settings, None)
+    unknown = lint_in_force({"hosts": 4}, Usage(hosts=4), settings, None)
     assert (unknown["specs"], unknown["hosts"], unknown["as_data_source"]) == (None, 4, None)
 
 

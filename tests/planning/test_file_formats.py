@@ -44,7 +44,7 @@ PROMISES: list[Callable[[Dataset], Any]] = [
     simulate,
     snapshot,
     lambda dataset: quality(dataset, what_if=False),
-    lambda dataset: hosts(dataset, "train", 2),
+    lambda dataset: hosts(dataset, "train", hosts=2),
     lambda dataset: evaluate(dataset, "train", batch=8),
 ]
 

@@ -10,7 +10,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.locate import Located, Query, QueryKind, locate, matches_at
+from shardctl.planning.locate import Located, Query, QueryKind, locate_in, matches_at
 from shardctl.planning.order import plan_order
 from tests.cases import check_cases
 from tests.core.order.order_cases import changed, read_settings
@@ -34,7 +34,7 @@ def order_of(spec: str = "train", **settings: object) -> Order:
 
 
 def asked(order: Order, *queries: tuple[QueryKind, object]) -> Located:
-    return locate(order, [Query(kind=kind, value=str(value)) for kind, value in queries])
+    return locate_in(order, [Query(kind=kind, value=str(value)) for kind, value in queries])
 
 
 def test_a_position_is_an_example_in_a_file_in_an_epoch() -> None:

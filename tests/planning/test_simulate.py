@@ -89,7 +89,7 @@ def test_a_stretch_is_that_slice_of_the_order(skip: int, take: int | None) -> No
     [
         (11, 1, "skip=11: the order has 10 examples"),
         (-1, 1, "skip=-1"),
-        (0, -2, "take=-2: a number of examples is needed, or None for all"),
+        (0, -2, "take=-2: a number of examples is needed, or -1 for all"),
     ],
 )
 def test_a_stretch_outside_the_order_is_refused(skip: int, take: int, message: str) -> None:

@@ -20,7 +20,7 @@ from shardctl.rendering.text.tables import PLAIN, Screen
 def odd(**options: Any) -> Evaluation:
     """Return the evaluation on Flax's page that hangs, or a variant of it."""
     dataset = Dataset(name="odd", splits=(Split(name="test", shard_lengths=(4097,)),))
-    return evaluate(dataset, **{"batch": 64, "num_hosts": 8, "num_devices": 8, **options})
+    return evaluate(dataset, **{"batch": 64, "hosts": 8, "devices": 8, **options})
 
 
 def text(evaluation: Evaluation, screen: Screen = PLAIN) -> str:
@@ -28,7 +28,7 @@ def text(evaluation: Evaluation, screen: Screen = PLAIN) -> str:
 
 
 def test_hosts_come_first_then_what_becomes_of_remainders_then_advice() -> None:
-    lines = text(odd(num_hosts=3, batch=128, num_devices=1)).splitlines()
+    lines = text(odd(hosts=3, batch=128, devices=1)).splitlines()
     assert lines[:5] == [
         "test in odd: 4,097 examples, 3 hosts of 1 device, batches of 128 a device, 128 a host",
         "host  examples  batches  remainder  padding  padding batches",
@@ -59,7 +59,7 @@ def test_a_hang_shows_its_step() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80])
-@pytest.mark.parametrize("options", [{}, {"num_hosts": 500}, {"num_hosts": 4097}])
+@pytest.mark.parametrize("options", [{}, {"hosts": 500}, {"hosts": 4097}])
 def test_tables_fit_a_screen(width: int, options: dict[str, Any]) -> None:
     assert (
         max(map(len, text(odd(**options), Screen(width=width, abridged=True)).splitlines()))
@@ -68,9 +68,9 @@ def test_tables_fit_a_screen(width: int, options: dict[str, Any]) -> None:
 
 
 def test_a_terminal_shows_some_hosts_and_all_shows_every_one() -> None:
-    short = text(odd(num_hosts=500), Screen(width=80, abridged=True))
+    short = text(odd(hosts=500), Screen(width=80, abridged=True))
     assert "\n… 492 more rows; --all shows them\n" in short
-    assert sum(line.split()[:1] == ["250"] for line in _all(odd(num_hosts=500))) == 1
+    assert sum(line.split()[:1] == ["250"] for line in _all(odd(hosts=500))) == 1
 
 
 def _all(evaluation: Evaluation) -> list[str]:
@@ -109,7 +109,7 @@ def test_the_document_has_the_fields_that_programs_rely_on() -> None:
 
 
 def test_json_yaml_and_csv_say_the_same() -> None:
-    evaluation = odd(num_hosts=5)
+    evaluation = odd(hosts=5)
     document = rendering.eval_document(evaluation)
     assert json.loads("".join(to_json(document))) == document
     assert yaml.safe_load("".join(to_yaml(document))) == document

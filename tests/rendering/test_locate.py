@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.locate import Located, Query, locate
+from shardctl.planning.locate import Located, Query, locate_in
 from shardctl.planning.order import plan_order
 from shardctl.rendering.locate import CSV_HEADER, locate_document, locate_rows, locate_table
 from shardctl.rendering.text.tables import PLAIN, Screen
@@ -16,7 +16,7 @@ TOY = Dataset(name="d", splits=(Split(name="train", shard_lengths=(3, 2), files=
 
 def located(*positions: int, **settings: object) -> Located:
     order = plan_order(TOY, "train", ReadSettings(**settings)).order  # type: ignore[arg-type]
-    return locate(order, [Query(kind="position", value=str(p)) for p in positions])
+    return locate_in(order, [Query(kind="position", value=str(p)) for p in positions])
 
 
 def test_a_row_for_each_match() -> None:

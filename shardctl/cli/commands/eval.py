@@ -80,8 +80,8 @@ def eval(
         chosen_dataset(source, project),
         spec,
         batch=batch,
-        num_hosts=num_hosts or 1,
-        num_devices=num_devices or 1,
+        hosts=num_hosts or 1,
+        devices=num_devices or 1,
         remainder=remainder,
         settings=reading.settings(project),
     )

@@ -112,7 +112,7 @@ def hosts(
     project = project_here(source, reading)
     settings = reading.settings(project)
     dataset = with_disk_bytes(chosen_dataset(source, project))
-    plan = compare_hosts(dataset, spec, num_hosts, settings)
+    plan = compare_hosts(dataset, spec, settings, hosts=num_hosts)
     warn(plan.warnings)
     if isinstance(num_hosts, int):
         FORMATS.write(out, plan, every_row=every_row, every_strategy=every_row)

@@ -106,9 +106,9 @@ def lint(
     found = lint_pipeline(
         chosen_dataset(source, project),
         arguments.get("specs"),
-        arguments.get("eval", ()),
         reading.settings(project, _machine(reading, project)),
-        usage_of(arguments),
+        evaluated=arguments.get("eval", ()),
+        usage=usage_of(arguments),
         select=arguments.get("select", ()),
         ignore=arguments.get("ignore", ()),
     )

@@ -54,7 +54,7 @@ def locate(
       # When is example 250,000 read, and from which file?
       shardctl locate --id 250_000 --shuffle-seed 42 -d imagenet2012
     """
-    from shardctl.planning.locate import locate as locate_examples
+    from shardctl.planning.locate import locate_in
     from shardctl.planning.order import plan_order
 
     given: dict[QueryKind, list[str] | None]
@@ -66,7 +66,7 @@ def locate(
     settings = reading.settings(project)
     planned = plan_order(chosen_dataset(source, project), spec, settings)
     warn(planned.warnings)
-    located = locate_examples(planned.order, queries)
+    located = locate_in(planned.order, queries)
     warn(located.warnings)
     FORMATS.write(out, located, spec=planned.spec)
     if located.num_replayed:

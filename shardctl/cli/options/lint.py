@@ -168,7 +168,7 @@ def usage_of(arguments: dict[str, Any]) -> "Usage":
     from shardctl.planning.lint.context import Usage
 
     return Usage(
-        num_hosts=arguments.get("hosts"),
+        hosts=arguments.get("hosts"),
         take=arguments.get("take"),
         as_data_source=arguments.get("as_data_source"),
         assert_cardinality=arguments.get("assert_cardinality", True),

@@ -1,8 +1,8 @@
 """Kinds of arguments: what an annotation takes, and as what it is kept.
 
 `int` takes every whole number there is, of NumPy and TensorFlow too, and keeps an int. A type may
-say more by an `Annotated` with a `Kind`. What an annotation should take besides, such as a path
-where a Dataset is needed, belongs here: every public function then takes it.
+say more by an `Annotated` with a `Kind`: `DatasetLike` takes a reference too (`made_kind`), and
+every public function that has such an argument then does.
 """
 
 from __future__ import annotations
@@ -58,15 +58,11 @@ _PLAIN: dict[type, Kind] = {
 
 # What to write where one of these is needed.
 _EXAMPLES = {
-    "Dataset": 'read_dataset("mnist")',
     "Host": "Host(index=0, count=8)",
     "Order": "plan_order(dataset).order",
-    "PinnedOrder": 'PinnedOrder(snapshot=taken.snapshot, label="before", live=taken.live)',
     "Query": 'Query(kind="position", value=5)',
-    "ReadSettings": "ReadSettings(batch=64)",
-    "ResumePlan": "resume(dataset, consumed=5)",
     "Split": 'dataset.split("train")',
-    "Usage": "Usage(num_hosts=8)",
+    "Usage": "Usage(hosts=8)",
 }
 
 
@@ -134,11 +130,43 @@ def _instance(of: type) -> Kind:
     return Kind(take=take, needed=f"{article} {name}", several=f"{name} values")
 
 
+def made_kind(made: Callable[[Any], Any], *, needed: str, several: str) -> Kind:
+    """Return the kind of what is made of other values too: `made` returns it, or None for others.
+
+    What `made` says of a value that is nearly right is said also where there are other kinds.
+
+    >>> even = made_kind(lambda value: value * 2 if value == 1 else None, needed="one",
+    ...                  several="ones")
+    >>> even.take(1)
+    2
+    >>> even.take(3)
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: one is needed
+    """
+
+    def take(value: Any) -> Any:
+        try:
+            found = made(value)
+        except UsageError as error:
+            raise _NearlyRightError(error.args[0]) from None
+        if found is None:
+            raise UsageError(f"{needed} is needed")
+        return found
+
+    return Kind(take=take, needed=needed, several=several)
+
+
+class _NearlyRightError(UsageError):
+    """A value of a kind that fits, which breaks a rule of it."""
+
+
 def _word(words: Sequence[str]) -> Kind:
     def take(value: Any) -> str:
         if isinstance(value, str) and value in words:
             return text(value)
-        raise UsageError(f"choose from {choices(nearest_first(value, words))}")
+        near = nearest_first(value, words) if isinstance(value, str) else words
+        raise UsageError(f"choose from {choices(near)}")
 
     needed = " or ".join(f'"{word}"' for word in words)
     return Kind(take=take, needed=needed, several=f"words ({needed})", exact=frozenset())
@@ -156,6 +184,8 @@ def _either(kinds: Sequence[Kind], with_none: bool) -> Kind:
         for kind in kinds:
             try:
                 return kind.take(value)
+            except _NearlyRightError:
+                raise
             except UsageError:
                 if len(kinds) == 1:
                     raise

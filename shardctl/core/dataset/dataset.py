@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,14 +12,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
-from shardctl.core.arguments.kinds import Kind, kind_of
+from shardctl.core.arguments.kinds import Kind, kind_of, made_kind
 from shardctl.core.dataset.even_lengths import even_lengths
 from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.nearness import nearest_first
-from shardctl.core.text import choices, quoted
+from shardctl.core.provided import provided
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, NotASplitError, UsageError
 
@@ -226,6 +228,14 @@ class Split:
             names = self.filenames_between(start, min(start + _PIECE, self.num_shards))
             yield ("\0" if start else "") + "\0".join(names)
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            self.name,
+            counted(self.num_examples, "example"),
+            counted(self.num_shards, "shard"),
+        )
+
 
 def filenames_at(split: Split, shards: Sequence[int]) -> list[str]:
     """Return the base names of the files of shards in any order."""
@@ -392,3 +402,39 @@ class Dataset:
                 digest.update(text.encode("utf-8", "surrogatepass"))
             digest.update(PackedInts.of(split.shard_lengths).little_endian())
         return f"sha256:{digest.hexdigest()}"
+
+    def __repr__(self) -> str:
+        splits = [
+            f"{split.name} of {counted(split.num_examples, 'example')} in "
+            f"{counted(split.num_shards, 'shard')}"
+            for split in self.splits
+        ]
+        return in_short(self, self.title, choices(splits, 4))
+
+
+def as_dataset(given: DatasetLike) -> Dataset:
+    """Return the dataset that an argument is, or that references stand for.
+
+    Raises:
+        ShardctlError: it is neither, or a reference leads nowhere.
+    """
+    found: Dataset = _DATASET.take(given)
+    return found
+
+
+def _made_of_references(given: object) -> Dataset | None:
+    if isinstance(given, Dataset):
+        return given
+    found: Dataset | None = provided("dataset")(given)
+    return found
+
+
+_DATASET = made_kind(
+    _made_of_references,
+    needed='a reference as "mnist", a path, a list of these, or a Dataset',
+    several="datasets",
+)
+# What every function takes that needs a dataset.
+DatasetLike = Annotated[
+    Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]], _DATASET
+]

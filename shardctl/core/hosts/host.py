@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 from shardctl.core.arguments.checked import checked, keep_fields
+from shardctl.core.arguments.kinds import made_kind
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -50,3 +52,23 @@ class Host:
         if match is None:
             raise UsageError(f"host {quoted(text)} is not I/N, as in 0/8 (host 0 of 8)")
         return cls(index=int(match[1]), count=int(match[2]))
+
+
+def _made_of_text(given: object) -> Host | None:
+    if isinstance(given, Host):
+        return given
+    return Host.parse(given) if isinstance(given, str) else None
+
+
+HOST = made_kind(_made_of_text, needed='a host as "0/8" or Host(index=0, count=8)', several="hosts")
+HostLike = Annotated[Host | str, HOST]
+
+
+def as_host(given: HostLike) -> Host:
+    """Return the host that an argument is, or that a text `I/N` names.
+
+    >>> as_host("1/3") == as_host(Host(index=1, count=3))
+    True
+    """
+    host: Host = HOST.take(given)
+    return host

@@ -20,6 +20,7 @@ from shardctl.core.order.shuffled_codes import shuffled_codes
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
@@ -359,3 +360,6 @@ class Order:
     @cached_property
     def _lookup(self) -> RowLookup:
         return RowLookup(self.reads, self._first_codes)
+
+    def __repr__(self) -> str:
+        return in_short(self, self.dataset.title, counted(self.num_examples, "example"))

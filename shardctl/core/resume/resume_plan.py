@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
+from shardctl.core.arguments.kinds import made_kind
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.provided import provided
 from shardctl.core.resume.after_read import AfterRead
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
 
 Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -77,9 +82,17 @@ class HostShare:
         """Number of examples that fall to this host."""
         return self.instructions.num_examples
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"host {self.index} of {self.count}",
+            counted(self.num_examples, "example"),
+            counted(len(self.instructions), "file instruction"),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class ResumePlan:
+class ResumePlan(Tabular):
     """How a pipeline resumes after `consumed` examples of the whole order.
 
     mode: "exact", the rest of the order id by id; with a shuffle buffer "exactly-once" (every
@@ -164,6 +177,17 @@ class ResumePlan:
             "shuffle_files": False,
         }
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.dataset.title} {self.spec}",
+            self.mode,
+            f"{self.consumed:,} {'seen' if self.from_seen else 'consumed'}",
+            f"{self.remaining:,} left of epoch {self.epoch}",
+            counted(self.num_instructions, "file instruction"),
+            f"for {counted(len(self.hosts), 'host')}" if self.hosts else "",
+        )
+
 
 MAX_FURTHER_EPOCHS = 1000
 
@@ -194,3 +218,33 @@ class PlanListing:
     plans: tuple[ListedPlan, ...]
     pipeline: Mapping[str, object] = field(default_factory=dict)
     state: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return in_short(self, f"{self.dataset.title} {self.kind}", counted(len(self.plans), "plan"))
+
+
+def as_plan(given: PlanOrPath) -> ResumePlan:
+    """Return the plan that an argument is, or the one in the plan file that it names.
+
+    Raises:
+        ShardctlError: it is neither, or no plan is in the file.
+    """
+    plan: ResumePlan = _PLAN.take(given)
+    return plan
+
+
+def _made_of_path(given: object) -> ResumePlan | None:
+    if isinstance(given, ResumePlan):
+        return given
+    plan: ResumePlan | None = None
+    if isinstance(given, str | os.PathLike):
+        plan = provided("plan")(given)
+    return plan
+
+
+_PLAN = made_kind(
+    _made_of_path,
+    needed="a ResumePlan, as resume(dataset, consumed=5), or the path of a plan file",
+    several="plans",
+)
+PlanOrPath = Annotated[ResumePlan | str | os.PathLike[str], _PLAN]

@@ -9,13 +9,12 @@ from typing import Any
 
 from shardctl.core.arguments.kinds import kind_of
 from shardctl.core.arguments.values import truth_value, whole_number
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import Host, as_host
 from shardctl.core.nearness import nearest_first
 from shardctl.core.text import choices
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
-_HOST = kind_of(Host)
 _NAMES = kind_of(tuple[str, ...])
 
 
@@ -145,8 +144,7 @@ class WhichHost(SettingKind):
         return "I/N"
 
     def typed(self, value: Any) -> Host:
-        host: Host = _HOST.take(value)
-        return host
+        return as_host(value)
 
     def from_document(self, value: Any) -> Host:
         if not isinstance(value, str):

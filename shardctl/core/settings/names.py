@@ -22,13 +22,13 @@ SHARED_NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 def setting_called(name: str) -> Setting | None:
-    """Return the setting of a name or an alias, with `-` or `_`; None where there is none.
+    """Return the setting of a name, an alias or a field, with `-` or `_`; None for no setting.
 
     >>> [setting_called(name).name for name in ("shuffle-seed", "interleave_cycle_length")]
     ['shuffle_seed', 'cycle']
     """
     name = name.replace("-", "_")
-    return SETTING_BY_NAME.get(name) or SETTING_BY_ALIAS.get(name)
+    return SETTING_BY_NAME.get(name) or SETTING_BY_ALIAS.get(name) or SETTING_BY_FIELD.get(name)
 
 
 def main_name(key: str) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from shardctl.core.arguments.checked import checked, keep_fields
-from shardctl.core.arguments.kinds import or_none
+from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
+from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.settings.table import SETTINGS
+from shardctl.core.settings.names import main_names
+from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import (
     CYCLE_PREFETCH_FACTOR,
     DEFAULT_BLOCK,
@@ -211,6 +215,40 @@ _TAKERS = {
     else setting.kind.take
     for setting in SETTINGS
 }
+
+
+def as_settings(given: SettingsLike | None) -> ReadSettings:
+    """Return the settings that an argument is, or that a mapping of their names holds.
+
+    None stands for those of a pipeline that leaves everything as TFDS has it. Names may be those of
+    shardctl.yaml, of TFDS and of tf.data too, as `pass` for `pass_index`.
+
+    >>> as_settings({"shuffle_seed": 42, "pass": 1}) == ReadSettings(shuffle_seed=42, pass_index=1)
+    True
+    """
+    settings: ReadSettings = _SETTINGS.take({} if given is None else given)
+    return settings
+
+
+def _made_of_mapping(given: object) -> ReadSettings | None:
+    if isinstance(given, ReadSettings) or not isinstance(given, Mapping):
+        return given if isinstance(given, ReadSettings) else None
+    values: dict[str, Any] = {}
+    for name, value in main_names({str(key): value for key, value in given.items()}).items():
+        setting = SETTING_BY_NAME.get(name)
+        if setting is None:
+            known = choices(nearest_first(name, SETTING_BY_FIELD), len(SETTING_BY_FIELD))
+            raise UsageError(f"no setting {quoted(name)}; there are: {known}")
+        values[setting.field] = value
+    return ReadSettings(**values)
+
+
+_SETTINGS = made_kind(
+    _made_of_mapping,
+    needed="a ReadSettings, as ReadSettings(batch=64), or a dict of its values",
+    several="settings",
+)
+SettingsLike = Annotated[ReadSettings | Mapping[str, object], _SETTINGS]
 
 
 def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:

@@ -15,6 +15,7 @@ from shardctl.core.settings.document import SettingsDocument, settings_of_docume
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
+from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import RuleSet
 
 SNAPSHOT_VERSION = 1
@@ -115,6 +116,14 @@ class Snapshot:
         if isinstance(self.pipeline.get("file_order"), str):
             return None
         return settings_of_document(self.pipeline, "the snapshot's pipeline")
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.title} {self.spec}",
+            counted(self.num_examples, "example"),
+            self.tree.root.hex()[:12],
+        )
 
 
 def shortened(pipeline: SettingsDocument) -> SettingsDocument:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.snapshot.hash_tree import differing_blocks
+from shardctl.core.text import choices, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.diff.blocks import MAX_SCANNED, Id, Scan, TwoOrders
 from shardctl.planning.diff.causes import Cause, causes
@@ -78,6 +79,17 @@ class Diff:
         if self.equal:
             return ()
         return self.changes or (Cause(kind="unknown", name="shardctl"),)
+
+    def __repr__(self) -> str:
+        sides = f"{self.expected.label}, {self.actual.label}"
+        if self.first is None:
+            return in_short(self, sides, "equal" if self.equal else "folders differ")
+        return in_short(
+            self,
+            sides,
+            f"first at {self.first.position:,}: {self.first.expected} and {self.first.actual}",
+            f"causes {choices((cause.name for cause in self.causes), 6)}",
+        )
 
 
 @checked

@@ -13,6 +13,7 @@ from shardctl.core.settings.document import as_keys, settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.text import counted, in_short
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 
@@ -66,6 +67,13 @@ class PinnedOrder:
         num_examples = min(size, self.snapshot.num_examples - start)
         made = HashTree.of_cells(cells, num_examples=num_examples)
         return made.root == self.snapshot.tree.blocks(size)[block]
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.label} {self.snapshot.spec}",
+            counted(self.snapshot.num_examples, "example"),
+        )
 
 
 def _of_pinned_files(settings: ReadSettings, dataset: Dataset) -> ReadSettings:

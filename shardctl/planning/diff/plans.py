@@ -10,7 +10,7 @@ from shardctl.core.dataset.folder_order import fingerprints_tell_order, first_of
 from shardctl.core.dataset.identity import DatasetHead
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing
-from shardctl.core.text import quoted
+from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes, setting_causes
 
@@ -61,6 +61,10 @@ class PlansDiff:
     def only_order(self) -> bool:
         """Whether the same ranges of the same files are read, in another order."""
         return self.first is not None and not self.files
+
+    def __repr__(self) -> str:
+        told = "equal" if self.equal else f"{counted(len(self.files), 'file')} read otherwise"
+        return in_short(self, ", ".join(self.labels), told)
 
 
 def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str, str]) -> PlansDiff:

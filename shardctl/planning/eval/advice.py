@@ -92,7 +92,7 @@ def _sentence(cure: Cure, evaluation: Evaluation) -> str:
             change = phrase("{} with {} of padding alone", change, batches)
     elif cure.change == "hosts":
         now = evaluation.num_hosts
-        change = phrase("{num_hosts=} instead of {}", now, num_hosts=cure.value)
+        change = phrase("{hosts=} instead of {}", now, hosts=cure.value)
     else:
         change = phrase("{batch=} instead of {}", evaluation.device_batch, batch=cure.value)
     cost = [f"{_steps(cure.num_steps)} a host"]

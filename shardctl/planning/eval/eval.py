@@ -13,12 +13,14 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved, default_spec
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
@@ -48,7 +50,7 @@ class Hang:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class Evaluation(Tabular):
     """How the examples of a spec fill the batches of an evaluation; columns are int64[num_hosts].
 
     `device_batch` is the batch of one device, `host_batch` that of all devices of a host.
@@ -104,6 +106,7 @@ class Evaluation:
         batches: Int64s = self.num_batches.max() - self.num_batches
         return batches
 
+    @checked
     def num_steps(self, remainder: Remainder) -> Int64s:
         """Return how many steps each host makes, by what is done with the remainder."""
         if remainder == "drop":
@@ -111,6 +114,7 @@ class Evaluation:
             return steps
         return self.num_batches + (self.padding_batches if remainder == "pad" else 0)
 
+    @checked
     def distinct_shapes(self, remainder: Remainder) -> int:
         """Return how many shapes of a batch there are on all hosts, each of which XLA compiles."""
         full = int(self.num_examples.max()) >= self.host_batch
@@ -139,6 +143,7 @@ class Evaluation:
         """Examples that the evaluation as it is set up does not see."""
         return self.dropped_by_host_batch if self.remainder == "drop" else 0
 
+    @checked
     def hang(self, remainder: Remainder) -> Hang | None:
         """Return where a collective hangs, None where every host makes as many steps.
 
@@ -167,57 +172,77 @@ class Evaluation:
             return None
         return least // self.host_batch
 
+    def __repr__(self) -> str:
+        hang = self.hang(self.remainder)
+        return in_short(
+            self,
+            f"{self.dataset.title} {self.spec}",
+            counted(self.num_hosts, "host"),
+            f"batches of {self.num_devices} x {self.device_batch:,}",
+            f"{self.num_lost:,} of {counted(self.total, 'example')} lost",
+            "" if hang is None else f"hangs at step {hang.step:,}",
+        )
+
 
 @checked
 def evaluate(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
+    settings: SettingsLike | None = None,
     *,
     batch: int,
-    num_hosts: int = 1,
-    num_devices: int = 1,
+    hosts: int = 1,
+    devices: int = 1,
     remainder: Remainder = "ragged",
-    settings: ReadSettings | None = None,
 ) -> Evaluation:
-    """Return how the examples of a spec (None is `test`, `validation`, else `train`) fill batches.
+    """Return how the examples of a spec fill the batches of an evaluation, and what is lost.
 
-    `batch` is that of one device. Of the settings only `host_by` and the file order matter.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is evaluated on; None is `test`, `validation`, else `train`.
+        settings: of these only `host_by` and the file order matter.
+        batch: examples in the batch of one device.
+        hosts: how many hosts share the examples.
+        devices: how many each host has.
+        remainder: what is done with examples that fill no batch: "ragged", "drop" or "pad".
+
+    Returns:
+        An Evaluation; its columns, as `num_examples`, have a number for each host.
 
     Raises:
         UsageError: a bad spec, a number outside its range, or TFDS refuses to split it so.
         UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> mnist = Dataset(name="mnist", splits=(Split(name="test", shard_lengths=(10_000,)),))
-    >>> alone = evaluate(mnist, batch=512)
+    >>> import shardctl
+    >>> alone = shardctl.evaluate("mnist", batch=512)
     >>> alone.num_batches.tolist(), alone.remainders.tolist(), alone.dropped_by_device_batch
     ([20], [272], 272)
-    >>> evaluate(mnist, batch=512, num_hosts=6).num_examples.tolist()
+    >>> shardctl.evaluate("mnist", batch=512, hosts=6).num_examples.tolist()
     [1667, 1667, 1667, 1667, 1666, 1666]
     """
     for name, number, most in (
-        ("num_hosts", num_hosts, MAX_NUM_HOSTS),
-        ("num_devices", num_devices, MAX_NUM_HOSTS),
+        ("hosts", hosts, MAX_NUM_HOSTS),
+        ("devices", devices, MAX_NUM_HOSTS),
         ("batch", batch, _MAX_BATCH),
     ):
         if not 1 <= number <= most:
             given = Argument(name, number, given=True)
             raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
-    settings = ReadSettings() if settings is None else settings
+    dataset, settings = as_dataset(dataset), as_settings(settings)
     resolved = resolved_spec(dataset, _default(dataset) if spec is None else spec)
-    refuse_open_hosts(resolved, settings.host_mode, num_hosts)
+    refuse_open_hosts(resolved, settings.host_mode, hosts)
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    num_examples = settings.host_mode.num_examples(reads, resolved.ranges, num_hosts)
+    num_examples = settings.host_mode.num_examples(reads, resolved.ranges, hosts)
     refused = refusal(settings.host_mode, num_examples, len(reads))
     return Evaluation(
         dataset=dataset,
         spec=resolved.spec,
         settings=settings,
-        num_devices=num_devices,
+        num_devices=devices,
         device_batch=batch,
         remainder=remainder,
         reads=reads,

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.modes import HOST_MODES, HostMode
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
@@ -39,9 +41,17 @@ class Comparison:
     num_file_instructions: int
     strategies: tuple[Strategy, ...]
 
+    @checked
     def strategy(self, name: str) -> Strategy:
-        """Return a strategy by name."""
-        return next(strategy for strategy in self.strategies if strategy.name == name)
+        """Return a strategy by name.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        by_name = {strategy.name: strategy for strategy in self.strategies}
+        if name not in by_name:
+            raise UsageError(f"name={quoted(name)}: choose from {choices(by_name)}")
+        return by_name[name]
 
     @cached_property
     def recommended(self) -> Strategy | None:
@@ -62,6 +72,14 @@ class Comparison:
             return (below,)
         return tuple(count for count in (below, below + self.num_hosts) if count)
 
+    def __repr__(self) -> str:
+        return in_short(self, counted(self.num_hosts, "host"), _best(self))
+
+
+def _best(comparison: Comparison) -> str:
+    best = comparison.recommended
+    return "TFDS refuses all" if best is None else f"best: {best.name}"
+
 
 def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
     uneven = strategy.is_uneven
@@ -74,7 +92,7 @@ def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostsPlan:
+class HostsPlan(Tabular):
     """A comparison for each number of hosts, in the order asked."""
 
     dataset: Dataset
@@ -83,34 +101,41 @@ class HostsPlan:
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        told = [f"{counted(c.num_hosts, 'host')} ({_best(c)})" for c in self.comparisons]
+        return in_short(self, f"{self.dataset.title} {self.spec}", choices(told, 4))
+
 
 @checked
 def hosts(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    num_hosts: int | Sequence[int] = 1,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    hosts: int | Sequence[int] = 1,
 ) -> HostsPlan:
-    """Return what hosts read of a spec (None is `train`, else the only split) in one epoch.
+    """Return what every host reads of a spec in one epoch, and which way to share serves best.
 
-    Of the settings the file order, the file shuffle, the epochs and the batches take part; batches
-    are those of all epochs, formed across them as `ds.repeat(epochs).batch(batch)` does. Several
-    numbers of hosts are a sweep, which leaves out the figures of single hosts.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: of these the file order, the file shuffle, the epochs and the batches count;
+            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does.
+        hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
+
+    Returns:
+        A HostsPlan; `comparisons[0]` is that of the first number of hosts.
 
     Raises:
         UsageError: a bad spec, a number of hosts outside 1 to 1,000,000, a bad file order.
         UnpredictableOrderError: TFDS leaves the order of the splits open, which decides by files.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=120, num_shards=6)
-    >>> plan = hosts(Dataset(name="d", splits=(train,)), "train", 4)
-    >>> [(s.name, s.imbalance, s.read_amplification) for s in plan.comparisons[0].strategies]
-    [('even', 1.0, 1.1666666666666667), ('files', 1.3333333333333333, 1.0), ('examples', 1.0, 4.0)]
-    >>> plan.comparisons[0].recommended.name
-    'even'
+    >>> import shardctl
+    >>> found = shardctl.hosts("imagenet2012", "train", hosts=64).comparisons[0]
+    >>> [(one.name, one.idle_hosts) for one in found.strategies], found.recommended.name
+    ([('even', 0), ('files', 0), ('examples', 0)], 'files')
     """
-    settings = ReadSettings() if settings is None else settings
-    return hosts_of(resolved_spec(dataset, spec), num_hosts, settings)
+    return hosts_of(resolved_spec(as_dataset(dataset), spec), hosts, as_settings(settings))
 
 
 def hosts_of(
@@ -126,9 +151,7 @@ def hosts_of(
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise UsageError(
-                phrase(
-                    "{num_hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, num_hosts=count
-                )
+                phrase("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
             )
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),
@@ -150,7 +173,7 @@ def hosts_of(
         "hosts and files",
         sum(count + len(reads) for count in counts),
         per_second=1_000_000,
-        instead=phrase("give fewer {num_hosts}"),
+        instead=phrase("give fewer {hosts}"),
     )
     return HostsPlan(
         dataset=dataset,

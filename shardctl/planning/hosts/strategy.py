@@ -11,6 +11,7 @@ from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import counted, in_short
 
 _EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
 
@@ -69,6 +70,15 @@ class Strategy:
         if self.num_batches is not None:
             return self.num_batches.min != self.num_batches.max
         return (self.imbalance or 1.0) > _EVEN
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            self.name,
+            f"{self.num_examples.min:,} to {self.num_examples.max:,} examples a host",
+            f"{counted(self.idle_hosts, 'host')} idle" if self.idle_hosts else "",
+            "refused by TFDS" if self.refusal else "",
+        )
 
 
 def strategy_of(

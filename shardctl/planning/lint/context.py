@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Usage:
     """What a project does that is not part of an order's settings; None where nobody said.
 
-    num_hosts: how many hosts read.
+    hosts: how many hosts read.
     take: `ds.take(N)` on what is read.
     as_data_source: whether `as_data_source` reads, without tf.data; by the file format where None.
     assert_cardinality, try_autocache: these two of `ReadConfig`.
@@ -35,7 +35,7 @@ class Usage:
     max_open_files: how many files a process may have open.
     """
 
-    num_hosts: int | None = None
+    hosts: int | None = None
     take: int | None = None
     as_data_source: bool | None = None
     assert_cardinality: bool = True
@@ -46,7 +46,7 @@ class Usage:
     def __post_init__(self) -> None:
         keep_fields(self)
         for name, value in (
-            ("num_hosts", self.num_hosts),
+            ("hosts", self.hosts),
             ("take", self.take),
             ("max_open_files", self.max_open_files),
         ):
@@ -137,7 +137,7 @@ class LintContext:
         """Number of hosts, 1 where nobody said."""
         if self.settings.host is not None:
             return self.settings.host.count
-        return self.usage.num_hosts or 1
+        return self.usage.hosts or 1
 
     @property
     def host(self) -> Host:

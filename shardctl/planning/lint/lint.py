@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices
+from shardctl.core.settings.read_settings import SettingsLike, as_settings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
 from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
@@ -38,7 +39,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lint:
+class Lint(Tabular):
     """What was looked at, by which rules, and what they found.
 
     Errors come first, then warnings, then notices, each in the order of their codes.
@@ -47,6 +48,11 @@ class Lint:
     context: LintContext
     rules: tuple[Rule, ...]
     findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        codes = [finding.rule.code for finding in self.findings]
+        told = f": {choices(codes)}" if codes else ""
+        return in_short(self, self.context.dataset.title, f"{counted(len(codes), 'finding')}{told}")
 
     @checked
     def fails(self, fail_on: Severity = DEFAULT_FAIL_ON) -> bool:
@@ -57,42 +63,51 @@ class Lint:
 
 @checked
 def lint(
-    dataset: Dataset,
-    specs: Sequence[str] | None = None,
-    evaluated: Sequence[str] = (),
-    settings: ReadSettings | None = None,
-    usage: Usage | None = None,
+    dataset: DatasetLike,
+    specs: str | Sequence[str] | None = None,
+    settings: SettingsLike | None = None,
     *,
+    evaluated: str | Sequence[str] = (),
+    usage: Usage | None = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> Lint:
-    """Return what goes wrong when a project reads `specs`, and evaluates on `evaluated`.
+    """Return what goes wrong in the way a project reads a dataset.
 
-    `specs` None is `train`, else the only split, or nothing beside what is evaluated. A spec whose
-    splits are all named like test or validation counts as evaluation. `select` and `ignore` hold
-    codes or their beginnings; the longer one that fits a code decides, and `ignore` where both are
-    as long.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        specs: what is read, one text or several; None is `train`, else the only split, or nothing
+            beside what is evaluated. One whose splits are all named like test or validation counts
+            as evaluation.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        evaluated: what is evaluated on, one text or several.
+        usage: what else the project does.
+        select, ignore: codes or their beginnings; the longer one that fits a code decides, and
+            `ignore` where both are as long.
+
+    Returns:
+        A Lint; `findings` say which rule, why, and what helps.
 
     Raises:
-        UsageError: a bad spec, a code that no rule has, `usage.num_hosts` against `settings.host`.
+        UsageError: a bad spec, a code that no rule has, `usage.hosts` against `settings.host`.
         UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=120, num_shards=6)
-    >>> dataset = Dataset(name="d", splits=(train,))
-    >>> report = lint(dataset, ["train[:60%]"], ["train[50%:]"], ReadSettings(epochs=2))
-    >>> [(finding.rule.code, finding.rule.name) for finding in report.findings]
-    [('SC001', 'one-order'), ('SC041', 'leak')]
+    >>> import shardctl
+    >>> found = shardctl.lint("mnist", "train[:60%]", {"epochs": 2}, evaluated="train[50%:]")
+    >>> [(finding.rule.code, finding.rule.name) for finding in found.findings]
+    [('SC041', 'leak'), ('SC001', 'one-order')]
     """
-    settings = ReadSettings() if settings is None else settings
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    specs = (specs,) if isinstance(specs, str) else specs
+    evaluated = (evaluated,) if isinstance(evaluated, str) else evaluated
     usage = Usage() if usage is None else usage
     host = settings.host
-    if host is not None and usage.num_hosts not in (None, host.count):
+    if host is not None and usage.hosts not in (None, host.count):
         raise UsageError(
             phrase(
-                "{host=} and {num_hosts=}: two numbers of hosts; choose one",
+                "{host=} and {hosts=}: two numbers of hosts; choose one",
                 host=host,
-                num_hosts=usage.num_hosts,
+                hosts=usage.hosts,
             )
         )
     if specs is None:

@@ -8,11 +8,18 @@ from typing import Any
 
 from shardctl.core.arguments.byte_counts import byte_count
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
+from shardctl.core.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    with_stand_in_seeds,
+)
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import in_short
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.quality.across import (
@@ -59,7 +66,7 @@ class Sampled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quality:
+class Quality(Tabular):
     """The quality of an order, measured over one epoch of one host.
 
     num_examples: of the epoch. window: examples in a batch, or what is taken for one.
@@ -100,12 +107,20 @@ class Quality:
         counted = [metric for metric in self.metrics if metric.scale != "shown"]
         return min(counted, key=lambda metric: metric.score)
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.order.dataset.title} {self.spec}",
+            f"score {self.score.value:.3f} ({self.verdict})",
+            f"weakest {self.weakest.name}",
+        )
+
 
 @checked
 def quality(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     num_classes: int | None = None,
     target: float | None = None,
@@ -113,29 +128,38 @@ def quality(
     memory: int | str | None = None,
     example_bytes: int | str | None = None,
 ) -> Quality:
-    """Return the quality of the order in which a pipeline reads a spec.
+    """Return how well the order in which a pipeline reads a spec is shuffled, and what would help.
 
-    num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a shard.
-    target: a score for which to find the smallest shuffle buffer. what_if: whether to measure
-        alternatives, too. memory: bytes, or a text such as "8GiB", for which to say what buffer
-        they hold and how well it shuffles. example_bytes: what a decoded example takes, likewise,
-        where the metadata does not say it or less is kept of an example.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read. Seeds that are not given get stand-ins: the quality depends on
+            them little.
+        num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a
+            shard.
+        target: a score for which to find the smallest shuffle buffer.
+        what_if: whether to measure alternatives, too.
+        memory: bytes, or a text such as "8GiB", for which to say what buffer they hold and how well
+            it shuffles.
+        example_bytes: what a decoded example takes, likewise, where the metadata does not say it or
+            less is kept of an example.
 
-    Seeds that are not given get stand-ins: the quality depends on them little.
+    Returns:
+        A Quality; `score.value` is from 0 to 1, where 1 is a uniform permutation.
 
     Raises:
         UsageError: fewer than 2 examples; a bad spec, target, size or number of classes; memory for
             examples of which no size is known.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> data = Dataset(name="d", splits=(Split.even(name="train", num_examples=600, num_shards=6),))
-    >>> for settings in (ReadSettings(), ReadSettings(buffer=-2)):
-    ...     found = quality(data, "train", settings, what_if=False)
+    >>> import shardctl
+    >>> for settings in ({}, {"buffer": 60_000}):
+    ...     found = shardctl.quality("mnist", "train", settings, what_if=False)
     ...     print(round(found.score.value, 1), found.verdict, dict(found.assumed))
-    0.1 no shuffle {}
-    0.9 as good as uniform {'buffer_seed': 2}
+    0.0 no shuffle {}
+    1.0 as good as uniform {'buffer_seed': 2}
     """
-    settings, assumed = with_stand_in_seeds(ReadSettings() if settings is None else settings)
+    dataset = as_dataset(dataset)
+    settings, assumed = with_stand_in_seeds(as_settings(settings))
     planned = plan_order(dataset, spec, settings)
     order = planned.order
     num_examples = epoch_length(order)

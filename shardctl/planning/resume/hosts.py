@@ -10,13 +10,13 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.hosts.even_splits import even_range
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
@@ -42,9 +42,9 @@ HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
 
 @checked
 def resume_on_hosts(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     hosts: int,
     to_hosts: int,
@@ -55,23 +55,38 @@ def resume_on_hosts(
 ) -> ResumePlan:
     """Return how a job of `hosts` hosts resumes with `to_hosts`: exactly once, in another order.
 
-    What no host has handed out is split evenly among the new ones, in the order of the files.
-    `consumed` is one count for all hosts, or a list of one for each. Hosts that are in different
-    epochs resume in that of the foremost: what the others have left of earlier ones is shared as
-    well.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: those of the job, without a host.
+        hosts: how many hosts it had.
+        to_hosts: how many it goes on with.
+        consumed: how many examples each had handed out; one count for all, or a list of one for
+            each.
+        steps: how many batches, in place of `consumed`.
+        mode: where the buffers had no seeds, "at-most-once" passes by all that each host's buffer
+            had read, and "at-least-once" reads the last of it again.
+        risk: of "at-least-once", below how many examples may be lost on the average of all hosts
+            together; 1e-6 if None.
 
-    Where the buffers had no seeds, `mode` "at-most-once" passes by all that each host's buffer had
-    read, and "at-least-once" reads the last of it again, on each host as much as it takes for less
-    than `risk` examples (1e-6 if None) to be lost on the average of all hosts together.
+    Returns:
+        A ResumePlan, whose `hosts` say what each new host reads. What no host has handed out is
+        split evenly, in the order of the files. Where hosts are in different epochs it goes on
+        in that of the foremost, and what others have left of earlier ones is shared as well.
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
             settings, files that repeat without end, no such mode, or a mode or risk as for
             `resume`.
         UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> plan = shardctl.resume_on_hosts("imagenet2012", "train", hosts=4, to_hosts=6, consumed=1000)
+    >>> plan.remaining, plan.hosts[0]
+    (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
     refuse_unreadable(dataset)
-    settings = ReadSettings() if settings is None else settings
     if settings.host is not None:
         raise UsageError(
             phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")

@@ -9,7 +9,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.nearness import nearest_first
 from shardctl.core.order.epoch_reading import EpochReading
@@ -31,7 +31,7 @@ from shardctl.core.resume.resume_plan import (
     ResumePlan,
     settings_as_planned,
 )
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -52,9 +52,9 @@ BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-on
 
 @checked
 def resume(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     consumed: int | None = None,
     steps: int | None = None,
@@ -63,13 +63,21 @@ def resume(
 ) -> ResumePlan:
     """Return how a pipeline resumes after `consumed` examples, or `steps` batches, of its order.
 
-    Without a shuffle buffer the plan is exact, whatever `mode` is. What is read is, as a new
-    interleave needs it: the open files from where they are, in turn, then the files that were
-    not opened yet (see `continuation_at`).
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: those of the pipeline that stopped.
+        consumed: how many examples it had handed out, counted over all epochs.
+        steps: how many batches, in place of `consumed`.
+        mode: with a shuffle buffer: "exactly-once" (what is left, in another order),
+            "exact-order"; without its seed "at-most-once" (goes on behind all that the buffer had
+            read) or "at-least-once" (reads the last buffers again).
+        risk: of "at-least-once", below how many examples may be lost on the average; 1e-6 if None.
 
-    Where a buffer had no seed, `mode` "at-most-once" goes on behind all that the buffer had read,
-    and "at-least-once" reads the last buffers again, as many as it takes for less than `risk`
-    examples (1e-6 if None) to be lost on the average; `ResumePlan.unseeded` has the numbers.
+    Returns:
+        A ResumePlan, whose `file_instructions` are read by a new interleave: the open files from
+        where they are, in turn, then the others. `unseeded` says what is lost and repeated
+        without a seed.
 
     Raises:
         DatasetError: files that `as_dataset` does not read.
@@ -78,14 +86,11 @@ def resume(
             above 0 and at most the size of the buffer.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> from shardctl.core.dataset.shard_files import ShardFiles
-    >>> files = ShardFiles(pattern="d-train-\\0", num_shards=3)
-    >>> train = Split.even(name="train", num_examples=12, num_shards=3, files=(files,))
-    >>> plan = resume(Dataset(name="d", splits=(train,)), "train",
-    ...               ReadSettings(cycle=2, block=2), consumed=9)
-    >>> [(i.filename, i.skip, i.take) for i in plan.file_instructions]
-    [('d-train-00002', 1, 1), ('d-train-00002', 2, 2)]
+    >>> import shardctl
+    >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
+    >>> plan = shardctl.resume("imagenet2012", "train", settings, steps=1234)
+    >>> plan.mode, plan.consumed, plan.remaining, plan.file_instructions[0].skip
+    ('exact', 315904, 965263, 976)
     """
     if mode not in get_args(BufferMode):
         raise UsageError(
@@ -95,8 +100,8 @@ def resume(
                 mode=mode,
             )
         )
+    dataset, settings = as_dataset(dataset), as_settings(settings)
     refuse_unreadable(dataset)
-    settings = ReadSettings() if settings is None else settings
     planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike, distinct
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
@@ -16,7 +16,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_hosts
@@ -27,31 +27,38 @@ from shardctl.planning.resume.resume import calls_after_read
 
 @checked
 def resume_unseen(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     seen: Int64sLike,
     to_hosts: int | None = None,
 ) -> ResumePlan:
-    """Return the instructions for every example of the spec that is not among `seen`, each once.
+    """Return the instructions for every example of a spec that a log does not have, each once.
 
-    `seen` is int64[n], codes as `spec_codes` has them (ids where the spec reads one split), in any
-    order and any number of times. The files are read in their order, whatever the settings say;
-    those need not fix an order at all. A host reads what is left of its own share.
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: of these a host counts, which reads what is left of its own share. They need not
+            fix an order: the files are read in theirs.
+        seen: int64[n], ids, in any order and any number of times; codes of an `Order` where the
+            spec reads several splits.
+        to_hosts: how many hosts share what is left; None for one reader.
+
+    Returns:
+        A ResumePlan of what is left.
 
     Raises:
         UsageError: a host of `ds.shard`, whose share only the order tells; a bad spec.
         UnpredictableOrderError: a host of files, where TFDS leaves the order of the splits open.
 
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
-    >>> plan = resume_unseen(Dataset(name="d", splits=(train,)), seen=[4, 1, 4])
-    >>> plan.instructions.shard.tolist(), plan.instructions.skip.tolist()
-    ([0, 0, 1, 1, 2], [0, 2, 0, 2, 0])
+    >>> import shardctl
+    >>> plan = shardctl.resume_unseen("mnist", "train", seen=[4, 1, 4])
+    >>> [(read.skip, read.take) for read in plan.file_instructions]
+    [(0, 1), (2, 2), (5, 59995)]
     """
-    settings = ReadSettings() if settings is None else settings
-    return resume_unseen_of(resolved_spec(dataset, spec), settings, seen=seen, to_hosts=to_hosts)
+    resolved = resolved_spec(as_dataset(dataset), spec)
+    return resume_unseen_of(resolved, as_settings(settings), seen=seen, to_hosts=to_hosts)
 
 
 def resume_unseen_of(

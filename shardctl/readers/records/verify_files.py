@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
-from shardctl.core.text import choices, quoted
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.missing_files import none_here
@@ -46,7 +47,7 @@ class SplitFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilesVerification:
+class FilesVerification(Tabular):
     """What the files of some splits hold, and all that is wrong with them, by split and shard.
 
     checked: how the files that were read to their end were checked, and how many in each way.
@@ -69,20 +70,43 @@ class FilesVerification:
         """Files of all splits, see `SplitFiles`."""
         return sum(split.num_files for split in self.splits)
 
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            self.dataset.title,
+            counted(self.num_files, "file"),
+            counted(len(self.findings), "finding"),
+        )
+
 
 @checked
-def verify_files(dataset: Dataset, *splits: str, watch: Watch | None = None) -> FilesVerification:
-    """Read every file of the splits named, all for none, and say what is wrong with which.
+def verify_files(
+    dataset: DatasetLike, *splits: str, watch: Watch | None = None
+) -> FilesVerification:
+    """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
-    Every record is read, and checked by the checksums that its file has. Files that are missing,
-    too many, or no files are findings as well. Not seen are contents that are sound and elsewhere
-    than they should be, two shards of equal length that were swapped for one.
+    Args:
+        dataset: a reference, a path, a list of these, or a Dataset, with files on this machine.
+        splits: names of splits; all of them for none.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        A FilesVerification; `findings` name files that are damaged, missing or too many. Records
+        are checked by the checksums that their file has. Contents that are sound and elsewhere
+        than they should be are not seen, two shards of equal length that were swapped for one.
 
     Raises:
         UsageError: no such split, or nothing to verify: the splits have no examples and no files.
         DatasetError: the dataset has no files on this machine, or in a format not read here.
         MissingDependencyError: a package that the format needs is not installed.
+
+    >>> import shardctl
+    >>> shardctl.verify_files("mnist", "test")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.DatasetError: 'mnist:3.0.1' has no files on this machine (built-in catalog); ...
     """
+    dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "files are checked by whole splits")
     reason = why_not_read(dataset.file_format)
     if reason is not None:

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from shardctl.core.resume.after_read import AfterRead
-from shardctl.core.text import choices, printable
+from shardctl.core.text import choices, counted, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.files.plan.after_read import call_record
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.rendering.text.annotations import annotation
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.on_demand import OnDemand
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
 from shardctl.rendering.diff.diff import cause_line, cause_record
 from shardctl.rendering.text.annotations import annotation
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
 _ROWS = 20  # files on a terminal, and in an annotation

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from shardctl.core.text import counted
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.planning.diff.diff import Diff
 from shardctl.rendering.diff.diff import Hints, diff_annotation, diff_document, diff_table
 from shardctl.rendering.text.annotations import annotation
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Screen, paragraph
 
 

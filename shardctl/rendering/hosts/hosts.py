@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from shardctl.core.on_demand import OnDemand
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Load, Strategy
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.quantities import counted, human_bytes
+from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts of one strategy on a terminal

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from shardctl.core.hosts.modes import HOST_MODES, HostMode
+from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
 from shardctl.rendering.hosts.hosts import extremes, number, summary_record, title
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = (

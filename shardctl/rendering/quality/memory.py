@@ -8,12 +8,12 @@ from typing import Any
 
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.phrase import phrase
-from shardctl.core.text import choices
+from shardctl.core.text import choices, counted
 from shardctl.planning.quality.memory import MemoryBudget
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.what_if import Measured
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.quantities import counted, human_bytes
+from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Screen, paragraph
 
 _MOST_NAMES = 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from shardctl.core.text import counted
 from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import Metric
-from shardctl.rendering.text.quantities import counted
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = ("name", "value", "score", "expected", "spread", "sampling_error", "counts")

@@ -12,7 +12,7 @@ OPTION_BY_ARGUMENT = {
     "evaluated": "--eval",
     "max_open_files": "--open-files",
     "num_classes": "--classes",
-    "num_devices": "--devices",
+    "num_devices": "--devices",  # as the fields of answers are called
     "num_hosts": "--hosts",
     "try_autocache": "--autocache",
 }

@@ -23,15 +23,6 @@ def human_bytes(num_bytes: int) -> str:
     return f"{amount:.1f} {_UNITS[-1]}"
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """Return a count with its noun, which takes an s, or is `plural`, where it is not one.
-
-    >>> counted(1, "shard"), counted(1024, "shard"), counted(0, "shard")
-    ('1 shard', '1,024 shards', '0 shards')
-    """
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
-
-
 def first_and_last(numbers: Sequence[int], keep: int | None) -> str:
     """Return numbers in words, ungrouped, since commas divide them; of many, `keep` of the ends.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.snapshot.snapshot import Snapshot
-from shardctl.rendering.text.quantities import counted
+from shardctl.core.text import counted
 
 
 def resume_call(plan: ResumePlan, plan_file: str) -> str:

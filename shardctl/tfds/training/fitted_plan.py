@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
-from shardctl.files.plan.reader import read_plan
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.same_dataset import check_same_dataset
@@ -25,8 +23,6 @@ from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.process_host import check_host
-
-PlanOrPath = ResumePlan | str | os.PathLike[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +72,8 @@ class FittedPlan:
         return resolved_spec(self.dataset, self.plan.spec)
 
 
-def loaded(plan: PlanOrPath) -> ResumePlan:
-    """Return a plan, or the one in a plan file."""
-    return plan if isinstance(plan, ResumePlan) else read_plan(os.fspath(plan))
-
-
 def fitted(
-    builder: Any, plan: PlanOrPath, host: int | Host | None, *, allow_version: bool = False
+    builder: Any, plan: PlanOrPath, host: int | HostLike | None, *, allow_version: bool = False
 ) -> FittedPlan:
     """Return a plan as host `host` reads it from a builder's files.
 
@@ -91,7 +82,7 @@ def fitted(
         UsageError: a plan for several hosts and none is chosen, or the other way round; or a plan
             for another host.
     """
-    plan = loaded(plan)
+    plan = as_plan(plan)
     dataset = _dataset_for(plan, builder)
     plan = applied(plan, dataset, allow_version=allow_version)
     reads, settings = reads_of_host(plan, host), plan.settings
@@ -115,7 +106,7 @@ def _dataset_for(plan: ResumePlan, builder: Any) -> Dataset:
     return in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
 
 
-def reads_of_host(plan: ResumePlan, host: int | Host | None) -> Reads:
+def reads_of_host(plan: ResumePlan, host: int | HostLike | None) -> Reads:
     """Return what one host reads of a plan; see `check_host` for a plan that is for one alone.
 
     Raises:
@@ -130,8 +121,9 @@ def reads_of_host(plan: ResumePlan, host: int | Host | None) -> Reads:
     return plan.instructions
 
 
-def _chosen(plan: ResumePlan, host: int | Host | None) -> Host:
+def _chosen(plan: ResumePlan, host: int | HostLike | None) -> Host:
     count = len(plan.hosts)
+    host = as_host(host) if isinstance(host, str) else host
     if isinstance(host, Host) and host.count == count:
         return host
     chosen = None if host is None or isinstance(host, Host) else index(host)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import HostLike
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
@@ -29,7 +29,7 @@ def keras_epochs(
     epochs: int,
     initial_epoch: int = 0,
     steps: int = 0,
-    host: int | Host | None = None,
+    host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
 ) -> Iterator[tuple[int, Any]]:

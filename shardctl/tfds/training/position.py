@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import HostLike
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
@@ -97,17 +97,17 @@ class Position:
         self._consumed = consumed
 
     @checked
-    def count(self, elements: Iterable[Any], *, batch_size: int | None = None) -> Iterator[Any]:
+    def count(self, elements: Iterable[Any], *, batch: int | None = None) -> Iterator[Any]:
         """Yield the elements of a dataset, counting each when the loop receives it.
 
         What `prefetch` has read ahead is not counted. An element is an example; or where the
-        settings have `batch`, or `batch_size` says that the dataset is batched behind them, a
+        settings have `batch`, or `batch` says that the dataset is batched behind them, a
         batch, which counts as many as its first component has rows.
 
         Raises:
             UsageError: more examples than the order has left, or batches larger than said.
         """
-        batch = self._settings.batch if batch_size is None else batch_size
+        batch = self._settings.batch if batch is None else batch
         for element in elements:
             self.advance(1 if batch is None else _num_rows(element, batch))
             yield element
@@ -119,7 +119,7 @@ class Position:
         transform: Transform | None = None,
         decoders: Any = None,
         add_tfds_id: bool = False,
-        host: int | Host | None = None,
+        host: int | HostLike | None = None,
     ) -> Any:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
         return resume(

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from operator import index
 from typing import Any
 
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.errors import UsageError
 
 _WAY_OUT = "give this host its own plan, or say who reads with host=I"
 
 
-def check_host(planned: Host, host: int | Host | None) -> None:
+def check_host(planned: Host, host: int | HostLike | None) -> None:
     """Refuse a plan for one host in a process that says that it is another.
 
-    `host` is what the caller says, an index or a whole `Host`, and is believed. Without it these
-    are asked, as far as they are in use; nothing is imported or started for it:
+    `host` is what the caller says, an index, a whole `Host` or its text `I/N`, and is believed.
+    Without it these are asked, as far as they are in use; nothing is imported or started for it:
 
     - JAX, where `jax` is imported: `jax.process_index()` and `process_count()` once its backends
       are there, before that what `jax.distributed.initialize` was told;
@@ -34,6 +34,7 @@ def check_host(planned: Host, host: int | Host | None) -> None:
         UsageError: it is another host.
     """
     if host is not None:
+        host = as_host(host) if isinstance(host, str) else host
         index_given = host.index if isinstance(host, Host) else index(host)
         same = host == planned if isinstance(host, Host) else index_given == planned.index
         if not same:

@@ -9,19 +9,17 @@ from functools import partial
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.fitted_plan import (
-    PlanOrPath,
     check_builder,
     epochs_that_follow,
     fitted,
-    loaded,
     reads_of_epoch,
     reads_of_host,
 )
@@ -46,7 +44,7 @@ def read_config(
     plan: PlanOrPath,
     builder: Builder | None = None,
     *,
-    host: int | Host | None = None,
+    host: int | HostLike | None = None,
     epoch: int | None = None,
     allow_version: bool = False,
     **options: Any,
@@ -79,7 +77,7 @@ def read_config(
         dataset = builder.as_dataset(split="train", read_config=config)
     """
     _check_options(options)
-    plan = loaded(plan)
+    plan = as_plan(plan)
     tfds = tensorflow_datasets()
     check_seed: Callable[[], None]
     if builder is None:

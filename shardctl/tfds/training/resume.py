@@ -11,10 +11,10 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
@@ -22,7 +22,7 @@ from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.training.buffer_replay import replayed
-from shardctl.tfds.training.fitted_plan import FittedPlan, PlanOrPath, epochs_that_follow, fitted
+from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle
@@ -33,7 +33,7 @@ def resume(
     builder: Builder,
     plan: PlanOrPath,
     *,
-    host: int | Host | None = None,
+    host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
@@ -104,7 +104,7 @@ def resume_epochs(
     builder: Builder,
     plan: PlanOrPath,
     *,
-    host: int | Host | None = None,
+    host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
@@ -142,7 +142,7 @@ def exact_order(
     settings: ReadSettings | None = None,
     *,
     consumed: int,
-    host: int | Host | None = None,
+    host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.resume import resume_order
@@ -39,9 +39,9 @@ _REACH = 4_000_000
 
 @checked
 def verify(
-    dataset: Dataset,
+    dataset: DatasetLike,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     take: Take = None,
     watch: Watch | None = None,
@@ -49,24 +49,38 @@ def verify(
     """Read an order with TFDS and compare it with the prediction, id by id; count its files.
 
     Where the files are not here, or TFDS makes no `tf.data.Dataset` of their format, the pipeline
-    runs over index ranges of the same lengths. `take` is how many examples are compared, as many as
-    BUDGETS says where it is None. Of a longer order windows are compared from its start to its
-    end, each read from a plan to resume that begins there. What such plans take for granted, the
-    order of the files for one, is then compared over index ranges from the start, for more
-    examples, since those cost little.
+    runs over index ranges of the same lengths. Of a longer order windows are compared from its
+    start to its end, each read from a plan to resume that begins there. What such plans take for
+    granted, the order of the files for one, is then compared over index ranges from the start,
+    for more examples, since those cost little.
 
-    `watch` is called as the work proceeds. The global seed of TensorFlow is that of the settings
-    meanwhile, and afterwards what it was; where the settings have none, one that is in force and
-    changes the order is refused, as `pipeline` refuses it.
+    The global seed of TensorFlow is that of the settings meanwhile, and afterwards what it was;
+    where the settings have none, one that is in force and changes the order is refused, as
+    `shardctl.tfds.pipeline` refuses it.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        take: how many examples are compared, -1 or "all" for all; None is 100,000 from files,
+            2,000,000 over index ranges.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        A Verification: `equal`, or the first example that differs, and the files that are damaged.
 
     Raises:
         UnpredictableOrderError, UsageError: as for `simulate`; the latter also where the order has
             no examples, since nothing would be compared; a host may have none.
         DatasetError: TFDS cannot open the dataset, or refuses the settings.
         MissingDependencyError: TensorFlow is not installed, or TFDS where it has to read files.
+
+    >>> import shardctl
+    >>> shardctl.verify("mnist", "train[:100]").equal  # doctest: +SKIP
+    True
     """
-    settings = ReadSettings() if settings is None else settings
-    return verify_order(plan_order(dataset, spec, settings), take=take, watch=watch)
+    planned = plan_order(dataset, spec, settings)
+    return verify_order(planned, take="all" if take == -1 else take, watch=watch)
 
 
 def verify_order(

@@ -10,14 +10,14 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import joined
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
@@ -47,8 +47,8 @@ from shardctl.tfds.verifying.real_files import RealFiles
 
 @checked
 def verify_plan(
-    dataset: Dataset,
-    plan: ResumePlan,
+    dataset: DatasetLike,
+    plan: PlanOrPath,
     *,
     take: Take = None,
     watch: Watch | None = None,
@@ -74,7 +74,8 @@ def verify_plan(
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
-    plan = applied(plan, dataset, allow_version=allow_version)
+    dataset = as_dataset(dataset)
+    plan = applied(as_plan(plan), dataset, allow_version=allow_version)
     check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
     check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
@@ -83,7 +84,7 @@ def verify_plan(
         dataset=dataset,
         plan=said.reads,
         reads=joined([plan.instructions, *(host.instructions for host in plan.hosts)]),
-        take=take,
+        take="all" if take == -1 else take,
         watch=watch,
     )
     for host in range(len(plan.hosts)) if plan.hosts else [None]:

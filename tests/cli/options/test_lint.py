@@ -60,7 +60,7 @@ def test_a_value_that_does_not_fit_is_refused_by_its_place(
 
 def test_usage_has_the_defaults_of_tfds() -> None:
     usage = usage_of({"open_files": 7})
-    assert (usage.num_hosts, usage.take, usage.seeds) == (None, None, ())
+    assert (usage.hosts, usage.take, usage.seeds) == (None, None, ())
     assert (usage.assert_cardinality, usage.try_autocache) == (True, True)
     assert usage.max_open_files == 7
     assert usage_of({"autocache": False, "hosts": 3}).try_autocache is False

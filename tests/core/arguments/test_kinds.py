@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 
-from shardctl.core.arguments.kinds import Kind, kind_of, or_none
+from shardctl.core.arguments.kinds import Kind, kind_of, made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.errors import UsageError
 
@@ -86,3 +86,22 @@ def test_an_annotation_without_a_meaning_is_a_fault_of_ours() -> None:
 def test_none_is_taken_where_it_is_said() -> None:
     assert or_none(int)(None) is None
     assert or_none(int)("3") == 3
+
+
+def test_a_kind_of_what_is_made_of_other_values_takes_these_and_says_what_it_takes() -> None:
+    def number(value: object) -> int | None:
+        if value == "none":
+            raise UsageError("none of them")
+        return {"one": 1, "two": 2}.get(value) if isinstance(value, str) else None
+
+    kind = made_kind(number, needed="one or two", several="numbers in words")
+    assert kind_of(tuple[Annotated[int, kind], ...]).take(["one", "two"]) == (1, 2)
+    with pytest.raises(UsageError, match=r"^one or two is needed$"):
+        kind.take("three")
+    # Among several kinds, what is said of a value that is nearly right is said.
+    either = kind_of(bool | Annotated[int, kind])
+    assert (either.take(True), either.take("two")) == (True, 2)
+    with pytest.raises(UsageError, match=r"^none of them$"):
+        either.take("none")
+    with pytest.raises(UsageError, match=r"^true or false or one or two is needed$"):
+        either.take(3)

@@ -21,7 +21,6 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.hosts.hosts import hosts
-from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import lint
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
@@ -186,20 +185,20 @@ def test_a_mode_that_is_added_has_orders_and_plans(blocks: ReadSettings) -> None
 
 
 def test_a_mode_that_is_added_is_compared_with_the_others(blocks: ReadSettings) -> None:
-    comparison = hosts(TOY, "train", 3).comparisons[0]
+    comparison = hosts(TOY, "train", hosts=3).comparisons[0]
     assert [strategy.name for strategy in comparison.strategies] == [*HOST_MODES]
     columns = comparison.strategy("blocks").columns
     assert columns is not None
     assert columns.num_examples.tolist() == [5, 5, 7]
     assert columns.num_files.tolist() == [2, 2, 2]
-    heading = "".join(sweep_table(hosts(TOY, "train", (2, 3)), PLAIN)).splitlines()[1]
+    heading = "".join(sweep_table(hosts(TOY, "train", hosts=(2, 3)), PLAIN)).splitlines()[1]
     assert heading.split()[-2:] == ["blocks", "idle"]
 
 
 def test_a_mode_that_is_added_is_evaluated_and_linted(blocks: ReadSettings) -> None:
-    evaluation = evaluate(TOY, "train", batch=2, num_hosts=3, settings=blocks)
+    evaluation = evaluate(TOY, "train", batch=2, hosts=3, settings=blocks)
     assert evaluation.num_examples.tolist() == [5, 5, 7]
-    found = lint(TOY, ("train",), (), blocks, Usage()).findings
+    found = lint(TOY, "train", blocks).findings
     assert "SC034" in [finding.rule.code for finding in found]  # 5 and 7 examples
 
 

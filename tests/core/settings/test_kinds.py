@@ -35,7 +35,7 @@ CYCLE = WholeNumber(least=1, words=("auto",))
         (BufferSize(least=1), "N", [1, -2, MOST], [0, -1, -3, MOST + 1, "all"]),
         (Switch(), "", [True, False], [0, 1, "yes", "", []]),
         (Word(words=("a", "b")), "a|b", ["a", "b"], ["c", "", 1, True, ["a"]]),
-        (WhichHost(), "I/N", [Host(index=0, count=1)], ["0/1", 3, (0, 1)]),
+        (WhichHost(), "I/N", [Host(index=0, count=1)], ["1", 3, (0, 1)]),
         (FileNames(), "FILE", [("a",), ["a", "b"], ()], ["a", 3, {"a": 1}]),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, SettingKind) else "",

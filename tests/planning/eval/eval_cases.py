@@ -36,8 +36,8 @@ class EvalCase:
         return evaluate(
             toy(*self.lengths),
             batch=values["batch"],
-            num_hosts=values["num_hosts"],
-            num_devices=values["num_devices"],
+            hosts=values["num_hosts"],
+            devices=values["num_devices"],
             remainder=values["remainder"],
             settings=settings,
         )

@@ -12,7 +12,7 @@ from tests.planning.eval.eval_cases import toy
 
 
 def test_advice_names_host_step_and_cure() -> None:
-    said = advice(evaluate(toy(4097), batch=64, num_devices=8, num_hosts=8))
+    said = advice(evaluate(toy(4097), batch=64, devices=8, hosts=8))
     assert said[:2] == (
         "hangs at step 1, counted from 0: "
         "host 0 waits there for 7 hosts that are done after 1 step",
@@ -21,13 +21,13 @@ def test_advice_names_host_step_and_cure() -> None:
 
 
 def test_advice_says_when_all_is_well() -> None:
-    assert advice(evaluate(toy(64), batch=4, num_devices=2, num_hosts=2)) == (
+    assert advice(evaluate(toy(64), batch=4, devices=2, hosts=2)) == (
         "every batch is full and every host makes the same number of steps",
     )
 
 
 def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
-    said = advice(evaluate(toy(13), batch=4, num_devices=2))
+    said = advice(evaluate(toy(13), batch=4, devices=2))
     assert "a last batch of 5 does not divide among 2 devices" in said[0]
 
 
@@ -38,47 +38,47 @@ def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
     [
         (
             4097,
-            {"batch": 64, "num_devices": 8, "num_hosts": 8, "remainder": "drop"},
+            {"batch": 64, "devices": 8, "hosts": 8, "remainder": "drop"},
             "1 of 4,097 examples is lost (0.024%)",
         ),
         (
             4097,
-            {"batch": 64, "num_devices": 8, "num_hosts": 8, "remainder": "pad"},
+            {"batch": 64, "devices": 8, "hosts": 8, "remainder": "pad"},
             "8 hosts compute 4,095 examples of padding; mask them out of the metrics",
         ),
         (
             4097,
-            {"batch": 64, "num_devices": 8, "num_hosts": 8},
+            {"batch": 64, "devices": 8, "hosts": 8},
             '2 shapes are compiled; remainder="pad" compiles 1 and fills the last batches with '
             "511 examples of padding",
         ),
         (
             10_000,
-            {"batch": 512, "num_hosts": 6},
+            {"batch": 512, "hosts": 6},
             "at step 3 hosts hold batches of different sizes, so they run different XLA programs; "
             'remainder="pad" gives all one',
         ),
         (
             10_000,
-            {"batch": 512, "num_hosts": 6},
+            {"batch": 512, "hosts": 6},
             '3 shapes are compiled; remainder="pad" compiles 1 and fills the last batches with '
             "2,288 examples of padding",
         ),
         (
             6,
-            {"batch": 1, "num_hosts": 4},
+            {"batch": 1, "hosts": 4},
             "hangs at step 1, counted from 0: 2 hosts, host 0 the first, wait there for 2 hosts "
             "that are done after 1 step",
         ),
         (
             3,
-            {"batch": 1, "num_hosts": 2},
+            {"batch": 1, "hosts": 2},
             "hangs at step 1, counted from 0: host 0 waits there for 1 host that is done after "
             "1 step",
         ),
         (
             10,
-            {"batch": 3, "num_hosts": 2, "remainder": "drop"},
+            {"batch": 3, "hosts": 2, "remainder": "drop"},
             "4 of 10 examples are lost (40.000%)",
         ),
     ],
@@ -92,17 +92,17 @@ def test_advice_is_a_sentence_on_each_thing_that_goes_wrong(
 @pytest.mark.parametrize(
     ("num_examples", "how", "said"),
     [
-        (64, {"batch": 4, "num_hosts": 2}, ()),
-        (10, {"batch": 3, "num_hosts": 2, "remainder": "pad"}, ()),
-        (10, {"batch": 3, "num_hosts": 2}, ()),
-        (3, {"batch": 1, "num_hosts": 2}, ("a collective hangs at step 1: host 0 waits in it",)),
-        (10, {"batch": 3, "num_hosts": 2, "remainder": "drop"}, ("4 examples are lost",)),
+        (64, {"batch": 4, "hosts": 2}, ()),
+        (10, {"batch": 3, "hosts": 2, "remainder": "pad"}, ()),
+        (10, {"batch": 3, "hosts": 2}, ()),
+        (3, {"batch": 1, "hosts": 2}, ("a collective hangs at step 1: host 0 waits in it",)),
+        (10, {"batch": 3, "hosts": 2, "remainder": "drop"}, ("4 examples are lost",)),
         (
             7,
-            {"batch": 2, "num_hosts": 2, "remainder": "drop"},
+            {"batch": 2, "hosts": 2, "remainder": "drop"},
             ("a collective hangs at step 1: host 0 waits in it", "1 example is lost"),
         ),
-        (0, {"batch": 2, "num_hosts": 2}, ()),
+        (0, {"batch": 2, "hosts": 2}, ()),
     ],
 )
 def test_problems_are_a_hang_and_examples_that_are_lost(

@@ -88,6 +88,6 @@ def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
 def test_cures_of_4097_examples_and_their_cost(
     remainder: Remainder, expected: list[tuple[str, int, int, int]]
 ) -> None:
-    evaluation = evaluate(toy(4097), batch=64, num_devices=8, num_hosts=8, remainder=remainder)
+    evaluation = evaluate(toy(4097), batch=64, devices=8, hosts=8, remainder=remainder)
     found = [(c.change, c.value, c.num_steps, c.padding) for c in cures(evaluation)]
     assert found == expected

@@ -41,24 +41,24 @@ def test_mnist_in_batches_of_512_is_19_and_one_of_272() -> None:
 
 @pytest.mark.parametrize("num_devices", [1, 8])
 def test_dropping_batches_of_a_device_keeps_9728(num_devices: int) -> None:
-    evaluation = evaluate(MNIST, batch=512, num_devices=num_devices)
+    evaluation = evaluate(MNIST, batch=512, devices=num_devices)
     assert 10_000 - evaluation.dropped_by_device_batch == 9728
 
 
 def test_dropping_batches_of_8_devices_loses_more() -> None:
     # 10,000 is 2 batches of 8 x 512 and 1,808 more.
-    assert evaluate(MNIST, batch=512, num_devices=8).dropped_by_host_batch == 1808
+    assert evaluate(MNIST, batch=512, devices=8).dropped_by_host_batch == 1808
 
 
 def test_six_hosts_get_1667_or_1666() -> None:
-    evaluation = evaluate(MNIST, batch=512, num_hosts=6)
+    evaluation = evaluate(MNIST, batch=512, hosts=6)
     assert Counter(evaluation.num_examples.tolist()) == {1667: 4, 1666: 2}
     assert evaluation.hang("ragged") is None
     assert evaluation.differing_step == 3  # 1667 is 3 batches and 131, 1666 is 3 and 130
 
 
 def test_4097_examples_at_512_a_host_are_two_batches_against_one() -> None:
-    evaluation = evaluate(toy(4097), batch=64, num_devices=8, num_hosts=8)
+    evaluation = evaluate(toy(4097), batch=64, devices=8, hosts=8)
     assert evaluation.num_batches.tolist() == [2, *[1] * 7]
     assert evaluation.hang("ragged") == Hang(step=1, waiting=1, first_waiting=0, finished=7)
     assert evaluation.padding.tolist() == [511, *[0] * 7]
@@ -69,7 +69,7 @@ def test_4097_examples_at_512_a_host_are_two_batches_against_one() -> None:
 
 def test_4097_examples_at_the_pages_128_a_device_do_not_hang() -> None:
     # The page says d=8, b=128 and d*b=512; 8 x 128 is 1024, which holds what any host has.
-    evaluation = evaluate(toy(4097), batch=128, num_devices=8, num_hosts=8)
+    evaluation = evaluate(toy(4097), batch=128, devices=8, hosts=8)
     assert evaluation.host_batch == 1024
     assert evaluation.num_batches.tolist() == [1] * 8
     assert evaluation.hang("ragged") is None
@@ -127,7 +127,7 @@ def test_shapes_and_losses_are_those_of_tf_data() -> None:
         ((17, 3, 0, 25), 3, 1, 5),
         ((5, 5), 4, 4, 2),
     ]:
-        found = evaluate(toy(*lengths), batch=batch, num_hosts=num_hosts, num_devices=num_devices)
+        found = evaluate(toy(*lengths), batch=batch, hosts=num_hosts, devices=num_devices)
         size, shapes, device_kept, host_kept = batch * num_devices, set(), 0, 0
         for count in found.num_examples.tolist():
             examples = tf.data.Dataset.range(count)
@@ -161,23 +161,23 @@ def test_the_split_that_is_evaluated_by_default(names: tuple[str, ...], expected
 
 @pytest.mark.parametrize(
     ("batch", "num_hosts", "num_devices", "option"),
-    [(0, 1, 1, "batch=0"), (1, 0, 1, "num_hosts=0"), (1, 1, -1, "num_devices=-1")],
+    [(0, 1, 1, "batch=0"), (1, 0, 1, "hosts=0"), (1, 1, -1, "devices=-1")],
 )
 def test_numbers_out_of_range_are_refused(
     batch: int, num_hosts: int, num_devices: int, option: str
 ) -> None:
     with pytest.raises(UsageError, match=option):
-        evaluate(toy(4), batch=batch, num_hosts=num_hosts, num_devices=num_devices)
+        evaluate(toy(4), batch=batch, hosts=num_hosts, devices=num_devices)
 
 
 def test_what_tfds_refuses_to_deal_is_a_warning() -> None:
-    assert "without examples" in evaluate(toy(3), batch=1, num_hosts=4).warnings[0]
-    by_files = evaluate(toy(3), batch=1, num_hosts=4, settings=ReadSettings(host_by="files"))
+    assert "without examples" in evaluate(toy(3), batch=1, hosts=4).warnings[0]
+    by_files = evaluate(toy(3), batch=1, hosts=4, settings=ReadSettings(host_by="files"))
     assert "fewer files than hosts" in by_files.warnings[0]
 
 
 def test_an_evaluation_of_nothing_says_so() -> None:
-    nothing = evaluate(toy(4), "test[:0]", batch=2, num_hosts=2)
+    nothing = evaluate(toy(4), "test[:0]", batch=2, hosts=2)
     assert nothing.warnings
     assert advice(nothing) == ("there is nothing to evaluate",)
     assert [nothing.distinct_shapes(way) for way in REMAINDERS] == [0, 0, 0]

@@ -20,7 +20,7 @@ def toy(*lengths: int, **facts: Any) -> Dataset:
 
 
 def compared(dataset: Dataset, num_hosts: int, spec: str = "train", **settings: Any) -> Comparison:
-    return hosts(dataset, spec, num_hosts, ReadSettings(**settings)).comparisons[0]
+    return hosts(dataset, spec, ReadSettings(**settings), hosts=num_hosts).comparisons[0]
 
 
 def batches_by_hand(num_examples: int, epochs: int, batch: int, drop: bool) -> int:

@@ -36,7 +36,7 @@ def _comparison_of(case: HostCase, batch: int | None) -> Comparison:
         f"{case.dataset.splits[split].name}[{start}:{stop}]" for split, start, stop in case.slices
     )
     settings = ReadSettings(batch=batch, reverse=case.reverse)
-    return hosts(case.dataset, spec, case.num_hosts, settings).comparisons[0]
+    return hosts(case.dataset, spec, settings, hosts=case.num_hosts).comparisons[0]
 
 
 def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:

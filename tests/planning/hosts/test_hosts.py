@@ -63,7 +63,7 @@ def test_shard_counts_that_divide_evenly(
 
 def test_a_sweep_has_the_figures_of_each_number_of_hosts() -> None:
     counts = [1, 7, 64, 2000]
-    sweep = hosts(IMAGENET, "train", counts, ReadSettings(batch=32)).comparisons
+    sweep = hosts(IMAGENET, "train", ReadSettings(batch=32), hosts=counts).comparisons
     for comparison, count in zip(sweep, counts, strict=True):
         single = compared(IMAGENET, count, batch=32)
         assert comparison.num_hosts == count
@@ -88,9 +88,9 @@ def test_shares_of_a_subsplit_are_those_of_its_range() -> None:
 @pytest.mark.parametrize("count", [0, -1, 1_000_001])
 def test_numbers_of_hosts_out_of_range_are_refused(count: int) -> None:
     with pytest.raises(UsageError, match="from 1 to 1000000"):
-        hosts(IMAGENET, "train", count)
+        hosts(IMAGENET, "train", hosts=count)
 
 
 def test_data_sources_are_said_to_differ() -> None:
     dataset = Dataset(name="d", splits=IMAGENET.splits, file_format="array_record")
-    assert "as_data_source" in hosts(dataset, "train", 2).warnings[0]
+    assert "as_data_source" in hosts(dataset, "train", hosts=2).warnings[0]

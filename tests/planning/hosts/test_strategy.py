@@ -34,7 +34,7 @@ class Batched:
             f"{self.case.dataset.splits[split].name}[{start}:{stop}]"
             for split, start, stop in self.case.slices
         )
-        plan = hosts(self.case.dataset, spec, self.case.num_hosts, settings)
+        plan = hosts(self.case.dataset, spec, settings, hosts=self.case.num_hosts)
         return plan.comparisons[0].strategy(self.case.strategy)
 
 

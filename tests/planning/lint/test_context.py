@@ -15,7 +15,7 @@ from shardctl.planning.lint.context import LintContext, Usage, num_file_instruct
 from tests.cases import check_cases
 from tests.planning.lint.rules.rule_cases import case
 
-FOUR: dict[str, Any] = {"usage": {"num_hosts": 4}}
+FOUR: dict[str, Any] = {"usage": {"hosts": 4}}
 MIXED: dict[str, Any] = {"layout": {"train": (3, 0, 4, 5)}}
 
 
@@ -109,7 +109,7 @@ def test_a_host_interleaves_the_files_of_its_share(
     [
         ({}, 16),
         ({"cycle": 100}, 64),
-        ({"cycle": 100, "usage": {"num_hosts": 32}}, 2),
+        ({"cycle": 100, "usage": {"hosts": 32}}, 2),
         ({"cycle": 100, "repeat_files": True}, 100),
         ({"layout": {"ordered": True}}, 1),
     ],
@@ -181,7 +181,7 @@ def test_only_array_record_is_read_by_as_data_source_where_nobody_said(
     assert found.reads_data_source == reads_data_source
 
 
-@pytest.mark.parametrize("name", ["num_hosts", "take", "max_open_files"])
+@pytest.mark.parametrize("name", ["hosts", "take", "max_open_files"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_numbers_of_a_usage_are_at_least_1(name: str, value: int) -> None:
     with pytest.raises(UsageError, match=f"{value}: a number, at least 1, is needed"):

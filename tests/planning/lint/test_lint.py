@@ -64,8 +64,8 @@ def test_a_story_is_whole_sentences_and_an_example(rule: Any) -> None:
         case("train[:90%]", evaluated=("train[90%:]",), **SEEDED),
         case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, batch=64),
         case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, host_by="examples",
-             usage={"num_hosts": 4}, layout={"num_bytes": 1000}),
-        case(usage={"num_hosts": 8}, batch=100, drop_remainder=True, layout={"ordered": True}),
+             usage={"hosts": 4}, layout={"num_bytes": 1000}),
+        case(usage={"hosts": 8}, batch=100, drop_remainder=True, layout={"ordered": True}),
         case("train", "test", evaluated=(), cycle=8, **SEEDED),
         case(layout={"file_format": "array_record"}),
     ],
@@ -80,18 +80,18 @@ def test_the_default_is_train_and_what_is_evaluated() -> None:
         return [(read.spec, read.evaluates) for read in found.context.reads]
 
     assert reads(lint(dataset())) == [("train", False)]
-    assert reads(lint(dataset(), None, ["test"])) == [("train", False), ("test", True)]
-    assert reads(lint(dataset(), (), ["test"])) == [("test", True)]
+    assert reads(lint(dataset(), evaluated="test")) == [("train", False), ("test", True)]
+    assert reads(lint(dataset(), (), evaluated=["test"])) == [("test", True)]
     assert reads(lint(dataset(), ["test", "train+test"])) == [("test", True), ("train+test", False)]
 
 
 def test_hosts_are_named_once_or_alike() -> None:
     settings = ReadSettings(host=Host(index=1, count=8))
-    assert lint(dataset(), settings=settings, usage=Usage(num_hosts=8)).context.num_hosts == 8
+    assert lint(dataset(), settings=settings, usage=Usage(hosts=8)).context.num_hosts == 8
     with pytest.raises(
-        UsageError, match=r"host=Host\(index=1, count=8\) and num_hosts=4: two numbers of hosts"
+        UsageError, match=r"host=Host\(index=1, count=8\) and hosts=4: two numbers of hosts"
     ):
-        lint(dataset(), settings=settings, usage=Usage(num_hosts=4))
+        lint(dataset(), settings=settings, usage=Usage(hosts=4))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def anything(draw: st.DrawFn) -> tuple[Any, ...]:
     parts = ["", "[:50%]", "[1%:99.5%]", "[:0shard]", "[:1shard]", "[-1shard:]", "[5%:]", "[:1]"]
     specs = st.lists(st.sampled_from([*(n + p for n in names for p in parts), "all"]), max_size=3)
     usage = Usage(
-        num_hosts=draw(st.none() | st.integers(1, 9)),
+        hosts=draw(st.none() | st.integers(1, 9)),
         take=draw(st.none() | numbers),
         as_data_source=draw(flags),
         assert_cardinality=draw(st.booleans()),
@@ -204,7 +204,7 @@ def report_or_error(case: tuple[Any, ...]) -> str | None:
     """Check the report of a case and return None, or the error that there is in its place."""
     found, specs, evaluated, settings, usage = case
     try:
-        report = lint(found, specs, evaluated, settings, usage)
+        report = lint(found, specs, settings, evaluated=evaluated, usage=usage)
     except ShardctlError as error:
         return str(error)
     for finding in report.findings:

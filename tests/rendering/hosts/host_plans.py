@@ -25,4 +25,4 @@ IMAGENET = Dataset(
 
 def plan(num_hosts: int | list[int], dataset: Dataset = TOY, **settings: Any) -> HostsPlan:
     """Return the comparison of numbers of hosts."""
-    return hosts(dataset, "train", num_hosts, ReadSettings(**settings))
+    return hosts(dataset, "train", ReadSettings(**settings), hosts=num_hosts)

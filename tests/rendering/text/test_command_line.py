@@ -29,7 +29,7 @@ from tests.core.phrase_calls import calls_of_phrase
         (phrase("{host=}", host=Host(index=1, count=8)), "--host 1/8"),
         (phrase("{consumed!}", consumed=-1), "--consumed '-1'"),
         (phrase("{mode!}", mode="\x1b[2J"), r"--mode '\x1b[2J'"),
-        (phrase("{code!} {num_hosts=}", code="x", num_hosts=3), "--explain 'x' --hosts 3"),
+        (phrase("{code!} {hosts=}", code="x", hosts=3), "--explain 'x' --hosts 3"),
     ],
 )
 def test_options_as_a_command_takes_them(text: Phrase, expected: str) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shardctl.rendering.text.quantities import counted, first_and_last, first_few, human_bytes
+from shardctl.core.text import counted
+from shardctl.rendering.text.quantities import first_and_last, first_few, human_bytes
 
 
 @pytest.mark.parametrize(

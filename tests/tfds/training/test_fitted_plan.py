@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.plan.writer import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.training.fitted_plan import epochs_that_follow, fitted, loaded, reads_of_epoch
+from shardctl.tfds.training.fitted_plan import epochs_that_follow, fitted, reads_of_epoch
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
@@ -68,8 +68,8 @@ def test_a_plan_may_be_the_path_of_its_file(builder: Any, folder: Path, tmp_path
     plan = planned(folder)
     path = tmp_path / "plan.yaml"
     path.write_text("".join(plan_yaml(plan)))
-    assert loaded(plan) is plan
-    assert loaded(path) == loaded(str(path)) == plan
+    assert as_plan(plan) is plan
+    assert as_plan(path) == as_plan(str(path)) == plan
     assert fitted(builder, path, host=None).num_examples == 7
 
 

@@ -60,7 +60,7 @@ def test_a_run_in_pieces_sees_what_one_run_sees(builder: Any, tmp_path: Path) ->
 def test_batches_behind_the_settings_are_counted_by_their_rows(builder: Any) -> None:
     settings = changed(SETTINGS, batch=None)
     position = shardctl.tfds.Position(builder, "train", settings)
-    counts = [position.consumed for _ in position.count(position.dataset().batch(5), batch_size=5)]
+    counts = [position.consumed for _ in position.count(position.dataset().batch(5), batch=5)]
     assert counts == [5, 10, 15, 20, 25, 30, 34]
     position = shardctl.tfds.Position(builder, "train", settings)
     assert [position.consumed for _ in position.count(position.dataset())] == [*range(1, 35)]

@@ -165,7 +165,8 @@ def test_everything_that_takes_a_plan_refuses_another_host(
         jax_of(monkeypatch, 0, 2)
         with pytest.raises(UsageError, match="the plan is for host 1 of 2, and by jax"):
             call()
-        assert read_ids(call(host=1)) == rest, name
+        for host in (1, "1/2", Host(index=1, count=2)):
+            assert read_ids(call(host=host)) == rest, name
         with pytest.raises(UsageError, match="said to be host 0"):
             call(host=0)
 

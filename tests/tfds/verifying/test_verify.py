@@ -34,10 +34,18 @@ from tests.tfds.verifying.checked_toys import (
 )
 
 
-@pytest.mark.parametrize("take", [0, -1])
+@pytest.mark.parametrize("take", [0, -2])
 def test_examples_to_compare_are_at_least_one(toys: Toys, take: int) -> None:
     with pytest.raises(UsageError, match=f'take={take}: .*, or "all"'):
         verify(toys["plain"].dataset, take=take)
+
+
+def test_all_examples_are_asked_for_as_by_simulate(toys: Toys) -> None:
+    everything = [verify(toys["plain"].dataset, take=take) for take in (-1, "all", 10**6)]
+    counts = [(found.equal, found.num_checked) for found in everything]
+    assert counts == [(True, everything[0].num_examples)] * 3
+    assert repr(everything[0]).startswith("<Verification ")
+    assert "equal" in everything[0]._repr_html_()
 
 
 def test_every_order_agrees_with_the_real_reader(

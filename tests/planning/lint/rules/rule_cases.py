@@ -56,9 +56,9 @@ class Case:
         return lint(
             dataset(**self.layout),
             self.specs,
-            self.evaluated,
             ReadSettings(**self.read),
-            Usage(**self.usage),
+            evaluated=self.evaluated,
+            usage=Usage(**self.usage),
         )
 
     def codes(self) -> list[str]:
@@ -100,7 +100,7 @@ def case(
     )
 
 
-HOSTS: dict[str, Any] = {"usage": {"num_hosts": 4}}
+HOSTS: dict[str, Any] = {"usage": {"hosts": 4}}
 SEEDED: dict[str, Any] = {"shuffle_seed": 1, "buffer": 2000, "buffer_seed": 2}
 ENDLESS: dict[str, Any] = {"repeat_files": True, "shuffle_seed": 1}
 SOURCE: dict[str, Any] = {"usage": {"as_data_source": True}}

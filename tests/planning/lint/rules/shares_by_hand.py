@@ -53,7 +53,7 @@ def findings(case: Sharing, split: str = "train") -> dict[str, Finding]:
         dataset,
         [split],
         settings=ReadSettings(**settings, epochs=epochs),
-        usage=Usage(num_hosts=num_hosts),
+        usage=Usage(hosts=num_hosts),
     )
     return {finding.rule.code: finding for finding in report.findings}
 

@@ -32,7 +32,7 @@ def read(tf: Any, case: Case) -> list[int]:
 def found(case: Case, code: str, usage: Usage | None = None) -> list[str]:
     """Return why a rule finds something in a case."""
     split = Split(name="train", shard_lengths=case.lengths)
-    report = lint(Dataset(name="d", splits=(split,)), ["train"], (), case.settings, usage)
+    report = lint(Dataset(name="d", splits=(split,)), ["train"], case.settings, usage=usage)
     return [finding.why for finding in report.findings if finding.rule.code == code]
 
 
@@ -294,26 +294,26 @@ def test_example_sharding_reads_everything_and_misses_some_without_a_seed(tf: An
     assert len(elements(dataset.shard(10, 3))) == 10
     assert num_read == 100
     case = pipeline((1,) * 100, shuffle_files=True, host_by="examples")
-    assert found(case, "SC036", Usage(num_hosts=4))
+    assert found(case, "SC036", Usage(hosts=4))
     shuffled = tf.data.Dataset.range(100).shuffle(100)  # of another seed on each host
     hosts = [shuffled.shard(4, index) for index in range(4)]
     assert len({example for host in hosts for example in elements(host)}) < 100
     seeded = pipeline((1,) * 100, shuffle_seed=1, host_by="examples")
-    assert not found(seeded, "SC036", Usage(num_hosts=4))
+    assert not found(seeded, "SC036", Usage(hosts=4))
     hosts = [tensorflow_dataset(tf, seeded).shard(4, index) for index in range(4)]
     assert sorted(example for host in hosts for example in elements(host)) == list(range(100))
 
 
 def test_hosts_with_as_many_files_shuffle_them_alike(tf: Any) -> None:
     case = pipeline((1,) * 60, shuffle_seed=3, host_by="files")
-    assert found(case, "SC035", Usage(num_hosts=4))
+    assert found(case, "SC035", Usage(hosts=4))
     files = tf.data.Dataset.range(60)
     places = [
         [file // 4 for file in elements(files.shard(4, index).shuffle(60, seed=3))]
         for index in range(4)
     ]
     assert places[0] == places[1] == places[2] == places[3]
-    assert not found(case, "SC035", Usage(num_hosts=7))
+    assert not found(case, "SC035", Usage(hosts=7))
 
 
 @st.composite

@@ -51,7 +51,7 @@ def found(
     **settings: Any,
 ) -> list[str]:
     """Return why a rule finds something in a dataset on disk."""
-    report = lint(read_tfds_folder(folder), [spec], (), ReadSettings(**settings), usage)
+    report = lint(read_tfds_folder(folder), [spec], ReadSettings(**settings), usage=usage)
     return [finding.why for finding in report.findings if finding.rule.code == code]
 
 
@@ -87,7 +87,7 @@ def test_files_that_repeat_break_the_assertion_after_an_epoch(folders: dict[str,
     assert not found(folder, "SC022", usage=Usage(take=TOTAL), **endless)
     assert len(read_ids(repeated(folder).take(TOTAL))) == TOTAL
 
-    assert not found(folder, "SC022", usage=Usage(num_hosts=2), host_by="files", **endless)
+    assert not found(folder, "SC022", usage=Usage(hosts=2), host_by="files", **endless)
     of_host = repeated(folder, input_context=tf.distribute.InputContext(2, 0))
     assert len(read_ids(of_host.take(2 * TOTAL))) == 2 * TOTAL
 
@@ -257,7 +257,7 @@ def test_tfds_refuses_to_deal_files_just_where_the_rule_says_so(
         builder(folder).as_dataset(split="train", read_config=read_config(input_context=context))
     except ValueError:
         refused = True
-    usage = Usage(num_hosts=num_hosts)
+    usage = Usage(hosts=num_hosts)
     assert bool(found(folder, "SC031", usage=usage, host_by="files")) == refused
 
 
@@ -274,7 +274,7 @@ def test_tfds_refuses_a_host_without_examples_just_where_the_rule_says_so(
             toy.as_dataset(split=part)
         except ValueError:
             idle += 1
-    whys = found(folders["tfrecord"], "SC037", "one", Usage(num_hosts=num_hosts))
+    whys = found(folders["tfrecord"], "SC037", "one", Usage(hosts=num_hosts))
     assert whys == (
         []
         if not idle
@@ -331,7 +331,9 @@ def agrees_about_specs(splits: Any, trained: list[str], evaluated: list[str]) ->
         name="toy",
         splits=tuple(Split(name=name, shard_lengths=lengths) for name, lengths in TOY.items()),
     )
-    report = lint(dataset, trained, evaluated, select=["SC041", "SC042", "SC043", "SC045"])
+    report = lint(
+        dataset, trained, evaluated=evaluated, select=["SC041", "SC042", "SC043", "SC045"]
+    )
     uses = {(read.spec, read.evaluates) for read in report.context.reads}
     examples = {spec: read_by_tfds(splits, spec) for spec, _ in uses}
     shared = {"SC041": set(), "SC042": set()}  # type: ignore[var-annotated]

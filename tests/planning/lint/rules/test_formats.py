@@ -26,8 +26,8 @@ CASES: tuple[Row, ...] = (
     ("SC028", case("train[:50]+test", **PARQUET), case("train[3shard]+test", **PARQUET)),
     (
         "SC028",
-        case(usage={"as_data_source": True, "num_hosts": 3}, layout={"file_format": "parquet"}),
-        case(usage={"as_data_source": True, "num_hosts": 4}, layout={"file_format": "parquet"}),
+        case(usage={"as_data_source": True, "hosts": 3}, layout={"file_format": "parquet"}),
+        case(usage={"as_data_source": True, "hosts": 4}, layout={"file_format": "parquet"}),
     ),
     ("SC029", case(**PARQUET, shuffle_seed=1), case(shuffle_seed=1)),
     ("SC029", case(**PARQUET, cycle=4), case(**PARQUET, epochs=3)),

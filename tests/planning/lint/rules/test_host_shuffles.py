@@ -12,7 +12,7 @@ CASES: tuple[Row, ...] = (
     (
         "SC035",
         case(shuffle_seed=1, host_by="files", **HOSTS),
-        case(shuffle_seed=1, host_by="files", usage={"num_hosts": 7}),
+        case(shuffle_seed=1, host_by="files", usage={"hosts": 7}),
     ),
     (
         "SC035",

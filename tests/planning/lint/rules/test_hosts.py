@@ -18,14 +18,14 @@ from tests.planning.lint.rules.shares_by_hand import (
 )
 
 CASES: tuple[Row, ...] = (
-    ("SC031", case(usage={"num_hosts": 65}), case(usage={"num_hosts": 64})),
+    ("SC031", case(usage={"hosts": 65}), case(usage={"hosts": 64})),
     ("SC031", case(host=Host(index=3, count=65)), case(host=Host(index=3, count=64))),
     (
         "SC031",
-        case(host_by="files", usage={"num_hosts": 65}),
-        case(host_by="examples", usage={"num_hosts": 65}),
+        case(host_by="files", usage={"hosts": 65}),
+        case(host_by="examples", usage={"hosts": 65}),
     ),
-    ("SC032", case(usage={"num_hosts": 7}), case(usage={"num_hosts": 8})),
+    ("SC032", case(usage={"hosts": 7}), case(usage={"hosts": 8})),
     (
         "SC032",
         case("train[:9shard]", host_by="files", **HOSTS),
@@ -33,34 +33,34 @@ CASES: tuple[Row, ...] = (
     ),
     (
         "SC033",
-        case(host_by="examples", usage={"num_hosts": 8}),
-        case(host_by="even", usage={"num_hosts": 8}),
+        case(host_by="examples", usage={"hosts": 8}),
+        case(host_by="even", usage={"hosts": 8}),
     ),
     (
         "SC033",
-        case(host_by="examples", usage={"num_hosts": 2}),
-        case(host_by="examples", usage={"num_hosts": 2}, **SMALL),
+        case(host_by="examples", usage={"hosts": 2}),
+        case(host_by="examples", usage={"hosts": 2}, **SMALL),
     ),
     # 6400 examples on 6 hosts are 1067 or 1066, and on 7 hosts 915 or 914.
     (
         "SC034",
-        case(batch=533, usage={"num_hosts": 6}),
-        case(batch=533, usage={"num_hosts": 8}),
+        case(batch=533, usage={"hosts": 6}),
+        case(batch=533, usage={"hosts": 8}),
     ),
     (
         "SC034",
-        case(batch=1, usage={"num_hosts": 7}),
-        case(batch=1, usage={"num_hosts": 7, "take": 914}),
+        case(batch=1, usage={"hosts": 7}),
+        case(batch=1, usage={"hosts": 7, "take": 914}),
     ),
     (
         "SC034",
-        case(batch=915, usage={"num_hosts": 7}, drop_remainder=True),
-        case(batch=915, usage={"num_hosts": 7}),
+        case(batch=915, usage={"hosts": 7}, drop_remainder=True),
+        case(batch=915, usage={"hosts": 7}),
     ),
     (
         "SC034",
-        case(host_by="files", usage={"num_hosts": 7}),
-        case(host_by="even", usage={"num_hosts": 7}),
+        case(host_by="files", usage={"hosts": 7}),
+        case(host_by="even", usage={"hosts": 7}),
     ),
 )
 

@@ -22,7 +22,7 @@ CASES: tuple[Row, ...] = (
     ("SC046", case(usage={"take": 6300}), case(usage={"take": 6400})),
     ("SC046", case(usage={"take": 16}, reverse=True), case(usage={"take": 99}, **ONE_FILE)),
     ("SC046", case(usage={"take": 16}, shuffle_files=True), case(usage={"take": 16}, block=99)),
-    ("SC046", case(usage={"take": 17, "num_hosts": 4}), case(usage={"take": 1600, "num_hosts": 4})),
+    ("SC046", case(usage={"take": 17, "hosts": 4}), case(usage={"take": 1600, "hosts": 4})),
     # 400 examples in batches of 64 leave 16.
     (
         "SC051",

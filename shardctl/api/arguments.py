@@ -1,0 +1,79 @@
+"""What arguments are given in place of values: references of datasets, paths of files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
+from shardctl.files.comparable_file import read_comparable
+from shardctl.files.file_text import working_folder
+from shardctl.files.plan import reader as plan_reader
+from shardctl.readers.reference import read_dataset
+
+
+def dataset_of_argument(given: object) -> Dataset | None:
+    """Return the dataset of a reference, or of a list of references; None for anything else.
+
+    >>> dataset_of_argument("mnist").title, dataset_of_argument(3)
+    ('mnist:3.0.1', None)
+
+    Raises:
+        DatasetError: a reference leads nowhere, or to something broken.
+    """
+    refs = [given] if isinstance(given, str | os.PathLike) else given
+    if not isinstance(refs, list | tuple) or not refs:
+        return None
+    if not all(isinstance(ref, str | os.PathLike) for ref in refs):
+        return None
+    return read_dataset(refs, env=os.environ, cwd=working_folder())
+
+
+@checked
+def read_plan(path: str | os.PathLike[str]) -> ResumePlan:
+    """Return the plan to resume that `shardctl resume -o` wrote to a file, JSON or YAML.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The plan, as `shardctl.resume` returns one. Its files are those of the dataset it was made
+        for; `shardctl.prove` and `shardctl.tfds.resume` find them in the dataset as it is now.
+
+    Raises:
+        DatasetError: the file cannot be read, holds no plan, or was cut off or edited.
+
+        plan = shardctl.read_plan("plan.yaml")
+        shardctl.prove("mnist", plan).holds
+    """
+    return plan_reader.read_plan(os.fspath(path))
+
+
+@checked
+def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
+    """Return the snapshot that `shardctl snapshot -o` wrote to a file, JSON or YAML.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The snapshot; `shardctl.diff` compares it with another, or with the order as it is now.
+
+    Raises:
+        DatasetError: the file cannot be read, holds no snapshot, or was cut off or edited.
+
+        pinned = shardctl.read_snapshot("order.yaml")
+        shardctl.diff(pinned, shardctl.snapshot("mnist", "train")).equal
+    """
+    found = read_comparable(Path(path))
+    if not isinstance(found, Snapshot):
+        raise DatasetError(
+            f"{quoted(os.fspath(path), 200)} is a {found.kind}, not a snapshot; read a plan to "
+            "resume with read_plan"
+        )
+    return found

@@ -1,0 +1,74 @@
+"""Which datasets do names lead to, on this machine and in the built-in catalog?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from shardctl.core.arguments.checked import checked
+from shardctl.errors import DatasetError
+from shardctl.planning.list import DatasetList, ListedDataset, may_have
+from shardctl.readers.catalog import catalog_datasets, catalog_names
+from shardctl.readers.data_dirs import DataDirs, FoundDataset, data_dirs
+from shardctl.readers.data_dirs import list_datasets as found_in
+from shardctl.readers.project_file import Project
+from shardctl.readers.tfds_metadata import read_tfds_folder
+
+
+@checked
+def list_datasets(*words: str, data_dir: str | os.PathLike[str] | None = None) -> DatasetList:
+    """Return the datasets that a name leads to: those in data dirs, then the built-in layouts.
+
+    Args:
+        words: what each has in its name, config, version or format; all of them for none.
+        data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+
+    Returns:
+        The folders that were searched, and the datasets in the order in which a name is looked up;
+        those with broken metadata have a `problem`.
+
+    Raises:
+        DatasetError: `data_dir` is no folder on this machine.
+
+    >>> import shardctl
+    >>> [found.title for found in shardctl.list_datasets("cifar100").built_in]
+    ['cifar100:3.0.2']
+    """
+    return datasets_in(data_dirs(data_dir, os.environ, Project()), words)
+
+
+def datasets_in(dirs: DataDirs, words: Sequence[str] = ()) -> DatasetList:
+    """Return the datasets in some data dirs, and the built-in layouts, that have all words."""
+    listed = DatasetList(
+        data_dirs=tuple(map(str, dirs.local())),
+        in_data_dirs=tuple(_read(found, words) for found in found_in(dirs)),
+        built_in=tuple(
+            ListedDataset(
+                name=dataset.name, config=dataset.config, version=dataset.version, dataset=dataset
+            )
+            for name in catalog_names()
+            for dataset in catalog_datasets(name)
+        ),
+    )
+    return listed.having(words) if words else listed
+
+
+def _read(found: FoundDataset, words: Sequence[str]) -> ListedDataset:
+    """Return a dataset with its metadata, or with what is broken in it.
+
+    What cannot have the words is not read, as it is not shown.
+    """
+    dataset, problem = None, None
+    if may_have(str(found), words):
+        try:
+            dataset = read_tfds_folder(found.path)
+        except DatasetError as error:
+            problem = str(error)
+    return ListedDataset(
+        name=found.name,
+        config=found.config,
+        version=found.version,
+        path=str(found.path),
+        dataset=dataset,
+        problem=problem,
+    )

@@ -1,0 +1,173 @@
+"""Answers as HTML tables and as DataFrames: the rows of the CSV, hostile text escaped."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+import shardctl
+from shardctl import Dataset, ReadSettings, Split
+from shardctl.core.tabular import Tabular
+from tests.public_world import World
+
+ANSWERS: dict[str, Callable[[Any], Any]] = {
+    "plan": lambda d: shardctl.plan(d, "train", "test", hosts=2),
+    "layout": shardctl.layout,
+    "simulate": lambda d: shardctl.simulate(d, "train", {"batch": 4}),
+    "locate": lambda d: shardctl.locate(d, "train", {"batch": 4}, step=1, id=5),
+    "resume": lambda d: shardctl.resume(d, "train", consumed=5),
+    "hosts": lambda d: shardctl.hosts(d, "train", hosts=3),
+    "sweep": lambda d: shardctl.hosts(d, "train", hosts=[2, 3]),
+    "eval": lambda d: shardctl.evaluate(d, "train", batch=5, hosts=2),
+    "quality": lambda d: shardctl.quality(d, "train", what_if=False),
+    "lint": lambda d: shardctl.lint(d, "train", {"epochs": 2}),
+}
+COMMANDS = {
+    "plan": "plan train test --hosts 2",
+    "layout": "layout",
+    "simulate": "simulate train --batch 4",
+    "locate": "locate train --batch 4 --step 1 --id 5",
+    "resume": "resume train --consumed 5",
+    "hosts": "hosts train --hosts 3",
+    "sweep": "hosts train --hosts 2,3",
+    "eval": "eval train --batch 5 --hosts 2",
+    "quality": "quality train",
+}
+
+
+class Table(HTMLParser):
+    """The cells of an HTML table, row by row, and every tag in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_table_is_the_csv_of_the_command(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shardctl.cli.main import main
+
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setenv("SHARDCTL_DATASET", "mnist")
+    with pytest.raises(SystemExit):
+        main([*COMMANDS[name].split(), "-f", "csv"])
+    header, *expected = csv.reader(capsys.readouterr().out.splitlines())
+    frame = ANSWERS[name]("mnist").to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == header
+
+    def cell(value: Any) -> str:
+        return "" if value is None or value is pandas.NA or value != value else str(value)
+
+    rows = [[cell(value) for value in row] for row in frame.itertuples(index=False)]
+    same = [[_number(cell) for cell in row] for row in rows]
+    assert same == [[_number(cell) for cell in row] for row in expected]
+    shown = Table(ANSWERS[name]("mnist")._repr_html_()).rows
+    assert shown[0] == header
+    assert len(shown) == 1 + (len(expected) if len(expected) <= 30 else 31)
+
+
+def _number(cell: str) -> Any:
+    try:
+        return float(cell)
+    except ValueError:
+        return {"True": "true", "False": "false"}.get(cell, cell)
+
+
+def test_whole_numbers_stay_whole_where_some_are_unknown() -> None:
+    pytest.importorskip("pandas")
+    large = 2**53 + 1  # which a float is not
+    train = Split(name="train", shard_lengths=(3, 4), num_bytes=None, shard_bytes=(large, None))
+    files = World().dataset.split("test").files
+    train = Split(name="train", shard_lengths=(3, 4), files=files, shard_bytes=(large, None))
+    frame = shardctl.layout(Dataset(name="toy", splits=(train,))).to_pandas()
+    assert frame["num_bytes"].dtype == "Int64"
+    assert frame["num_bytes"][0] == large
+    assert frame["num_examples"].sum() == 7
+
+
+def test_of_a_long_table_the_first_and_the_last_rows_are_shown() -> None:
+    text = shardctl.plan("imagenet2012", "train")._repr_html_()
+    rows = Table(text).rows
+    assert [row[2] for row in rows[1:3]] == [
+        "imagenet2012-train.tfrecord-00000-of-01024",
+        "imagenet2012-train.tfrecord-00001-of-01024",
+    ]
+    assert rows[21] == ["… 994 more rows; to_pandas() has all"]
+    assert rows[-1][2] == "imagenet2012-train.tfrecord-01023-of-01024"
+    assert len(rows) == 1 + 20 + 1 + 10
+
+
+def test_of_a_table_without_end_in_sight_the_first_rows_are_shown() -> None:
+    text = shardctl.simulate("imagenet2012", take=-1)._repr_html_()
+    assert Table(text).rows[-1] == ["… more rows; to_pandas() has all"]
+    assert len(text) < 20_000
+
+
+HOSTILE = "<script>alert('x')</script>\x1b[31m&amp;"
+
+
+def test_nothing_in_a_table_is_markup() -> None:
+    split = Split.even(name="train", num_examples=9, num_shards=3)
+    dataset = Dataset(name=HOSTILE, config=HOSTILE, splits=(split,))
+    for name, answer in ANSWERS.items():
+        if name in ("plan", "layout", "simulate", "locate", "resume"):
+            continue  # without the names of files
+        text = answer(dataset)._repr_html_()
+        tags = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+        assert Table(text).tags <= tags, name
+        assert "\x1b" not in text
+        if name != "lint":
+            assert "&lt;script&gt;" in text
+
+
+def test_of_no_rows_the_table_has_its_head() -> None:
+    assert len(Table(shardctl.plan("mnist", "train[:0]")._repr_html_()).rows) == 1
+
+
+def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(shardctl.MissingDependencyError, match="pip install pandas"):
+        shardctl.plan("mnist").to_pandas()
+    assert shardctl.plan("mnist")._repr_html_()
+
+
+def test_single_plans_have_tables_too() -> None:
+    rows = Table(shardctl.plan("mnist", hosts=2).plans[1]._repr_html_()).rows
+    assert rows[1][:3] == ["train", "1/2", "mnist-train.tfrecord-00000-of-00001"]
+
+
+def test_every_answer_with_rows_has_a_table() -> None:
+    public = (getattr(shardctl, name) for name in shardctl.__all__)
+    tabular = {one.__name__ for one in public if isinstance(one, type) and issubclass(one, Tabular)}
+    from shardctl.api.tables import _CSV, _OTHERS
+
+    assert tabular == {*_CSV, *_OTHERS}
+
+
+def test_findings_are_spelled_as_in_python() -> None:
+    found = shardctl.lint("mnist", "train", ReadSettings(epochs=2))
+    text = found._repr_html_()
+    assert "SC001" in text
+    assert not re.search(r"--[a-z]", text)
