@@ -47,7 +47,7 @@ _FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
 _GAP = "...\n"
 _MOST_LINES = 60  # of a wrong answer, in a report
 # Documents in whose folder there is a dataset that TFDS wrote, `toy`, and a damaged copy of it.
-_WITH_DATASETS = ("questions.md", "keras.md", "training.md", "verify.md")
+_WITH_DATASETS = ("code.md", "questions.md", "keras.md", "training.md", "verify.md")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,15 @@ def test_the_examples_run(command: str, shardctl: Shardctl, built: Path) -> None
         shutil.copytree(built, home / "tensorflow_datasets" / "mnist" / "3.0.1")
     shutil.copytree(built.parent, home / "data" / "toy")
     if command == "diff":
-        shardctl("snapshot", "train", "-d", "imagenet2012", "-o", "order.yaml")
+        for name in ("order.yaml", "train.order.yaml", "eval.order.yaml"):
+            shardctl("snapshot", "train", "-d", "imagenet2012", "-o", name)
         shardctl("plan", "train[:10]", "-d", "mnist", "-f", "json", "-o", "before.json")
         shardctl("plan", "train[:20]", "-d", "mnist", "-f", "json", "-o", "after.json")
     examples = examples_of(command)
     assert 2 <= len(examples) <= 3
     for example in examples:
-        program, *words = shlex.split(example.replace("~/", f"{home}/"))
+        program, *patterns = shlex.split(example.replace("~/", f"{home}/"))
+        words = [word for pattern in patterns for word in sorted(glob(pattern)) or [pattern]]
         assert (program, words[0]) == ("shardctl", command or words[0])
         ran = shardctl(*words)
         assert "error" not in ran.stderr, example

@@ -30,7 +30,7 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
 
     An option, a line of a shardctl.yaml, the environment, a default, or another setting that brings
     it along. With the options of another command it shows what that would use; of lint it shows
-    what shardctl.yaml says. A dataset that is not found is a warning here. Formats: {formats}.
+    what shardctl.yaml says. A dataset that is not found is a warning here.
 
     Examples:
       # Which settings are in force here, and who says so

@@ -90,8 +90,6 @@ def diff(
     Examples:
       # Is today's order still the one that was fixed?
       shardctl diff order.yaml
-      # Where would another cycle part from it?
-      shardctl diff order.yaml --cycle 8
       # Every order that a project fixes
       shardctl diff --each *.order.yaml
       # What changed between two plans
