@@ -64,11 +64,12 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import choose_dataset
 
+    data_dirs, _ = _taken_out(arguments, ("--data-dir",))
     try:
         dataset = choose_dataset(
             [error.named],
             project=project_here(),
-            data_dir=None,
+            data_dir=data_dirs[-1] if data_dirs else None,
             env=os.environ,
             cwd=working_folder(),
         ).dataset
@@ -76,14 +77,51 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
         # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
         is_here = os.path.exists(error.named)
         return f"{error}; read as a dataset: {no_dataset}" if is_here else error
-    command = arguments[0] if arguments else ""
     names = [split.name for split in dataset.splits]
-    if command == "layout" or (command != "plan" and "train" in names):
-        words = [command]  # needs no spec
+    typed = _with_dataset(arguments, error.named, "train" if "train" in names else names[0])
+    return f"{quoted(error.named)} is a dataset: {shlex.join(['shardctl', *typed])}"
+
+
+def _with_dataset(arguments: Sequence[str], named: str, split: str) -> list[str]:
+    """Return the command with a dataset where it belongs that stands where a spec does.
+
+    What else was typed stays, but for another dataset. Where it is not clear which word is the
+    spec, since an option comes before it, the command is left alone with its dataset.
+    """
+    command = arguments[0] if arguments else ""
+    needs_spec = command == "plan" or split != "train"
+    words = _taken_out(arguments, ("-d", "--dataset"))[1]
+    specs = [at for at, word in enumerate(words) if word == named or word.startswith(f"{named}[")]
+    at = specs[0] if len(specs) == 1 else 0
+    if at == 0 or words[at - 1].startswith("-"):
+        words = [command, split] if needs_spec else [command]
+    elif words[at] != named and command != "layout":
+        words[at] = split + words[at].removeprefix(named)
     else:
-        words = [command, "train" if "train" in names else names[0]]
-    typed = shlex.join(["shardctl", *words, "-d", error.named])
-    return f"{quoted(error.named)} is a dataset: {typed}"
+        is_named = split in words or command == "layout"
+        words[at : at + 1] = [split] if needs_spec and not is_named else []
+    return [*words, "-d", named]
+
+
+def _taken_out(words: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the values of some options among words of a command line, and the other words.
+
+    >>> _taken_out(["plan", "--data_dir", "a", "x", "--data-dir=b"], ["--data-dir"])
+    (['a', 'b'], ['plan', 'x'])
+    >>> _taken_out(["plan", "-dmnist", "x"], ["-d"])
+    (['mnist'], ['plan', 'x'])
+    """
+    values, others = [], []
+    rest = iter(words)
+    for word in rest:
+        name, has_value, value = word.partition("=")
+        if name.replace("_", "-") in options:
+            values.append(value if has_value else next(rest, ""))
+        elif word[:2] in options and not word.startswith("--"):
+            values.append(word[2:])
+        else:
+            others.append(word)
+    return values, others
 
 
 def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[str]) -> str:

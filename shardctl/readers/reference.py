@@ -155,16 +155,21 @@ def refs_found_again(
     another on the next machine: then none is kept, unless the file is for this machine alone.
     """
     refs = tuple(dict.fromkeys(refs))
-    fixed = any(os.path.isabs(ref) or ref.startswith("~") for ref in refs)
+    fixed = any(map(is_fixed, refs))
     if fixed and not on_this_machine:
         return ()
     kept = tuple(ref_from(ref, cwd=cwd, folder=folder) for ref in refs)
     return kept if fixed or len(kept) > 1 or any(_is_path(ref, cwd) for ref in refs) else ()
 
 
+def is_fixed(ref: str) -> bool:
+    """Return whether a reference is a path of this machine alone: absolute, or from a home."""
+    return os.path.isabs(ref) or ref.startswith("~")
+
+
 def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     """Return a reference as a file in `folder` states it: of a relative path the one from there."""
-    if os.path.isabs(ref) or ref.startswith("~") or not _is_path(ref, cwd):
+    if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
     is_clear = "/" in relative or relative.startswith(".") or (cwd / ref).is_file()

@@ -7,7 +7,7 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import HOST_BY, OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import say, warn
@@ -70,6 +70,7 @@ def eval(
     from shardctl.planning.eval.eval import Remainder, evaluate
 
     if batch is None:
+        refuse_no_spec(spec, source)
         raise UsageError("how large is the batch of one device? give --batch N")
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, whole_number
 from shardctl.cli.output import say, warn
@@ -106,6 +106,7 @@ def hosts(
     from shardctl.readers.files_on_disk import with_disk_bytes
 
     if num_hosts is None:
+        refuse_no_spec(spec, source)
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
     if "host" in reading.given():
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")

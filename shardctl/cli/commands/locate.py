@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
@@ -60,6 +60,7 @@ def locate(
     given: dict[QueryKind, list[str] | None]
     given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
     if not any(given.values()):
+        refuse_no_spec(spec, source)
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
     queries = list(_queries(given, _options_given(ctx)))
     project = project_here(source, reading)

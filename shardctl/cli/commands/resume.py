@@ -17,10 +17,12 @@ from shardctl.cli.formats import (
 )
 from shardctl.cli.options.dataset import (
     dataset_and_refs,
+    dataset_options,
     plan_of_file,
     project_here,
     refs_to_keep,
     refuse_allow_version,
+    refuse_no_spec,
 )
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.resume import ResumeOptions
@@ -108,7 +110,7 @@ def resume(
     if out.output not in (None, "-"):
         from shardctl.rendering.text.written import plan_written
 
-        for line in plan_written(made, out.output, out.format or "", source.dataset or ()):
+        for line in plan_written(made, out.output, out.format or "", dataset_options(source)):
             say(line)
     if proof is not None:
         if out.format != "table" or out.output is not None:
@@ -131,6 +133,8 @@ def _from_options(
 ) -> "Made":
     project = project_here(source, reading)
     settings = reading.settings(project)
+    if not stopped.says_how_far:
+        refuse_no_spec(spec, source)
     stopped.check()
     chosen = dataset_and_refs(source, project)
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)

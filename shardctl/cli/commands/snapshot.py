@@ -4,7 +4,12 @@
 from dataclasses import replace
 
 from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
+from shardctl.cli.options.dataset import (
+    dataset_and_refs,
+    options_of_snapshot,
+    project_here,
+    refs_to_keep,
+)
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
@@ -43,5 +48,6 @@ def snapshot(
     if out.output not in (None, "-"):
         from shardctl.rendering.text.written import snapshot_written
 
-        for line in snapshot_written(taken.snapshot, out.output):
+        options = options_of_snapshot(source, project)
+        for line in snapshot_written(taken.snapshot, out.output, options):
             say(line)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shardctl.cli.output import say
 from shardctl.core.text import printable
-from shardctl.errors import DatasetError, ShardctlError, UsageError
+from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UsageError
 from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
@@ -81,6 +81,26 @@ def dataset_and_refs(
     return chosen
 
 
+def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
+    """Refuse a SPEC that names no split of the dataset, before what else is missing is said.
+
+    As a rule it is a dataset, for which `-d` was forgotten. Whatever else is wrong is left alone.
+
+    Raises:
+        NotASplitError: the spec is none.
+    """
+    from shardctl.planning.order import resolved_spec
+
+    if spec is None:
+        return
+    try:
+        resolved_spec(chosen_dataset(source, project_here()), spec)
+    except NotASplitError:
+        raise
+    except ShardctlError:
+        return
+
+
 def refs_to_keep(
     chosen: ChosenDataset, output: str | None, *, on_this_machine: bool = False
 ) -> tuple[str, ...]:
@@ -98,6 +118,26 @@ def refs_to_keep(
         folder=working_folder() / folder,
         on_this_machine=on_this_machine,
     )
+
+
+def dataset_options(source: DatasetOptions) -> list[str]:
+    """Return the options of a dataset that were given, as somebody would type them again."""
+    words = [word for ref in source.dataset or () for word in ("-d", ref)]
+    return words if source.data_dir is None else [*words, "--data-dir", source.data_dir]
+
+
+def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:
+    """Return the options without which `diff` takes another dataset than a snapshot was taken of.
+
+    None where the snapshot itself says which it was, and nothing else would choose one here.
+    """
+    from shardctl.files.file_text import working_folder
+    from shardctl.readers.reference import is_fixed, named_dataset
+
+    others = named_dataset((), project=project, env=os.environ, cwd=working_folder())
+    refs = source.dataset or ()
+    needed = source.data_dir is not None or any(map(is_fixed, refs)) or others.source != "default"
+    return dataset_options(source) if needed else []
 
 
 def text_on_stdin() -> bytes:

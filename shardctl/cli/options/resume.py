@@ -103,6 +103,11 @@ class ResumeOptions:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
+    @property
+    def says_how_far(self) -> bool:
+        """Return whether it is said in one way how far the pipeline got."""
+        return sum(value is not None for value in (self.consumed, self.steps, self.seen)) == 1
+
     def check(self) -> None:
         """Refuse what does not say how far the pipeline got, or in which mode it continues.
 
@@ -112,7 +117,7 @@ class ResumeOptions:
         from shardctl.core.resume.resume_plan import UNSEEDED_MODES
         from shardctl.planning.resume.resume import BufferMode
 
-        if sum(value is not None for value in (self.consumed, self.steps, self.seen)) != 1:
+        if not self.says_how_far:
             raise UsageError(
                 "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
                 "B, or --seen FILE"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
 from shardctl.cli.options.origins import path_from_repository, setting_origins
 from shardctl.cli.output import say, write
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.text import printable
+from shardctl.errors import ShardctlError
+from shardctl.files.file_text import working_folder
 
 if TYPE_CHECKING:
     from shardctl.cli.options.order import OrderOptions
@@ -104,8 +106,36 @@ class Today:
                 PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
             ),
             hints=self.hints(path, stated),
-            warnings=current.warnings,
+            warnings=(*current.warnings, *self._passed_by(pinned, path, fallback)),
         )
+
+    def _passed_by(self, pinned: Snapshot, path: str, kept: Mapping[str, Any]) -> Iterator[str]:
+        """Yield that a shardctl.yaml beside a file would decide otherwise, but is not read here.
+
+        Whoever runs `diff folder/order.yaml` may well take it to be in force. `kept` are the
+        settings of the file for what nobody names.
+        """
+        from shardctl.cli.options.order import OrderOptions
+        from shardctl.readers.project_file import project_files, read_project
+        from shardctl.readers.reference import refs_found_again
+
+        folder = working_folder() / os.path.dirname(path)
+        found = next(project_files(folder), None)
+        if path == "-" or found is None or found == self._project.path:
+            return
+        try:
+            other = read_project(found)
+            none, where = OrderOptions(), found.parent
+            same = none.settings(other, kept) == none.settings(self._project, kept)
+            refs = refs_found_again(other.dataset, cwd=where, folder=folder)
+        except ShardctlError:
+            return  # it is not read here
+        if not same or (refs and refs != pinned.refs):
+            yield (
+                f"{os.path.relpath(found)} is not read here, since settings come from the "
+                f"folder in which a command runs; run it in {os.path.relpath(where)} to compare "
+                "with what that file says"
+            )
 
     def hints(self, path: str, stated: Collection[str] = ()) -> Hints:
         """Return what helps people with a file; `stated` are what shardctl.yaml decides."""

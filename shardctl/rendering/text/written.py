@@ -23,10 +23,12 @@ def resume_call(plan: ResumePlan, plan_file: str) -> str:
     return f"shardctl.tfds.resume(builder, {plan_file!r}{host})"
 
 
-def plan_written(plan: ResumePlan, path: str, form: str, refs: Sequence[str] = ()) -> Iterator[str]:
+def plan_written(
+    plan: ResumePlan, path: str, form: str, dataset: Sequence[str] = ()
+) -> Iterator[str]:
     """Yield what a file of a plan holds, and what goes on with it.
 
-    `refs` are those by which its dataset was named; without them it is found where it lay.
+    `dataset` are the options that named its dataset; without them it is found where it lay.
 
     >>> from shardctl.core.dataset.dataset import Dataset, Split
     >>> from shardctl.planning.resume.resume import resume
@@ -47,7 +49,7 @@ def plan_written(plan: ResumePlan, path: str, form: str, refs: Sequence[str] = (
         what = f"code for {what}"
     yield f"wrote {path}: {what}, mode {plan.mode}"
     if form in ("yaml", "json"):
-        words = ["--plan", path, *(word for ref in refs for word in ("-d", ref))]
+        words = ["--plan", path, *dataset]
         # A proof of what a log left over needs the log.
         words += [] if plan.from_seen else ["--prove"]
         check = f"shardctl resume {shlex.join(words)}"
@@ -56,7 +58,11 @@ def plan_written(plan: ResumePlan, path: str, form: str, refs: Sequence[str] = (
         yield "next: paste it where the pipeline was made; its ds goes on where that one stopped"
 
 
-def snapshot_written(snapshot: Snapshot, path: str) -> Iterator[str]:
-    """Yield what a snapshot fixes, and what compares with it."""
+def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what a snapshot fixes, and what compares with it.
+
+    `dataset` are the options without which its dataset is not found again.
+    """
     yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
-    yield f"next: commit it; shardctl diff {shlex.quote(path)} says whether the order is still that"
+    compare = shlex.join(["shardctl", "diff", path, *dataset])
+    yield f"next: commit it; {compare} says whether the order is still that"

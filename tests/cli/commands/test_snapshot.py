@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,34 @@ def test_a_snapshot_is_yaml_on_stdout_or_in_a_file(shardctl: Shardctl) -> None:
     assert document["kind"] == "snapshot"
     assert document["first_ids"][:7] == [0, 1, 30, 31, 70, 71, 2]
     assert document["pipeline"]["block"] == 2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["-d", "toy.yaml"],
+        ["-d", "{cwd}/toy.yaml"],
+        ["-d", "made", "--data-dir", "data"],
+        ["-d", "mnist"],
+        ["-d", "mnist", "-d", "mnist"],
+    ],
+)
+@pytest.mark.parametrize("here", ["", "dataset: cifar10\n"])
+def test_what_is_said_to_come_next_finds_the_dataset_again(
+    here: str, given: list[str], shardctl: Shardctl
+) -> None:
+    if here:
+        Path("shardctl.yaml").write_text(here)
+    made = Path("data/made/1.0.0/dataset_info.json")
+    made.parent.mkdir(parents=True)
+    splits = [{"name": "train", "shardLengths": ["3", "4"]}]
+    made.write_text(json.dumps({"name": "made", "version": "1.0.0", "splits": splits}))
+    words = [word.format(cwd=Path.cwd()) for word in given]
+    said = shardctl("snapshot", *words, "-o", "an order.yaml").stderr.splitlines()[-1]
+    command = said.removeprefix("next: commit it; shardctl ").partition(" says whether")[0]
+    compared = shardctl(*shlex.split(command))
+    assert compared.stdout.startswith("an order.yaml and today: the same")
+    assert compared.exit_code == 0
 
 
 def test_json_says_the_same(shardctl: Shardctl) -> None:

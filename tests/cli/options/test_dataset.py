@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.options.dataset import chosen_dataset, plan_of_file, project_here
+from shardctl.cli.options.dataset import (
+    chosen_dataset,
+    dataset_options,
+    plan_of_file,
+    project_here,
+)
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.project_file import Project
@@ -53,6 +58,12 @@ def test_the_project_is_that_of_the_folder(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir("inner")
     assert project_here().dataset == ("here.yaml",)
     assert chosen_dataset(DatasetOptions(), project_here()).title == "here"
+
+
+def test_the_options_are_typed_again_with_the_data_dir() -> None:
+    assert dataset_options(DatasetOptions()) == []
+    given = DatasetOptions(dataset=["a", "b"], data_dir="c")
+    assert dataset_options(given) == ["-d", "a", "-d", "b", "--data-dir", "c"]
 
 
 TOY_LAYOUT = "name: toy\nsplits: {{train: {{shard_lengths: {lengths}}}}}\n"

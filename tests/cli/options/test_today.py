@@ -88,3 +88,30 @@ def test_an_update_writes_what_differs(reads: list[Path]) -> None:
     today(block=2).beside(pinned("a.order.yaml"), "a.order.yaml").update()
     now = pinned("a.order.yaml")
     assert (now.pipeline["block"], now.refs) == (2, ("one.yaml",))
+
+
+@pytest.mark.parametrize(
+    ("beside", "warned"),
+    [
+        ("read: {cycle: 2}\n", True),
+        ("read: {cycle: 16}\n", False),  # as the file has it
+        ("dataset: ../two.yaml\n", True),
+        ("dataset: ../one.yaml\n", False),
+        ("read: {cycle: nonsense}\n", False),
+    ],
+)
+def test_a_shardctl_yaml_beside_the_file_that_is_not_read_is_said(
+    beside: str, warned: bool, shardctl: Shardctl
+) -> None:
+    layout("one", [3, 4])
+    layout("two", [5, 6])
+    Path("job").mkdir()
+    path = "job/a.order.yaml"
+    shardctl("snapshot", "-d", "one.yaml", "-o", path)
+    assert today().beside(pinned(path), path).warnings == ()
+    Path("job/shardctl.yaml").write_text(beside)
+    warnings = today().beside(pinned(path), path).warnings
+    assert warnings == warned * (
+        "job/shardctl.yaml is not read here, since settings come from the folder in which a "
+        "command runs; run it in job to compare with what that file says",
+    )

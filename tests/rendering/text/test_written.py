@@ -31,6 +31,10 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
     assert next(plan_written(one, "p.json", "json")) == (
         "wrote p.json: 1 file instruction, 1 example left and 1 epoch after that, mode exact"
     )
+    options = ["-d", "a b", "--data-dir", "c"]
+    assert list(plan_written(one, "p.json", "json", options))[-1].endswith(
+        "; shardctl resume --plan p.json -d 'a b' --data-dir c --prove checks it"
+    )
 
 
 @pytest.mark.parametrize(
