@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import pydoc
 import re
 import subprocess
@@ -135,6 +137,36 @@ def test_a_repr_is_short_and_names_its_class(tmp_path: Path) -> None:
         assert len(text) < 500, text
         assert text.isprintable()
         assert name in text or name == "OnDemand"
+
+
+def test_answers_are_equal_to_their_twins_also_copied_and_pickled(tmp_path: Path) -> None:
+    twins = zip(answers(tmp_path), answers(tmp_path), strict=True)
+    for answer, twin in twins:
+        if isinstance(answer, shardctl.Plans) and len(answer.plans) > 1000:
+            continue  # a million of them are made for it
+        assert answer == twin, answer
+        for copied in (copy.copy(answer), copy.deepcopy(answer), pickle.loads(pickle.dumps(twin))):
+            assert copied == answer, answer
+        assert answer != "train"
+
+
+def test_answers_to_other_questions_are_not_equal() -> None:
+    def asked(dataset: str, spec: str, settings: dict[str, object]) -> list[object]:
+        return [
+            shardctl.plan_order(dataset, spec, settings),
+            shardctl.simulate(dataset, spec, settings),
+            shardctl.locate(dataset, spec, settings, position=0),
+            shardctl.hosts(dataset, spec, settings, hosts=2),
+            shardctl.evaluate(dataset, spec, batch=3, hosts=2),
+            shardctl.quality(dataset, spec, settings, what_if=False),
+            shardctl.snapshot(dataset, spec, settings),
+        ]
+
+    for one, other in zip(
+        asked("mnist", "test", {"batch": 8}), asked("mnist", "test[1:]", {"batch": 8}), strict=True
+    ):
+        assert one != other
+    assert shardctl.plan_order("mnist", settings={"block": 2}) != shardctl.plan_order("mnist")
 
 
 def test_reprs_tell_what_matters() -> None:

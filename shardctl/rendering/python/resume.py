@@ -14,6 +14,7 @@ from dataclasses import fields, replace
 from shardctl.core.arrays import distinct
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.resume.after_read import (
     BatchCall,
     ConcatenateCall,
@@ -44,9 +45,12 @@ def resume_python(
     `plan_file` is where the plan was read from; a proof is no part of the code.
 
     Raises:
-        UsageError: more than code is to hold, of a plan that is in no file.
+        UsageError: more than code is to hold, of a plan that is in no file; a spec without
+            examples.
     """
     dataset = plan.instructions.dataset
+    if not resolve_subsplit(plan.spec, dataset).num_examples:
+        raise reader.nothing_to_read(plan.spec)
     if needs_tfds_alone(plan):
         data, functions, made = _with_tfds(plan)
         packages: tuple[str, ...] = ()

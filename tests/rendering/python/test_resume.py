@@ -274,6 +274,14 @@ def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path
     assert len(whole) == 75
 
 
+def test_a_spec_without_examples_has_no_code(toys: Toys) -> None:
+    dataset = toys["plain"].dataset
+    with pytest.raises(UsageError, match=r"'train\[3:3\]' reads no examples, and as_dataset"):
+        code_of(resume(dataset, "train[3:3]", consumed=0))
+    host = ReadSettings(host=Host(index=1, count=2), epochs=2)
+    assert read(run([code_of(resume(dataset, "train[:1]", host, consumed=0))])["ds"]) == []
+
+
 def test_another_dataset_than_the_plan_s_is_noticed(toys: Toys) -> None:
     dataset = toys["plain"].dataset
     text = code_of(resume(dataset, "train", consumed=5))
