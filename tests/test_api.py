@@ -31,7 +31,35 @@ def test_names_are_listed_once_and_in_order() -> None:
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plam'"):
-        _ = shardctl.plam
+        _ = shardctl.plam  # type: ignore[attr-defined]
+
+
+def test_the_bridge_is_there_without_an_import_of_its_own() -> None:
+    code = "import shardctl, sys; shardctl.tfds.resume; sys.exit('tensorflow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_type_checkers_know_every_name_and_no_other(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "import shardctl\n"
+        "settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)\n"
+        "plans = shardctl.plan(Path('toy.yaml'), 'train', host='1/3').plans\n"
+        "taken: int = sum(read.take for plan in plans for read in plan.file_instructions)\n"
+        "found: str = shardctl.locate(['mnist'], 'train', settings, step=[91]).matches[0].tfds_id\n"
+        "lost: int = shardctl.prove('mnist', 'plan.yaml').lost\n"
+        "ids: list[int] = shardctl.simulate('mnist', settings={'cycle': 3}).ids().tolist()\n"
+        "steps = shardctl.eval('mnist', batch=64, hosts=3).num_steps('drop')\n"
+        "names = [one.title for one in shardctl.list('mnist').built_in]\n"
+        "rest = shardctl.tfds.resume\n"
+        "shardctl.plam('mnist')\n"
+        "shardctl.plan(3)\n"
+    )
+    said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(script)])
+    assert [line.split(": ", 1)[0][-2:] for line in said.splitlines()[:-1]] == ["12", "13"], said
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -71,6 +71,7 @@ def resume_python(
 def needs_tfds_alone(plan: ResumePlan) -> bool:
     """Return whether TFDS and tf.data can read a plan, of which code holds a few lists."""
     settings, follow = plan.settings, plan.num_further_epochs
+    ranges = resolve_subsplit(plan.spec, plan.instructions.dataset).ranges
     if plan.mode == "exact-order" or plan.num_instructions > MAX_INSTRUCTIONS:
         return False
     if _by_path(plan) and any(
@@ -81,6 +82,10 @@ def needs_tfds_alone(plan: ResumePlan) -> bool:
         return False  # nothing but their paths tells these files apart
     if not follow:
         return True
+    if plan.hosts and settings.host_mode.refuses_idle:
+        pieces = settings.host_mode.pieces(ranges)
+        if len(plan.hosts) > max(pieces, default=0):
+            return False  # a host without examples; `shardctl.tfds` knows how to read none
     if settings.buffer is not None and plan.unseeded is None:
         return False  # no public seed is that of a later epoch
     if len(settings.file_order or ()) > MAX_INSTRUCTIONS:

@@ -193,6 +193,15 @@ def test_more_hosts_than_examples_are_left_read_nothing(toys: Toys) -> None:
     assert found == [1, 0, 0]
 
 
+def test_hosts_that_read_nothing_in_later_epochs_go_on_with_the_rest(toys: Toys) -> None:
+    plan = resume_on_hosts(
+        toys["plain"].dataset, "train[:2]", ReadSettings(epochs=3), hosts=1, to_hosts=3, consumed=1
+    )
+    text = code_of(plan)
+    found = [len(read(run([as_host(text, index)])["ds"])) for index in range(3)]
+    assert found == [1 + 2, 2, 0]  # what is left of epoch 0, and two epochs
+
+
 @pytest.mark.parametrize("num_seen", [0, 20, 75])
 def test_code_of_what_a_log_leaves_over(toys: Toys, num_seen: int) -> None:
     dataset = toys["plain"].dataset
