@@ -72,9 +72,10 @@ from shardctl.errors import (
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all else here
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import FrameType
-    from typing import Any
 
+    from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan, read_snapshot
     from shardctl.api.diff import diff
     from shardctl.api.list_datasets import list_datasets
@@ -112,6 +113,9 @@ if TYPE_CHECKING:
     from shardctl.planning.verify import Verification
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.verifying.verify import verify
+
+    eval = evaluate
+    list = list_datasets
 
 __version__ = "0.1.0"
 
@@ -290,19 +294,23 @@ def read_dataset(
     return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder())
 
 
-def __getattr__(name: str) -> Any:
-    home = _COMMANDS.get(name, name)
-    if home not in _HOMES:
-        raise AttributeError(f"module 'shardctl' has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # which would believe that every name is there
 
-    value = getattr(importlib.import_module(f"shardctl.{_HOMES[home]}"), home)
-    if name == home:  # `eval` and `list` stay Python's own in here
-        globals()[name] = value
-    return value
+    def __getattr__(name):
+        home = _COMMANDS.get(name, name)
+        if home not in _HOMES and name != "tfds":
+            raise AttributeError(f"module 'shardctl' has no attribute {name!r}")
+        import importlib
+
+        if name == "tfds":
+            return importlib.import_module("shardctl.tfds")
+        value = getattr(importlib.import_module(f"shardctl.{_HOMES[home]}"), home)
+        if name == home:  # `eval` and `list` stay Python's own in here
+            globals()[name] = value
+        return value
 
 
-def __dir__() -> list[str]:
+def __dir__() -> Iterable[str]:
     # pydoc writes all that is listed out, a thousand lines and more; help(shardctl) is the text at
     # the top instead, and help() of a name its own.
     return [] if _asked_by("pydoc") else sorted((*__all__, *_COMMANDS))

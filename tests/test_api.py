@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import pydoc
 import re
 import subprocess
@@ -29,7 +31,35 @@ def test_names_are_listed_once_and_in_order() -> None:
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plam'"):
-        _ = shardctl.plam
+        _ = shardctl.plam  # type: ignore[attr-defined]
+
+
+def test_the_bridge_is_there_without_an_import_of_its_own() -> None:
+    code = "import shardctl, sys; shardctl.tfds.resume; sys.exit('tensorflow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_type_checkers_know_every_name_and_no_other(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "import shardctl\n"
+        "settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)\n"
+        "plans = shardctl.plan(Path('toy.yaml'), 'train', host='1/3').plans\n"
+        "taken: int = sum(read.take for plan in plans for read in plan.file_instructions)\n"
+        "found: str = shardctl.locate(['mnist'], 'train', settings, step=[91]).matches[0].tfds_id\n"
+        "lost: int = shardctl.prove('mnist', 'plan.yaml').lost\n"
+        "ids: list[int] = shardctl.simulate('mnist', settings={'cycle': 3}).ids().tolist()\n"
+        "steps = shardctl.eval('mnist', batch=64, hosts=3).num_steps('drop')\n"
+        "names = [one.title for one in shardctl.list('mnist').built_in]\n"
+        "rest = shardctl.tfds.resume\n"
+        "shardctl.plam('mnist')\n"
+        "shardctl.plan(3)\n"
+    )
+    said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(script)])
+    assert [line.split(": ", 1)[0][-2:] for line in said.splitlines()[:-1]] == ["12", "13"], said
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -135,6 +165,36 @@ def test_a_repr_is_short_and_names_its_class(tmp_path: Path) -> None:
         assert len(text) < 500, text
         assert text.isprintable()
         assert name in text or name == "OnDemand"
+
+
+def test_answers_are_equal_to_their_twins_also_copied_and_pickled(tmp_path: Path) -> None:
+    twins = zip(answers(tmp_path), answers(tmp_path), strict=True)
+    for answer, twin in twins:
+        if isinstance(answer, shardctl.Plans) and len(answer.plans) > 1000:
+            continue  # a million of them are made for it
+        assert answer == twin, answer
+        for copied in (copy.copy(answer), copy.deepcopy(answer), pickle.loads(pickle.dumps(twin))):
+            assert copied == answer, answer
+        assert answer != "train"
+
+
+def test_answers_to_other_questions_are_not_equal() -> None:
+    def asked(dataset: str, spec: str, settings: dict[str, object]) -> list[object]:
+        return [
+            shardctl.plan_order(dataset, spec, settings),
+            shardctl.simulate(dataset, spec, settings),
+            shardctl.locate(dataset, spec, settings, position=0),
+            shardctl.hosts(dataset, spec, settings, hosts=2),
+            shardctl.evaluate(dataset, spec, batch=3, hosts=2),
+            shardctl.quality(dataset, spec, settings, what_if=False),
+            shardctl.snapshot(dataset, spec, settings),
+        ]
+
+    for one, other in zip(
+        asked("mnist", "test", {"batch": 8}), asked("mnist", "test[1:]", {"batch": 8}), strict=True
+    ):
+        assert one != other
+    assert shardctl.plan_order("mnist", settings={"block": 2}) != shardctl.plan_order("mnist")
 
 
 def test_reprs_tell_what_matters() -> None:

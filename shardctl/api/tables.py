@@ -161,6 +161,8 @@ def to_pandas(answer: Any) -> Any:
 
 
 def _typed(pandas: Any, values: list[Any]) -> Any:
+    if not values:  # pandas takes nothing for floats
+        return pandas.array(values, dtype=object)
     kinds = set(map(type, values))
     if kinds == {int, type(None)}:  # as floats, which pandas makes of them, large ones are others
         return pandas.array(values, dtype="Int64")

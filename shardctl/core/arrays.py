@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,6 +15,29 @@ from shardctl.errors import UsageError
 
 Int64s = NDArray[np.int64]
 _PIECE = 1 << 18  # numbers worked on at once, so that they stay in the cache
+
+
+class EqualByItems:
+    """Equality of a dataclass with arrays among its fields: all items are equal.
+
+    The one that `dataclass` makes asks an array whether it is true. Declared with `eq=False`.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(
+            _equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)  # type: ignore[arg-type]  # a dataclass is made of it
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(type(one) is type(other) and one == other)
 
 
 def pieces(count: int) -> Iterator[slice]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shardctl.core.snapshot.cells import SplitIds
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class PlannedOrder:
     """The order of a spec, what the spec selects, and what surprises about the two."""
 

@@ -107,6 +107,14 @@ def test_whole_numbers_stay_whole_where_some_are_unknown() -> None:
     assert frame["num_examples"].sum() == 7
 
 
+def test_columns_without_rows_are_no_numbers() -> None:
+    pandas = pytest.importorskip("pandas")
+    nothing = shardctl.plan("mnist", "train[2:2]").to_pandas()
+    assert {str(kind) for kind in nothing.dtypes} == {"object"}
+    both = pandas.concat([nothing, shardctl.plan("mnist").to_pandas()])
+    assert both["filename"].tolist() == ["mnist-train.tfrecord-00000-of-00001"]
+
+
 def test_of_a_long_table_the_first_and_the_last_rows_are_shown() -> None:
     text = shardctl.plan("imagenet2012", "train")._repr_html_()
     rows = Table(text).rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.core.arrays import (
+    EqualByItems,
+    Int64s,
     chosen,
     constant,
     distinct,
@@ -133,3 +136,22 @@ def test_every_int64_is_kept(number: int) -> None:
 def test_what_an_int64_does_not_hold_as_it_is_is_refused(values: Any) -> None:
     with pytest.raises(UsageError, match="needed"):
         whole_numbers(values)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns(EqualByItems):
+    name: str
+    column: Int64s | None
+
+
+def test_dataclasses_of_arrays_are_equal_where_all_items_are() -> None:
+    one = Columns(name="a", column=np.array([1, 2]))
+    assert one == Columns(name="a", column=np.array([1, 2]))
+    assert one != Columns(name="b", column=np.array([1, 2]))
+    for column in (np.array([1, 3]), np.array([1, 2, 2]), None):
+        other = Columns(name="a", column=column)
+        assert one != other
+        assert other != one
+    assert one != "a"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)

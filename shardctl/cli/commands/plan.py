@@ -49,13 +49,8 @@ def plan(
       shardctl plan 'train[:10%]' 'train[10%:]' --hosts 8 -d mnist -f json
     """
     from shardctl.core.hosts.host import Host
-    from shardctl.errors import UsageError
     from shardctl.planning.plan import plan as plan_specs
 
-    if host is not None and hosts is not None:
-        raise UsageError("--host and --hosts together: --host I/N already says how many there are")
-    if drop_remainder and host is None and hosts is None:
-        raise UsageError("--drop-remainder needs --hosts N or --host I/N: one reader drops nothing")
     plans = plan_specs(
         chosen_dataset(source, project_here(source)),
         *specs or (),

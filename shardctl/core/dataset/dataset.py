@@ -160,6 +160,18 @@ class Split:
             )
         return bisect_right(self.offsets, example_id) - 1
 
+    def check_named(self) -> None:
+        """Refuse shards whose files nobody named, as those of a split made in Python may be.
+
+        Raises:
+            DatasetError: there are no file names.
+        """
+        if not self.files and self.num_shards:
+            raise DatasetError(
+                f"split {quoted(self.name)} names no files; read the dataset from a layout.yaml, "
+                "where they are named as TFDS names them"
+            )
+
     @checked
     def location(self, shard_index: int) -> tuple[str | None, str]:
         """Return (data dir or None, path relative to it) of a shard's file.
@@ -170,6 +182,7 @@ class Split:
         return self._location(shard_index)
 
     def _location(self, shard_index: int) -> tuple[str | None, str]:
+        self.check_named()
         index = shard_index
         for part in self.files:
             if 0 <= index < len(part):
@@ -198,7 +211,7 @@ class Split:
     @cached_property
     def filenames(self) -> tuple[str, ...]:
         """Base names of all shards' files, in shard order."""
-        return tuple(self.filenames_between(0, self.num_shards))
+        return tuple(self._names_between(0, self.num_shards))
 
     @cached_property
     def names_repeat(self) -> bool:
@@ -210,6 +223,10 @@ class Split:
     @checked
     def filenames_between(self, start: int, stop: int) -> list[str]:
         """Return the base names of the files of shards [start, stop)."""
+        self.check_named()
+        return self._names_between(start, stop)
+
+    def _names_between(self, start: int, stop: int) -> list[str]:
         names: list[str] = []
         first = 0
         for part in self.files:
@@ -225,7 +242,7 @@ class Split:
     def _name_pieces(self) -> Iterator[str]:
         """Yield the base names of all files joined with NULs, piece by piece."""
         for start in range(0, self.num_shards, _PIECE):
-            names = self.filenames_between(start, min(start + _PIECE, self.num_shards))
+            names = self._names_between(start, min(start + _PIECE, self.num_shards))
             yield ("\0" if start else "") + "\0".join(names)
 
     def __repr__(self) -> str:

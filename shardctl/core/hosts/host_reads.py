@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import EqualByItems, Int64s
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.instructions.split_range import SplitRange
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostReads:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostReads(EqualByItems):
     """The hosts' shares under one host mode; each column int64[num_hosts].
 
     num_examples: examples a host hands out.

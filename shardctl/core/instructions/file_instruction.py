@@ -11,9 +11,8 @@ from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.on_demand import OnDemand
-from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import UsageError
 
 _PIECE = 1 << 14  # instructions made at once
 
@@ -79,8 +78,8 @@ def file_instructions(ranges: Sequence[SplitRange]) -> OnDemand[FileInstruction]
     d-train-00002 0 1 3 7
     """
     for piece in ranges:
-        if piece.num_examples and not piece.split.files:
-            raise DatasetError(f"split {quoted(piece.split.name)} names no files")
+        if piece.num_examples:
+            piece.split.check_named()
     touched = [piece.shards() for piece in ranges]
     counts = [num_read(piece.split, shards) for piece, shards in zip(ranges, touched, strict=True)]
     ends = list(accumulate(counts))

@@ -68,6 +68,7 @@ class Order:
         settings.check_predictable(ordered=dataset.ordered)
         self.dataset = dataset
         self.settings = settings
+        self._ranges = tuple(ranges)
         given = sorted_reads(dataset, ranges, settings)
         self.reads = own_rows(given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
@@ -95,6 +96,19 @@ class Order:
             self.seeds.of_files(last)
         if settings.buffer is not None:
             self.seeds.of_buffer(last)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are read of one dataset, the same ranges and in the same way."""
+        if not isinstance(other, Order):
+            return NotImplemented
+        return (self.settings, self._ranges, self.dataset) == (
+            other.settings,
+            other._ranges,
+            other.dataset,
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.settings)
 
     @cached_property
     def epoch_size(self) -> int:

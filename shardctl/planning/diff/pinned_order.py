@@ -18,7 +18,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class PinnedOrder:
     """A snapshot and, where the order itself is known, that order.
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import EqualByItems, Int64s
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
@@ -49,8 +49,8 @@ class Hang:
     finished: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation(Tabular):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation(EqualByItems, Tabular):
     """How the examples of a spec fill the batches of an evaluation; columns are int64[num_hosts].
 
     `device_batch` is the batch of one device, `host_batch` that of all devices of a host.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import EqualByItems, Int64s
 from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.reads import Reads
@@ -31,8 +31,8 @@ class Load:
     imbalance: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Strategy:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Strategy(EqualByItems):
     """One way of splitting a spec among hosts, and what it comes to.
 
     read_amplification: examples that all hosts take from disk over examples in the spec; None for

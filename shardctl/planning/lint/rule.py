@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -59,6 +60,15 @@ class Rule:
     story: Story
     check: Check
     for_data_source: bool = False
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Rule], tuple[str, str]]:
+        # The name of its function is the rule's own, see `rule`: pickled, it is found again by it.
+        return _found, (self.check.__module__, self.check.__qualname__)
+
+
+def _found(module: str, name: str) -> Rule:
+    found: Rule = getattr(importlib.import_module(module), name)
+    return found
 
 
 def rule(

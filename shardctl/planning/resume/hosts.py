@@ -138,7 +138,26 @@ def resume_on_hosts(
         from_consumed=tuple(counts),
         hosts=shares,
         after_read=calls_after_read(settings, plan_mode, last),
-        warnings=(*planned[0].warnings, *_several_epochs(epochs)),
+        warnings=(
+            *planned[0].warnings,
+            *_several_epochs(epochs),
+            *_unreadable_epochs(whole.order, follow, to_hosts),
+        ),
+    )
+
+
+def _unreadable_epochs(order: Order, follow: int, to_hosts: int) -> tuple[str, ...]:
+    """Return what keeps TFDS from sharing the epochs that follow: fewer files than hosts."""
+    mode, num_files = order.settings.host_mode, len(order.reads)
+    if not follow or not mode.refuses_files(num_files, to_hosts):
+        return ()
+    return (
+        phrase(
+            "{to_hosts=}: {}, so no host reads the epochs that follow; go on with {} at most",
+            mode.refusal(to_hosts, num_idle=0, num_files=num_files),
+            num_files,
+            to_hosts=to_hosts,
+        ),
     )
 
 

@@ -25,10 +25,12 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
 
     Raises:
         DatasetError: `as_dataset` does not read the format.
-        UsageError: a list of more files than code is to hold.
+        UsageError: a list of more files than code is to hold, or nothing to read.
     """
     order, settings = simulation.order, simulation.order.settings
     refuse_unreadable(order.dataset)
+    if not len(order.reads):
+        raise reader.nothing_to_read(simulation.spec, settings)
     listed, sorts = reader.file_order(settings)
     made = [
         *reader.read_config(settings, ordered=order.dataset.ordered),

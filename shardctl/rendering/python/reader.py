@@ -10,6 +10,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.source import call, keywords, literal
@@ -29,6 +30,18 @@ def imports(code: Iterable[str], *others: str) -> Iterator[str]:
         yield "import os"
         yield ""
     yield from sorted([TFDS, *others, *([TENSORFLOW] if "tf" in used else [])])
+
+
+def nothing_to_read(spec: str, settings: ReadSettings | None = None) -> UsageError:
+    """Return why there is no code of a spec, or of the share of a host, without examples.
+
+    Source: TFDS core/reader.py, Reader.read_files.
+    """
+    host = settings and settings.host and f": host {settings.host} by {settings.host_by}"
+    return UsageError(
+        f"{quoted(spec)}{host or ''} reads no examples, and as_dataset refuses to read nothing; "
+        "there is no code for it"
+    )
 
 
 def builder(dataset: Dataset) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dataclasses import fields, replace
 from shardctl.core.arrays import distinct
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.resume.after_read import (
     BatchCall,
     ConcatenateCall,
@@ -45,9 +46,12 @@ def resume_python(
     `plan_file` is where the plan was read from; a proof is no part of the code.
 
     Raises:
-        UsageError: more than code is to hold, of a plan that is in no file.
+        UsageError: more than code is to hold, of a plan that is in no file; a spec without
+            examples.
     """
     dataset = plan.instructions.dataset
+    if not resolve_subsplit(plan.spec, dataset).num_examples:
+        raise reader.nothing_to_read(plan.spec)
     if needs_tfds_alone(plan):
         data, functions, made = _with_tfds(plan)
         packages: tuple[str, ...] = ()
@@ -68,6 +72,7 @@ def resume_python(
 def needs_tfds_alone(plan: ResumePlan) -> bool:
     """Return whether TFDS and tf.data can read a plan, of which code holds a few lists."""
     settings, follow = plan.settings, plan.num_further_epochs
+    ranges = resolve_subsplit(plan.spec, plan.instructions.dataset).ranges
     if plan.mode == "exact-order" or plan.num_instructions > MAX_INSTRUCTIONS:
         return False
     if _by_path(plan) and any(
@@ -78,6 +83,10 @@ def needs_tfds_alone(plan: ResumePlan) -> bool:
         return False  # nothing but their paths tells these files apart
     if not follow:
         return True
+    if plan.hosts and settings.host_mode.refuses_idle:
+        pieces = settings.host_mode.pieces(ranges)
+        if len(plan.hosts) > max(pieces, default=0):
+            return False  # a host without examples; `shardctl.tfds` knows how to read none
     if settings.buffer is not None and plan.unseeded is None:
         return False  # no public seed is that of a later epoch
     if len(settings.file_order or ()) > MAX_INSTRUCTIONS:

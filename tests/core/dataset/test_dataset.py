@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import ShardctlError, UsageError
+from shardctl.errors import DatasetError, ShardctlError, UsageError
 from tests.cases import check_cases
 from tests.core.instructions.tfds_splits import toy_dataset
 from tests.strategies import datasets, error_line, shard_lengths
@@ -136,6 +136,21 @@ def by_names(dataset: Dataset) -> Dataset:
             for split in dataset.splits
         ),
     )
+
+
+def test_files_that_nobody_named_are_refused_wherever_they_are_asked_for() -> None:
+    split = Split(name="train", shard_lengths=(5, 6))
+    asked: list[Callable[[], object]] = [
+        lambda: split.filename(0),
+        lambda: split.location(1),
+        lambda: split.filenames_between(0, 2),
+    ]
+    for ask in asked:
+        with pytest.raises(
+            DatasetError, match=r"'train' names no files; read the dataset from a l"
+        ):
+            ask()
+    assert Split(name="train", shard_lengths=()).filenames_between(0, 0) == []
 
 
 def test_a_fingerprint_is_the_same_for_names_by_pattern_or_one_by_one() -> None:

@@ -193,3 +193,21 @@ def test_so_many_hosts_there_are_not(num_hosts: int) -> None:
     reads = reads_of(Dataset(name="d", splits=(split,)), [SplitRange(split=split, start=0, stop=1)])
     with pytest.raises(UsageError, match="a number from 1 to 100000 is needed"):
         even_shares(reads, num_hosts)
+
+
+def test_more_hosts_than_files_cannot_share_the_epochs_that_follow_by_files() -> None:
+    def warned(to_hosts: int, epochs: int) -> tuple[str, ...]:
+        settings = ReadSettings(host_by="files", epochs=epochs)
+        return resume_on_hosts(
+            three, "train", settings, hosts=1, to_hosts=to_hosts, consumed=1
+        ).warnings
+
+    files = (ShardFiles(pattern="d-\0", num_shards=3),)
+    split = Split(name="train", shard_lengths=(2, 2, 2), files=files)
+    three = Dataset(name="d", splits=(split,))
+    assert warned(3, epochs=2) == ()
+    assert warned(4, epochs=1) == ()  # what is left is listed
+    assert warned(4, epochs=2) == (
+        "to_hosts=4: TFDS refuses an InputContext with fewer files than hosts: 3 for 4, so no host "
+        "reads the epochs that follow; go on with 3 at most",
+    )

@@ -193,6 +193,24 @@ def test_without_files_here_tfds_looks_the_name_up() -> None:
     assert "interleave_cycle_length=16," in text
 
 
+@pytest.mark.parametrize(
+    ("spec", "settings", "said"),
+    [
+        ("train[3:3]", ReadSettings(), "'train[3:3]' reads no examples, and as_dataset refuses"),
+        ("train[:1]", ReadSettings(host=Host(index=1, count=2)), "'train[:1]': host 1/2 by even"),
+    ],
+)
+def test_what_reads_nothing_has_no_code(
+    toys: Toys, spec: str, settings: ReadSettings, said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        code_of(toys["plain"].dataset, spec, settings)
+    assert str(refused.value).startswith(said)
+    # TFDS hands out nothing, and shares by examples, all the same.
+    nothing = ReadSettings(host=Host(index=1, count=2), host_by="examples")
+    assert read(run([code_of(toys["plain"].dataset, "train[:1]", nothing)])["ds"]) == []
+
+
 def test_what_as_dataset_does_not_read_has_no_code() -> None:
     train = Split(name="train", shard_lengths=(2, 3))
     dataset = Dataset(name="d", splits=(train,), file_format="array_record")

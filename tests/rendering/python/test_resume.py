@@ -193,6 +193,15 @@ def test_more_hosts_than_examples_are_left_read_nothing(toys: Toys) -> None:
     assert found == [1, 0, 0]
 
 
+def test_hosts_that_read_nothing_in_later_epochs_go_on_with_the_rest(toys: Toys) -> None:
+    plan = resume_on_hosts(
+        toys["plain"].dataset, "train[:2]", ReadSettings(epochs=3), hosts=1, to_hosts=3, consumed=1
+    )
+    text = code_of(plan)
+    found = [len(read(run([as_host(text, index)])["ds"])) for index in range(3)]
+    assert found == [1 + 2, 2, 0]  # what is left of epoch 0, and two epochs
+
+
 @pytest.mark.parametrize("num_seen", [0, 20, 75])
 def test_code_of_what_a_log_leaves_over(toys: Toys, num_seen: int) -> None:
     dataset = toys["plain"].dataset
@@ -272,6 +281,14 @@ def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path
     whole = read(run([code_of(order, str(path))])["ds"])
     assert whole == read(run([code_of(order)])["ds"])
     assert len(whole) == 75
+
+
+def test_a_spec_without_examples_has_no_code(toys: Toys) -> None:
+    dataset = toys["plain"].dataset
+    with pytest.raises(UsageError, match=r"'train\[3:3\]' reads no examples, and as_dataset"):
+        code_of(resume(dataset, "train[3:3]", consumed=0))
+    host = ReadSettings(host=Host(index=1, count=2), epochs=2)
+    assert read(run([code_of(resume(dataset, "train[:1]", host, consumed=0))])["ds"]) == []
 
 
 def test_another_dataset_than_the_plan_s_is_noticed(toys: Toys) -> None:
