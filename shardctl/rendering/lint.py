@@ -25,8 +25,7 @@ def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[
     """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
-        file, line = origins.place(finding.settings)
-        place = "" if file is None else f" ({file}:{line})"
+        place = origins.in_words(finding.settings)
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
         yield paragraph(headline, screen, style=finding.severity)

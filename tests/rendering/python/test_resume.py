@@ -112,14 +112,14 @@ def _check(toys: Toys, num_cases: int, *, buffered: bool, fuzz: bool = False) ->
 
 
 def test_code_of_a_plan_goes_on_where_the_pipeline_stopped(toys: Toys) -> None:
-    kinds = _check(toys, 30, buffered=False)
-    assert kinds[True] >= 24
-    assert kinds[True] + kinds[False] >= 26
+    kinds = _check(toys, 20, buffered=False)
+    assert kinds[True] >= 16
+    assert kinds[True] + kinds[False] >= 17
 
 
 def test_code_of_a_plan_goes_on_through_a_buffer(toys: Toys) -> None:
-    kinds = _check(toys, 35, buffered=True)
-    assert min(kinds[True], kinds[False]) >= 8
+    kinds = _check(toys, 24, buffered=True)
+    assert min(kinds[True], kinds[False]) >= 6
 
 
 @pytest.mark.fuzz
@@ -139,11 +139,9 @@ def as_host(text: str, index: int) -> str:
 
 
 HOSTS = [
-    {},
     {"epochs": 3, "batch": 4},
     {"shuffle_seed": 7},
     {"shuffle_seed": 7, "epochs": 2},
-    {"buffer": 5, "buffer_seed": 3},
     {"buffer": 5, "buffer_seed": 3, "epochs": 2},
     {"buffer": 5, "epochs": 2, "reverse": True},
 ]
