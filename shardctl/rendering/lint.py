@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
-from shardctl.files.documents import FORMAT_VERSION, Document
-from shardctl.files.head import head
+from shardctl.files.documents import Document
+from shardctl.files.head import head, kind_head
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.annotations import annotation
@@ -120,8 +120,7 @@ def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False)
 def rules_document(rules: Sequence[Rule]) -> Document:
     """Return rules and their stories."""
     return {
-        "format_version": FORMAT_VERSION,
-        "kind": "lint",
+        **kind_head("lint"),
         "rules": [
             {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **_story_record(rule)}
             for rule, row in zip(rules, rules_rows(rules), strict=True)
