@@ -50,10 +50,9 @@ def table_of(answer: Any) -> _Rows:
 
 
 def _of_plan(plan: Any) -> _Rows:
-    from shardctl.rendering.plan import CSV_HEADER, instruction_record
+    from shardctl.rendering.plan import CSV_HEADER, rows_of_plan
 
-    records = map(instruction_record, plan.file_instructions)
-    return CSV_HEADER, ((plan.spec, plan.host, *record.values()) for record in records)
+    return CSV_HEADER, rows_of_plan(plan)
 
 
 def _of_resume(plan: Any) -> _Rows:

@@ -6,7 +6,7 @@ A renderer is named and not imported, since a help page or a completion has no a
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -16,7 +16,7 @@ import typer
 from shardctl.cli.output import Chunk, screen, write
 from shardctl.cli.panels import OUTPUT
 from shardctl.core.nearness import nearest_first
-from shardctl.core.text import choices, inert, quoted
+from shardctl.core.text import choices, either, inert, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ class Formats:
         """The option `--format` of the command: its default in words, its values for shells."""
         default, *others = self.names
         if default == "table":
-            text = f"How to write the answer: table for people; {_or(others)} for programs"
+            text = f"How to write the answer: table for people; {either(others)} for programs"
         else:
-            text = f"How to write the answer: {_or(self.names)}"
+            text = f"How to write the answer: {either(self.names)}"
         option = typer.Option(
             "--format",
             "-f",
@@ -141,11 +141,6 @@ class Formats:
     ) -> None:
         """Write the answer where it is to go, see `render`."""
         write(self.render(out, *answer, every_row=every_row, **for_people), out.output)
-
-
-def _or(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def verb_formats(module: str, verb: str) -> dict[str, Renderer]:

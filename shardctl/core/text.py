@@ -76,6 +76,16 @@ def quoted(value: object, limit: int = 80) -> str:
     return f"'{printable(str(value), limit)}'"
 
 
+def either(names: Iterable[str]) -> str:
+    """Return names of which one is meant, as part of a sentence.
+
+    >>> either(["json", "yaml", "csv"]), either(["json"])
+    ('json, yaml or csv', 'json')
+    """
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def choices(values: Iterable[object], limit: int = 12) -> str:
     """Return the values a user may choose from, comma separated, the rest counted.
 

@@ -13,9 +13,14 @@ from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 
 
+def kind_head(kind: str, *, format_version: int = FORMAT_VERSION) -> Document:
+    """Return the fields every document begins with; those of no one dataset have no others."""
+    return {"format_version": format_version, "kind": kind}
+
+
 def head(kind: str, dataset: DatasetHead, *, format_version: int = FORMAT_VERSION) -> Document:
-    """Return the fields every document begins with."""
-    return {"format_version": format_version, "kind": kind, "dataset": dataset.record()}
+    """Return the fields that a document about a dataset begins with."""
+    return {**kind_head(kind, format_version=format_version), "dataset": dataset.record()}
 
 
 def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -> Document:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from shardctl.core.phrase import Phrase, phrase
+from shardctl.core.text import counted
 from shardctl.errors import UsageError
 
 Watch = Callable[[str, int, int], None]  # what is counted, how much of it is done, and of how much
@@ -91,5 +92,5 @@ def _duration(seconds: int) -> str:
     """
     days = seconds // 86_400
     if days < 2 * 365:
-        return f"about {max(days, 1):,} day{'s' if days > 1 else ''}"
+        return f"about {counted(max(days, 1), 'day')}"
     return f"about {days // 365:,} years"

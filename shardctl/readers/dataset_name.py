@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from shardctl.core.dataset.identity import dataset_title
+
 # TFDS core/naming.py, _NAME_REG, without namespaces and builder arguments.
 _NAME = re.compile(
     r"(?P<name>[a-zA-Z][a-zA-Z0-9_]*)"
@@ -28,8 +30,7 @@ class DatasetName:
     typed: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
-        title = self.name if self.config is None else f"{self.name}/{self.config}"
-        return title if self.version is None else f"{title}:{self.version}"
+        return dataset_title(self.name, self.config, self.version)
 
     @property
     def said(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from shardctl.files.documents import FORMAT_VERSION, Document, yaml_line
-from shardctl.files.head import head
+from shardctl.files.documents import Document, yaml_line
+from shardctl.files.head import head, kind_head
 from shardctl.planning.config import Config, Origin, SettingInForce
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
@@ -70,7 +70,7 @@ def config_document(config: Config) -> Document:
     if config.dataset is not None:
         beginning = head("config", config.dataset.identity)
     else:
-        beginning = {"format_version": FORMAT_VERSION, "kind": "config", "dataset": None}
+        beginning = {**kind_head("config"), "dataset": None}
     return {
         **beginning,
         "problem": config.problem,

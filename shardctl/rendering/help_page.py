@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-_WIDEST = 120  # columns, beyond which lines are hard to follow
+from shardctl.rendering.text.looks import WIDEST, Look, styled
+
 _SIDE_BY_SIDE = 60  # columns from which names have what they mean beside them
 _MOST_FOR_NAMES = 24
-_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 # What stands behind a sentence: the name in TFDS or tf.data, and the default.
 _QUIET = re.compile(r"(?: \((?:[^()]|\([^()]*\))*\))?(?: \[(?:default: [^\]]*|required)\])?$")
@@ -77,7 +77,7 @@ def help_text(page: HelpPage, paper: Paper) -> str:
 
 
 def _lines(page: HelpPage, paper: Paper) -> Iterator[str]:
-    width = min(paper.width, _WIDEST)
+    width = min(paper.width, WIDEST)
     first, *others = _wrapped(f"Usage: {page.usage}".split(), width - 2)
     yield first
     yield from (f"  {line}" for line in others)
@@ -100,7 +100,7 @@ def _lines(page: HelpPage, paper: Paper) -> Iterator[str]:
         yield from _box(panel.title, rows, width, paper) if boxed else _plain(panel, rows, paper)
     if page.examples:
         yield ""
-        yield _styled("Examples:", _BOLD, paper)
+        yield _styled("Examples:", "bold", paper)
         for example in page.examples:
             yield from _indented(_example(example, width - 2, paper))
     for paragraph in page.closing:
@@ -113,36 +113,36 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _plain(panel: Panel, rows: Iterable[str], paper: Paper) -> Iterator[str]:
-    yield _styled(f"{panel.title}:", _BOLD, paper)
+    yield _styled(f"{panel.title}:", "bold", paper)
     yield from _indented(rows)
 
 
 def _box(title: str, rows: Iterable[str], width: int, paper: Paper) -> Iterator[str]:
-    edge = _styled("│", _DIM, paper)
+    edge = _styled("│", "quiet", paper)
     dashes = "─" * (width - len(title) - 5)
     yield (
-        f"{_styled('╭─', _DIM, paper)} {_styled(title, _BOLD, paper)} "
-        f"{_styled(f'{dashes}╮', _DIM, paper)}"
+        f"{_styled('╭─', 'quiet', paper)} {_styled(title, 'bold', paper)} "
+        f"{_styled(f'{dashes}╮', 'quiet', paper)}"
     )
     for row in rows:
         yield f"{edge} {row}{' ' * (width - 4 - _shown_width(row))} {edge}"
-    yield _styled(f"╰{'─' * (width - 2)}╯", _DIM, paper)
+    yield _styled(f"╰{'─' * (width - 2)}╯", "quiet", paper)
 
 
 def _entry(entry: Entry, column: int | None, width: int, paper: Paper) -> Iterator[str]:
     """Yield the lines of an entry; `column` is the width of names beside their meaning."""
     if column is None:
         names = _wrapped(", ".join(entry.names).split(), width)
-        yield from (_styled(line, _BOLD, paper) for line in names)
+        yield from (_styled(line, "bold", paper) for line in names)
         yield from (f"    {line}" for line in _meaning(entry.meaning, width - 4, paper))
         return
     meaning = _meaning(entry.meaning, width - column - 2, paper)
     for name in _name_lines(entry, column):
         if len(name) > column:  # alone on its line
-            yield from (_styled(line, _BOLD, paper) for line in _wrapped(name.split(), width))
+            yield from (_styled(line, "bold", paper) for line in _wrapped(name.split(), width))
         else:
             blanks = " " * (column - len(name) + 2)
-            yield f"{_styled(name, _BOLD, paper)}{blanks}{next(meaning, '')}"
+            yield f"{_styled(name, 'bold', paper)}{blanks}{next(meaning, '')}"
     yield from (" " * (column + 2) + line for line in meaning)
 
 
@@ -163,7 +163,7 @@ def _meaning(text: str, width: int, paper: Paper) -> Iterator[str]:
         words = line.split()
         loud, soft = words[: max(num_loud - num_before, 0)], words[max(num_loud - num_before, 0) :]
         num_before += len(words)
-        parts = [" ".join(loud), _styled(" ".join(soft), _DIM, paper)]
+        parts = [" ".join(loud), _styled(" ".join(soft), "quiet", paper)]
         yield " ".join(part for part in parts if part)
 
 
@@ -174,7 +174,7 @@ def _example(example: str, width: int, paper: Paper) -> Iterator[str]:
     """
     if example.startswith("#"):
         for line in _wrapped(example[1:].split(), width - 2):
-            yield _styled(f"# {line}", _DIM, paper)
+            yield _styled(f"# {line}", "quiet", paper)
         return
     units = _SHELL_UNITS.findall(example)
     words = [
@@ -210,8 +210,8 @@ def _pieces(word: str, width: int) -> list[str]:
     return [part[at : at + width] for part in parts for at in range(0, len(part), width)]
 
 
-def _styled(text: str, style: str, paper: Paper) -> str:
-    return f"{style}{text}{_PLAIN}" if text and paper.color else text
+def _styled(text: str, look: Look, paper: Paper) -> str:
+    return styled(text, look) if paper.color else text
 
 
 def _shown_width(text: str) -> int:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
-from shardctl.files.documents import FORMAT_VERSION, Document
-from shardctl.files.head import head
+from shardctl.files.documents import Document
+from shardctl.files.head import head, kind_head
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.annotations import annotation
@@ -25,8 +25,7 @@ def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[
     """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
-        file, line = origins.place(finding.settings)
-        place = "" if file is None else f" ({file}:{line})"
+        place = origins.in_words(finding.settings)
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
         yield paragraph(headline, screen, style=finding.severity)
@@ -121,8 +120,7 @@ def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False)
 def rules_document(rules: Sequence[Rule]) -> Document:
     """Return rules and their stories."""
     return {
-        "format_version": FORMAT_VERSION,
-        "kind": "lint",
+        **kind_head("lint"),
         "rules": [
             {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **_story_record(rule)}
             for rule, row in zip(rules, rules_rows(rules), strict=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import kind_head
 from shardctl.planning.list import DatasetList, ListedDataset
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
@@ -67,8 +68,7 @@ def _row(listed: ListedDataset) -> Sequence[str]:
 def list_document(listed: DatasetList) -> Document:
     """Return the document: the folders searched, and every dataset."""
     return {
-        "format_version": FORMAT_VERSION,
-        "kind": "list",
+        **kind_head("list"),
         "data_dirs": list(listed.data_dirs),
         "datasets": [_record(dataset) for dataset in listed.datasets],
     }

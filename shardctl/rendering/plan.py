@@ -108,5 +108,10 @@ def instruction_record(instruction: FileInstruction) -> Document:
 def plan_rows(plans: Plans) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each file instruction."""
     for plan in plans.plans:
-        for instruction in plan.file_instructions:
-            yield (plan.spec, plan.host, *instruction_record(instruction).values())
+        yield from rows_of_plan(plan)
+
+
+def rows_of_plan(plan: Plan) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each file instruction of one host."""
+    for instruction in plan.file_instructions:
+        yield (plan.spec, plan.host, *instruction_record(instruction).values())

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.planning.resume.seen import spec_codes
+from shardctl.planning.order import resolved_spec
+from shardctl.planning.resume.seen import codes_of
 from shardctl.readers.seen_file import read_seen
 from tests.cases import check_cases
 from tests.planning.resume.resume_cases import TOY
 
-CODES = spec_codes(TOY, "train+test")
+CODES = codes_of(resolved_spec(TOY, "train+test"))
 IDS = [
     f"toy-{name}-{shard:05}__{index}"
     for name, lengths in (("train", (3, 5, 3)), ("test", (4,)))

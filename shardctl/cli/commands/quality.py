@@ -2,7 +2,6 @@
 """`shardctl quality`: how close an order is to a uniform permutation."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,6 @@ from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
 from shardctl.cli.output import say, warn
-from shardctl.core.arguments.byte_counts import parse_bytes
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -80,20 +78,18 @@ def quality(
         ),
     ] = None,
     memory: Annotated[
-        Any,
+        str | None,
         typer.Option(
             "--memory",
             metavar="SIZE",
-            parser=partial(parse_bytes, "--memory"),
             help="Say what buffer fits into so much memory, as 8GiB, and what it scores.",
         ),
     ] = None,
     example_bytes: Annotated[
-        Any,
+        str | None,
         typer.Option(
             "--example-bytes",
             metavar="SIZE",
-            parser=partial(parse_bytes, "--example-bytes"),
             help="What a decoded example takes [default: from features.json, or as stored].",
         ),
     ] = None,

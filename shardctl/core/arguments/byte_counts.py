@@ -6,7 +6,6 @@ import re
 from fractions import Fraction
 
 from shardctl.core.arguments.values import whole_number
-from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 
@@ -46,11 +45,3 @@ def byte_count(value: object) -> int:
     if not 1 <= number <= INT64_MAX:
         raise UsageError(_RULE)
     return number
-
-
-def parse_bytes(option: str, text: str) -> int:
-    """Return how many bytes the text of an option says; the error names the option."""
-    try:
-        return byte_count(text)
-    except UsageError as error:
-        raise UsageError(f"{option} {quoted(text)}: {error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from shardctl.core.phrase import phrase
+from shardctl.core.text import either
 from shardctl.errors import UsageError
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import Score
@@ -36,12 +37,10 @@ def minimum_score(value: object) -> float | Verdict:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:  # also refuses nan
-        *words, last = MINIMUM_WORDS
         raise UsageError(
             phrase(
-                "{min_score!}: a score from 0 to 1, or {} or {}, is needed",
-                ", ".join(words),
-                last,
+                "{min_score!}: a score from 0 to 1, or {}, is needed",
+                either(MINIMUM_WORDS),
                 min_score=value,
             )
         )

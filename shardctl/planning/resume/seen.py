@@ -97,11 +97,6 @@ def resume_unseen_of(
     )
 
 
-def spec_codes(dataset: Dataset, spec: str | None = None) -> ExampleCodes:
-    """Return the codes of the examples of the splits that a spec reads."""
-    return codes_of(resolved_spec(dataset, spec))
-
-
 def codes_of(resolved: Resolved) -> ExampleCodes:
     """Return the codes of the examples of the splits that a resolved spec reads."""
     dataset, ranges = resolved.dataset, resolved.ranges

@@ -77,8 +77,7 @@ def _differences(diff: Diff, screen: Screen, hints: Hints) -> Iterator[str]:
         yield paragraph(f"note: {note}", screen)
     yield paragraph("because:", screen)
     for cause in diff.causes:
-        file, at = hints.origins.place(_origins_of(cause))
-        place = "" if file is None else f" ({file}:{at})"
+        place = hints.origins.in_words(_origins_of(cause))
         line = cause_line(cause, whole=not screen.abridged)
         yield paragraph(f"  {line}{place}", screen)
 

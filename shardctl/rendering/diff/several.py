@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shardctl.core.text import counted
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
+from shardctl.files.head import kind_head
 from shardctl.planning.diff.diff import Diff
 from shardctl.rendering.diff.diff import Hints, diff_annotation, diff_document, diff_table
 from shardctl.rendering.text.annotations import annotation
@@ -65,8 +66,7 @@ def several_document(files: Sequence[CheckedFile]) -> Document:
     """Return the documents that `diff` has for each file alone, and what could not be checked."""
     compared = [file.diff for file in files if file.diff is not None]
     return {
-        "format_version": FORMAT_VERSION,
-        "kind": "diff",
+        **kind_head("diff"),
         "equal": len(compared) == len(files) and all(diff.equal for diff in compared),
         "comparisons": [diff_document(diff) for diff in compared],
         "not_checked": [

@@ -20,6 +20,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from shardctl.rendering.guide.markdown import resolve_links
+from shardctl.rendering.text.looks import WIDEST
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderResult
@@ -43,7 +44,6 @@ _THEME = Theme(
         "markdown.table.header": "bold",
     }
 )
-_WIDEST = 120  # columns, beyond which lines are hard to follow
 _LEAST_COLUMN = 22  # columns of the screen a table's column needs, below which records read better
 
 
@@ -104,7 +104,7 @@ def guide_on_terminal(guide: Guide, screen: Screen) -> str:
     resolve_links(page)
     console = Console(
         file=io.StringIO(),
-        width=min(screen.width or _WIDEST, _WIDEST),
+        width=min(screen.width or WIDEST, WIDEST),
         height=100,
         force_terminal=True,
         color_system="standard" if screen.color else None,

@@ -134,20 +134,9 @@ def _host(plan: ResumePlan) -> Iterator[str]:
 
 def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the lists, the functions that read them, and what makes `ds`."""
-    lists, by_path = _lists(plan), _by_path(plan)
-    data = [f"# ({'path' if by_path else 'file'}, examples to skip, examples to take)"]
-    if plan.hosts:
-        data += ["INSTRUCTIONS = ["]
-        for index, reads in enumerate(lists):
-            rows = [*_rows(reads, 2, by_path=by_path)]
-            end = f"],  # host {index}"
-            data += ["    [", *rows, f"    {end}"] if rows else [f"    [{end}"]
-        data += ["]"]
-    else:
-        rows = [*_rows(lists[0], 1, by_path=by_path)]
-        data += ["INSTRUCTIONS = [", *rows, "]"] if rows else ["INSTRUCTIONS = []"]
-    key = "os.fspath(file.filename)" if by_path else "file.basename()"
-    functions = [_rest_config(plan, key, any_empty=not all(len(reads) for reads in lists))]
+    by_path = _by_path(plan)
+    data = list(_instructions(plan, by_path=by_path))
+    functions = [_rest_config(plan, by_path=by_path)]
     made = list(_first_epoch(plan))
     for one in plan.after_read:
         if isinstance(one, ShuffleCall):
@@ -170,6 +159,20 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
     return data, functions, made
 
 
+def _instructions(plan: ResumePlan, *, by_path: bool) -> Iterator[str]:
+    """Yield the list of file instructions; of several readers the list of each."""
+    yield f"# ({'path' if by_path else 'file'}, examples to skip, examples to take)"
+    lists = [list(_rows(reads, 2 if plan.hosts else 1, by_path=by_path)) for reads in _lists(plan)]
+    if not plan.hosts:
+        yield from ["INSTRUCTIONS = [", *lists[0], "]"] if lists[0] else ["INSTRUCTIONS = []"]
+        return
+    yield "INSTRUCTIONS = ["
+    for index, rows in enumerate(lists):
+        end = f"],  # host {index}"
+        yield from ["    [", *rows, f"    {end}"] if rows else [f"    [{end}"]
+    yield "]"
+
+
 def _rows(reads: Reads, indent: int, *, by_path: bool) -> Iterator[str]:
     names: list[str] = reads.filenames()
     if by_path:
@@ -180,9 +183,10 @@ def _rows(reads: Reads, indent: int, *, by_path: bool) -> Iterator[str]:
         yield f"{'    ' * indent}({literal(name)}, {skip}, {take}),"
 
 
-def _rest_config(plan: ResumePlan, key: str, *, any_empty: bool) -> list[str]:
+def _rest_config(plan: ResumePlan, *, by_path: bool) -> list[str]:
+    key = "os.fspath(file.filename)" if by_path else "file.basename()"
     end = ["        ]"]
-    if any_empty:
+    if not all(map(len, _lists(plan))):
         end = ["        ] or [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list"]
     return [
         "def rest_config(instructions):",
@@ -324,7 +328,14 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     }
     yield from call("settings = shardctl.ReadSettings", keywords(said))
     where = ["shardctl.tfds.dataset_of(builder)", literal(plan.spec), "settings"]
-    how = {}
+    function = "resume_on_hosts" if counts else "resume"
+    yield from call(f"plan = shardctl.{function}", [*where, *keywords(_how(plan))])
+    yield from call("ds = shardctl.tfds.resume", ["builder", "plan", *keywords(host)])
+
+
+def _how(plan: ResumePlan) -> dict[str, str]:
+    """Return what `shardctl.resume`, or `resume_on_hosts`, is asked besides what is read."""
+    how, counts = {}, plan.from_consumed
     if counts:
         alike = len(set(counts)) == 1
         how = {"hosts": literal(len(counts)), "to_hosts": literal(len(plan.hosts))}
@@ -335,9 +346,7 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         how["mode"] = literal(plan.mode)
     if plan.unseeded is not None and plan.unseeded.risk is not None:
         how["risk"] = repr(plan.unseeded.risk)
-    function = "resume_on_hosts" if counts else "resume"
-    yield from call(f"plan = shardctl.{function}", [*where, *keywords(how)])
-    yield from call("ds = shardctl.tfds.resume", ["builder", "plan", *keywords(host)])
+    return how
 
 
 def _source(value: object) -> str:

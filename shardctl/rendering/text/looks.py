@@ -12,14 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-Look = Literal["", "bold", "error", "warning", "notice"]
+Look = Literal["", "bold", "quiet", "error", "warning", "notice"]
+
+WIDEST = 120  # columns of text to read, beyond which lines are hard to follow
 
 _RED, _MAGENTA = "91", "95"
-_BOLD, _UNDERLINE, _REVERSE = "1", "4", "7"
+_BOLD, _DIM, _UNDERLINE, _REVERSE = "1", "2", "4", "7"
 
 _CODES: dict[Look, tuple[str, ...]] = {
     "": (),
     "bold": (_BOLD,),
+    "quiet": (_DIM,),
     "error": (_BOLD, _RED),
     "warning": (_BOLD, _MAGENTA),
     "notice": (_BOLD,),

@@ -28,5 +28,14 @@ class SettingOrigins:
                 return self.file, self.lines[name]
         return None, None
 
+    def in_words(self, settings: Iterable[str]) -> str:
+        """Return that place as it stands behind a sentence, "" where there is none.
+
+        >>> SettingOrigins(file="shardctl.yaml", lines={"block": 3}).in_words(["block"])
+        ' (shardctl.yaml:3)'
+        """
+        file, line = self.place(settings)
+        return "" if file is None else f" ({file}:{line})"
+
 
 NOWHERE = SettingOrigins(lines={})

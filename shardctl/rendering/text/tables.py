@@ -21,7 +21,7 @@ from itertools import repeat, zip_longest
 from typing import Literal
 
 from shardctl.core.on_demand import OnDemand
-from shardctl.core.text import printable
+from shardctl.core.text import counted, printable
 from shardctl.rendering.text.looks import Look, styled
 
 _GAP = "  "
@@ -167,7 +167,7 @@ def left_out(count: int, noun: str, screen: Screen) -> str:
     >>> left_out(1008, "row", Screen(width=80, abridged=True))
     '… 1,008 more rows; --all shows them'
     """
-    line = f"… {count:,} more {noun}{'s' * (count != 1)}"
+    line = f"… {counted(count, f'more {noun}')}"
     return line if screen.width is None else f"{line}; --all shows them"
 
 

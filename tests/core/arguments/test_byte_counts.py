@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.arguments.byte_counts import byte_count, parse_bytes
+from shardctl.core.arguments.byte_counts import byte_count
 from shardctl.errors import UsageError
 
 
@@ -54,8 +54,6 @@ def test_a_size_is_so_many_bytes(text: object, number: int) -> None:
 def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="a number of bytes is needed, as 8GiB, 500MB or 4096"):
         byte_count(text)
-    with pytest.raises(UsageError, match=r"^--memory '"):
-        parse_bytes("--memory", text)
 
 
 @pytest.mark.parametrize("value", [0, -3, True, 1.5, None])

@@ -29,12 +29,13 @@ from shardctl.files.comparable_file import read_comparable
 from shardctl.files.plan.reader import parse_plan, read_plan
 from shardctl.files.plan.writer import instruction_rows, plan_json, plan_yaml
 from shardctl.planning.diff.plans import diff_plans
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.plan import plan
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
-from shardctl.planning.resume.seen import resume_unseen, spec_codes
+from shardctl.planning.resume.seen import codes_of, resume_unseen
 from shardctl.readers.reference import read_dataset
 from shardctl.readers.seen_file import read_seen
 
@@ -46,7 +47,7 @@ def read(*refs: str) -> Dataset:
 
 
 TOY, DAYS = read("layout.yaml"), read("mon", "tue")
-SEEN = read_seen(str(FOLDER / "seen.txt"), spec_codes(TOY, "train")).codes
+SEEN = read_seen(str(FOLDER / "seen.txt"), codes_of(resolved_spec(TOY, "train"))).codes
 BUFFER = ReadSettings(buffer=3, buffer_seed=1, global_seed=3)
 SPECS = {"host_by_files.json": "train[2:20]+train[10:]", "exact_order.json": "train+test"}
 SETTINGS = {

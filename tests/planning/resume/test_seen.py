@@ -11,8 +11,8 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.order import plan_order
-from shardctl.planning.resume.seen import resume_unseen, spec_codes
+from shardctl.planning.order import plan_order, resolved_spec
+from shardctl.planning.resume.seen import codes_of, resume_unseen
 from tests.cases import check_cases
 from tests.planning.resume.resume_cases import TOY, dataset, entries
 from tests.strategies import shard_lengths
@@ -98,7 +98,7 @@ def check(case: Case) -> None:
         order = plan_order(case.dataset, case.spec, settings).order
     except UsageError:  # fewer files than hosts
         return
-    codes = spec_codes(case.dataset, case.spec)
+    codes = codes_of(resolved_spec(case.dataset, case.spec))
     everything = plan_order(case.dataset, case.spec, ReadSettings()).order
     pool = everything.read(0, everything.num_examples)
     seen = [int(pool[pick % len(pool)]) for pick in case.picks]

@@ -197,7 +197,7 @@ def _check_hosts(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:
 
 
 def test_other_hosts_lose_and_repeat_what_the_plan_says(toys: Toys) -> None:
-    assert _check_hosts(toys, 25) >= 12
+    assert _check_hosts(toys, 16) >= 8
 
 
 @pytest.mark.fuzz

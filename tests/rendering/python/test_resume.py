@@ -30,8 +30,8 @@ from tests.planning.resume.stopped_pipelines import stopped, stops
 from tests.rendering.python.pasted import read, run
 from tests.tfds_datasets import build_dataset
 
-SEEDED: tuple[BufferMode, ...] = ("exactly-once", "exact-order")
 UNSEEDED: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
+each_mode = pytest.mark.parametrize("mode", ["exactly-once", "exact-order", *UNSEEDED])
 
 
 def code_of(plan: ResumePlan, plan_file: str | None = None) -> str:
@@ -42,10 +42,10 @@ def names_of(lines: Sequence[str]) -> list[str]:
     return [line.split()[0] for line in lines]
 
 
-def check_code(toys: Toys, case: Case, numbers: Sequence[int]) -> int | None:
+def check_code(toys: Toys, case: Case, numbers: Sequence[int], mode: BufferMode) -> int | None:
     """Stop a pipeline, run the code of a plan, and compare; return whether it needs TFDS alone."""
     toy = toys[case.toy]
-    settings, unseeded = case.settings, case.settings.buffer is not None and numbers[1] % 3 == 0
+    settings, unseeded = case.settings, case.settings.buffer is not None and mode in UNSEEDED
     if unseeded:  # has some seed, which the plan is not told
         settings = changed(settings, global_seed=None, buffer_seed=numbers[2])
         if settings.shuffles_files and settings.shuffle_seed is None:
@@ -58,7 +58,6 @@ def check_code(toys: Toys, case: Case, numbers: Sequence[int]) -> int | None:
     place = numbers[4] % (len(whole) + 1)
     place -= place % (settings.batch or 1)
     settings = changed(order.settings, buffer_seed=None) if unseeded else order.settings
-    mode = (UNSEEDED if unseeded else SEEDED)[numbers[3] % 2]
     plan = resume(toy.dataset, case.spec, settings, consumed=place, mode=mode)
     text = code_of(plan)
     left = read(run([text])["ds"])
@@ -97,11 +96,13 @@ def check_left(plan: ResumePlan, whole: list[str], place: int, left: list[str], 
         follow = follow[size:]
 
 
-def _check(toys: Toys, num_cases: int, *, buffered: bool, fuzz: bool = False) -> Counter[int]:
+def _check(
+    toys: Toys, num_cases: int, *, mode: BufferMode, buffered: bool, fuzz: bool = False
+) -> Counter[int]:
     kinds = Counter[int]()
 
     def check(drawn: tuple[Case, list[int]]) -> int:
-        kind = check_code(toys, *drawn)
+        kind = check_code(toys, *drawn, mode)
         if kind is None:
             return 0
         kinds[kind] += 1
@@ -112,22 +113,28 @@ def _check(toys: Toys, num_cases: int, *, buffered: bool, fuzz: bool = False) ->
 
 
 def test_code_of_a_plan_goes_on_where_the_pipeline_stopped(toys: Toys) -> None:
-    kinds = _check(toys, 30, buffered=False)
-    assert kinds[True] >= 24
-    assert kinds[True] + kinds[False] >= 26
+    kinds = _check(toys, 20, mode="exactly-once", buffered=False)
+    assert kinds[True] >= 16
+    assert kinds[True] + kinds[False] >= 17
 
 
-def test_code_of_a_plan_goes_on_through_a_buffer(toys: Toys) -> None:
-    kinds = _check(toys, 35, buffered=True)
-    assert min(kinds[True], kinds[False]) >= 8
+@each_mode
+def test_code_of_a_plan_goes_on_through_a_buffer(toys: Toys, mode: BufferMode) -> None:
+    kinds = _check(toys, 6, mode=mode, buffered=True)
+    assert kinds.total() >= 5
+    if mode != "exactly-once":  # of which TFDS alone can read some plans
+        assert kinds[mode in UNSEEDED] >= 4
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("buffered", [False, True])
-def test_code_of_a_plan_goes_on_where_the_pipeline_stopped_fuzzed(
-    toys: Toys, buffered: bool
-) -> None:
-    assert _check(toys, FUZZ // 8, buffered=buffered, fuzz=True)[True]
+def test_code_of_a_plan_goes_on_where_the_pipeline_stopped_fuzzed(toys: Toys) -> None:
+    assert _check(toys, FUZZ // 8, mode="exactly-once", buffered=False, fuzz=True)[True]
+
+
+@pytest.mark.fuzz
+@each_mode
+def test_code_of_a_plan_goes_on_through_a_buffer_fuzzed(toys: Toys, mode: BufferMode) -> None:
+    assert _check(toys, FUZZ // 32, mode=mode, buffered=True, fuzz=True).total()
 
 
 def as_host(text: str, index: int) -> str:
@@ -139,11 +146,9 @@ def as_host(text: str, index: int) -> str:
 
 
 HOSTS = [
-    {},
     {"epochs": 3, "batch": 4},
     {"shuffle_seed": 7},
     {"shuffle_seed": 7, "epochs": 2},
-    {"buffer": 5, "buffer_seed": 3},
     {"buffer": 5, "buffer_seed": 3, "epochs": 2},
     {"buffer": 5, "epochs": 2, "reverse": True},
 ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.phrase import phrase
+from shardctl.core.text import counted
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.id_sets import (
     IdSets,
@@ -103,7 +104,7 @@ def _some(shared: IdSets) -> str:
     count = num_ids(shared)
     rest = ", the first of them" if count > stop - start else ""
     ids = f"id {start}" if stop - start == 1 else f"ids {start} to {stop - 1}"
-    return f"{count:,} example{'' if count == 1 else 's'} ({ids} of {name}{rest})"
+    return f"{counted(count, 'example')} ({ids} of {name}{rest})"
 
 
 def _rest(context: LintContext, one: Read, other: Read) -> str | None:
