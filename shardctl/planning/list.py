@@ -8,6 +8,7 @@ from typing import Literal
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.nearness import nearest
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
 from shardctl.core.tfds_rules import FILE_FORMATS
@@ -124,12 +125,6 @@ class DatasetList(Tabular):
         if chosen.datasets:
             return chosen
         nobodys = [word for word in words if not any(d.has([word]) for d in self.datasets)]
-        return replace(chosen, near=_near(nobodys, [d.name for d in self.datasets]))
-
-
-def _near(words: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    import difflib  # 4 ms
-
-    lower = {name.casefold(): name for name in names}
-    near = [difflib.get_close_matches(word.casefold(), lower, n=3) for word in words]
-    return tuple(dict.fromkeys(lower[name] for found in near for name in found))
+        names = list(dict.fromkeys(listed.name for listed in self.datasets))
+        near = dict.fromkeys(name for word in nobodys for name in nearest(word, names))
+        return replace(chosen, near=tuple(near))
