@@ -165,7 +165,7 @@ def test_a_split_whose_name_looks_like_a_subsplit_is_a_split() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("trian", "no split 'trian' in toy; it has: test, train"),
+        ("trian", "no split 'trian' in toy; it has: train, test"),
         ("", "no split '' in toy; it has: test, train"),
         (
             "train[:5]",

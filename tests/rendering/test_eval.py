@@ -130,5 +130,5 @@ def test_what_hangs_and_what_is_lost_is_marked_where_colour_is_shown() -> None:
     advice = [line for line in shown if "- " in line]
     assert advice[0].startswith("\x1b[1;91m- hangs at step 1")
     assert not any("\x1b" in line for line in advice[1:])
-    sound = text(odd(num_hosts=1, batch=1, num_devices=1), Screen(color=True))
+    sound = text(odd(hosts=1, batch=1, devices=1), Screen(color=True))
     assert "\x1b[1;9" not in sound

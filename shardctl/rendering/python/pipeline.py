@@ -13,6 +13,7 @@ from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import reader
+from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.source import call, comment, keywords, literal, module
 from shardctl.rendering.text.order_records import pipeline_line
 
@@ -78,7 +79,7 @@ def _global_seed(settings: ReadSettings) -> Iterator[str]:
 def _behind_reader(order: Order) -> Iterator[str]:
     """Yield `shard`, `shuffle`, `repeat` and `batch`, as `tfds.training.pipeline` makes them."""
     settings = order.settings
-    if shard := reader.shard_of_host(settings):
+    if shard := code_of_host(settings).examples:
         yield f"ds = ds{shard}"
     if settings.buffer is not None:
         seed, reshuffle = settings.buffer_seed, settings.buffer_reshuffle

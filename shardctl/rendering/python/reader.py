@@ -11,6 +11,7 @@ from shardctl.core.dataset.folders import folders_of
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.source import call, keywords, literal
 
 MAX_NAMES = 10_000  # of a file order that are written in code
@@ -60,9 +61,7 @@ def host(settings: ReadSettings) -> Iterator[str]:
 
 def split_of_host(spec: str, settings: ReadSettings) -> str:
     """Return what `as_dataset` is asked for: the spec, or the host's part of it."""
-    if settings.host is None or settings.host_by != "even":
-        return literal(spec)
-    return f"tfds.even_splits({literal(spec)}, n=num_hosts)[host]"
+    return code_of_host(settings).split.format(literal(spec))
 
 
 def read_config(settings: ReadSettings, *, ordered: bool) -> Iterator[str]:
@@ -90,8 +89,8 @@ def read_config(settings: ReadSettings, *, ordered: bool) -> Iterator[str]:
         values["repeat_filenames"] = "True"
         # TFDS asserts the number of one epoch, and would cache a stream without end.
         values |= {"assert_cardinality": "False", "try_autocache": "False"}
-    if settings.host is not None and settings.host_by == "files":
-        values["input_context"] = "tf.distribute.InputContext(num_hosts, host)"
+    if context := code_of_host(settings).input_context:
+        values["input_context"] = context
     yield from call("read_config = tfds.ReadConfig", keywords(values))
     if settings.deterministic is not None:
         yield f"read_config.options.deterministic = {literal(settings.deterministic)}"
@@ -103,13 +102,6 @@ def as_dataset(name: str, split: str, settings: ReadSettings | None = None) -> I
     if settings is not None and settings.shuffles_files:
         arguments["shuffle_files"] = "True"
     yield from call(f"{name} = builder.as_dataset", keywords(arguments))
-
-
-def shard_of_host(settings: ReadSettings) -> str:
-    """Return `.shard(..)` where hosts share by examples, else ""."""
-    if settings.host is None or not settings.host_mode.reads_all:
-        return ""
-    return ".shard(num_shards=num_hosts, index=host)"
 
 
 def file_order(settings: ReadSettings) -> tuple[list[str], list[str]]:

@@ -27,6 +27,7 @@ from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.errors import UsageError
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
+from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.pipeline import batch, shuffle
 from shardctl.rendering.python.source import call, comment, keywords, literal, module, numbers
 from shardctl.rendering.resume import summary
@@ -214,11 +215,11 @@ def _first_epoch(plan: ResumePlan) -> Iterator[str]:
         yield "# What the buffer of this host held is its own, and the rest is shared."
         yield from reading("held", f"[:{held}]")
         yield from reading("ds", f"[{held}:]")
-        yield f"ds = held.concatenate(ds{reader.shard_of_host(plan.settings)})"
+        yield f"ds = held.concatenate(ds{code_of_host(plan.settings).examples})"
         return
     yield from reading("ds", "")
     if shard is not None:
-        yield f"ds = ds{reader.shard_of_host(plan.settings)}"
+        yield f"ds = ds{code_of_host(plan.settings).examples}"
 
 
 def _file_orders(plan: ResumePlan) -> list[list[int]]:
@@ -249,8 +250,8 @@ def _epoch_config(plan: ResumePlan) -> list[str]:
         lines.append("        files = files[::-1]")
     if settings.file_order is not None:
         lines.append("        files = in_file_order(files)")
-    if settings.host is not None and settings.host_by == "files":
-        lines.append("        files = files[host::num_hosts]")
+    if own := code_of_host(settings).files:
+        lines.append(f"        files = files{own}")
     return [
         "def epoch_config(order):",
         '    """Return what lets TFDS read the files of an epoch in an order."""',
@@ -267,7 +268,7 @@ def _further_epochs(plan: ResumePlan, one: ConcatenateCall, *, num_orders: int) 
     settings, follow = _as_one_host(plan), plan.num_further_epochs
     split = reader.split_of_host(plan.spec, settings)
     behind = []
-    if shard := reader.shard_of_host(settings):
+    if shard := code_of_host(settings).examples:
         behind.append(f"epoch = epoch{shard}")
     if settings.buffer is not None:
         reshuffle = False if settings.buffer_reshuffle is False else None
