@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from shardctl.core.arguments.checked import checked
@@ -14,7 +16,8 @@ from shardctl.errors import DatasetError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.file_text import working_folder
 from shardctl.files.plan import reader as plan_reader
-from shardctl.readers.reference import read_dataset
+from shardctl.readers.dataset_name import parse_dataset_name
+from shardctl.readers.reference import read_dataset, ref_from
 
 
 def dataset_of_argument(given: object) -> Dataset | None:
@@ -62,7 +65,8 @@ def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         path: of the file.
 
     Returns:
-        The snapshot; `shardctl.diff` compares it with another, or with the order as it is now.
+        The snapshot; `shardctl.diff` compares it with another, or with the order as it is now. How
+        its dataset was named (`refs`) is said as from the working folder.
 
     Raises:
         DatasetError: the file cannot be read, holds no snapshot, or was cut off or edited.
@@ -76,4 +80,22 @@ def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
             f"{quoted(os.fspath(path), 200)} is a {found.kind}, not a snapshot; read a plan to "
             "resume with read_plan"
         )
-    return found
+    return replace(found, refs=_from_here(found.refs, Path(path).parent))
+
+
+def _from_here(refs: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return references of a file in a folder as those from the working folder.
+
+    A path that is not there any more is not to find what has its name here.
+    """
+    here = working_folder()
+    rebased = []
+    for ref in refs:
+        is_name = parse_dataset_name(ref) is not None
+        is_gone = not (is_name or os.path.exists(here / folder / ref))
+        rebased.append(
+            os.path.relpath(here / folder / ref, here)
+            if is_gone
+            else ref_from(ref, cwd=here / folder, folder=here)
+        )
+    return tuple(rebased)

@@ -125,6 +125,6 @@ class DatasetList(Tabular):
         if chosen.datasets:
             return chosen
         nobodys = [word for word in words if not any(d.has([word]) for d in self.datasets)]
-        names = [d.name for d in self.datasets]
+        names = list(dict.fromkeys(d.name for d in self.datasets))
         near = dict.fromkeys(name for word in nobodys for name in nearest(word, names))
         return replace(chosen, near=tuple(near))

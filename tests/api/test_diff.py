@@ -70,6 +70,19 @@ def test_one_snapshot_is_compared_with_the_order_as_it_is_now(
         shardctl.diff("a.yaml")
 
 
+def test_a_snapshot_that_was_read_finds_its_dataset_and_no_other_of_its_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = folder / "elsewhere"
+    here.mkdir()
+    (here / "toy.yaml").write_text(TOY.replace("[6, 6", "[5, 7"), "utf-8")
+    monkeypatch.chdir(here)
+    assert shardctl.diff(shardctl.read_snapshot("../a.yaml")).equal
+    os.remove("../toy.yaml")
+    with pytest.raises(shardctl.DatasetError, match="say where the dataset is with dataset=REF"):
+        shardctl.diff(shardctl.read_snapshot("../a.yaml"))
+
+
 def test_what_is_said_of_the_order_now_counts(folder: Path) -> None:
     (folder / "other.yaml").write_text(TOY.replace("[6, 6", "[5, 7"), "utf-8")
     assert not shardctl.diff("a.yaml", dataset="other.yaml").equal

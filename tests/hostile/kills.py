@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ _WRITERS: Sequence[Sequence[str]] = (
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _OLD = b"what was there before\n"
 _IN_PYTHON = f"{os.sep}shardctl{os.sep}"  # in the path of a line of a traceback
+_DONE = re.compile(r"^(wrote out: .*|next: .*)\n?", re.MULTILINE)  # said once the target is whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +59,11 @@ def killed(name: str) -> tuple[Sequence[str], list[str]]:
         time.sleep(rng.random() * whole.seconds * 1.1)
         process.send_signal(sent)
         _, said = process.communicate(timeout=300)
-        wrong = list(_wrong_end(process.returncode, said.decode(), sent))
         found = target.read_bytes() if target.exists() else None
+        heard = said.decode()
+        if found == whole.data:
+            heard = _DONE.sub("", heard)
+        wrong = list(_wrong_end(process.returncode, heard, sent))
         if found not in ((whole.data,) if process.returncode == 0 else (old, whole.data)):
             wrong.append("the target is neither what it was nor what it is to be")
         if sent is signal.SIGKILL and _others(folder):

@@ -82,6 +82,7 @@ def test_words_choose_what_has_them_all(words: list[str], names: list[str]) -> N
 
 def test_where_nothing_has_them_names_near_the_words_that_nobody_has_are_known() -> None:
     assert HERE.having(["fashon_mnist"]).near[0] == "fashion_mnist"
+    assert HERE.having(["Fashion-MNIST"]).near[0] == "fashion_mnist"
     assert HERE.having(["mnist", "imagenet"]).near == ()  # each word is somebody's
     assert HERE.having(["zzz"]).near == ()
     assert HERE.having(["mnist"]).near == ()

@@ -20,6 +20,10 @@ SHARED_NAMES: Mapping[str, tuple[str, ...]] = {
     "experimental_interleave_sort_fn": ("reverse", "file_order"),
 }
 
+# What None means under such a name where it is not to leave a setting as it is: as many files as
+# CPUs allow, and a block of 1 (tensorflow/python/data/ops/interleave_op.py).
+_THEIR_NONE: Mapping[str, object] = {"cycle": "auto", "block": 1}
+
 
 def setting_called(name: str) -> Setting | None:
     """Return the setting of a name, an alias or a field, with `-` or `_`; None for no setting.
@@ -61,7 +65,8 @@ def main_names(document: Mapping[str, object]) -> dict[str, object]:
     {'shuffle_seed': 32, 'cycle': 8, 'cycel': 3}
 
     Raises:
-        UsageError: two names of one setting, or a name that several settings could have.
+        UsageError: two names of one setting, or a name that several settings could have; a
+            `repeat` of None, which has no end.
     """
     named: dict[str, object] = {}
     written: dict[str, str] = {}
@@ -74,7 +79,19 @@ def main_names(document: Mapping[str, object]) -> dict[str, object]:
         if name in named:
             first, second = Argument(written[name]), Argument(str(key))
             raise UsageError(phrase("{} and {} are one setting; keep one", first, second))
-        # TFDS's None for the cycle is not its default, which is to leave it out.
-        is_auto = value is None and name == "cycle" and str(key) != name
-        named[name], written[name] = "auto" if is_auto else value, str(key)
+        is_theirs = value is None and str(key) != name
+        named[name] = _of_their_none(name, str(key)) if is_theirs else value
+        written[name] = str(key)
     return named
+
+
+def _of_their_none(name: str, alias: str) -> object:
+    """Return what None under an alias of a setting stands for."""
+    if name == "epochs":
+        raise UsageError(
+            phrase(
+                "{}: none stands for a repeat without end; give the number of epochs to follow",
+                Argument(alias),
+            )
+        )
+    return _THEIR_NONE.get(name)

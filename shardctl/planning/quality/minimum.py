@@ -10,7 +10,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import Score
 from shardctl.planning.quality.verdict import FAIR, GOOD, Verdict, lowest_uniform
-from shardctl.planning.quality.what_if import Alternative, buffer_for_target
+from shardctl.planning.quality.what_if import Alternative, buffer_for_target, with_buffer
 
 # The verdicts that a minimum may name, from the worst; `uniform` is short for the last.
 _RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
@@ -85,7 +85,8 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
     if not isinstance(target, str) and plan.verdict != "cannot tell":
         smallest = buffer_for_target(plan.question, target)
-        if smallest.buffer and (cheapest is None or smallest.buffer < (cheapest.buffer or 0)):
+        is_less = cheapest is None or (smallest.buffer or 0) < (cheapest.buffer or 0)
+        if smallest.buffer and is_less and _is_enough(plan, smallest.buffer, minimum):
             return phrase(
                 "{}; cheapest cure: {buffer=} (score {})",
                 said,
@@ -103,3 +104,9 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
 
 def _is_cure(choice: Alternative, minimum: float | Verdict) -> bool:
     return not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
+
+
+def _is_enough(plan: Quality, buffer: int, minimum: float | Verdict) -> bool:
+    """Return whether a buffer cures, which a score alone does not say of few examples."""
+    measured = plan.question.measured(with_buffer(plan.question.settings, buffer))
+    return reaches(measured.score, measured.verdict, minimum)

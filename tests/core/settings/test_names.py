@@ -98,6 +98,8 @@ def test_which_is_meant_is_asked_only_where_several_could_be() -> None:
         ({"no_such": 3, "No-Such": 4, 7: 8}, {"no_such": 3, "No-Such": 4, "7": 8}),
         # None of TFDS is not its default, which is 16.
         ({"interleave_cycle_length": None}, {"cycle": "auto"}),
+        ({"interleave-block-length": None}, {"block": 1}),
+        ({"block": None, "epochs": None}, {"block": None, "epochs": None}),
         ({"cycle": None, "batch_size": None}, {"cycle": None, "batch": None}),
     ],
 )
@@ -111,6 +113,8 @@ def test_main_names(document: dict[Any, object], named: dict[str, object]) -> No
         ({"cycle": 3, "cycle_length": 3}, "cycle and cycle_length are one setting; keep one"),
         ({"batch": None, "batch-size": 3}, "batch and batch-size are one setting"),
         ({"seed": 3}, "seed: it could be shuffle_seed, buffer_seed or global_seed; say which"),
+        ({"repeat": None}, "repeat: none stands for a repeat without end"),
+        ({"num-epochs": None}, "num-epochs: none stands for a repeat without end"),
         ({"shuffle": True}, "shuffle: it could be shuffle_files or buffer; say which"),
     ],
 )
@@ -119,3 +123,18 @@ def test_two_of_one_setting_and_one_of_several_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=f"^{message}"):
         main_names(document)
+
+
+def test_a_block_length_of_none_reads_one_example_at_a_time() -> None:
+    """As tf.data has it, which is not the 16 of TFDS where nobody sets it."""
+    tf = pytest.importorskip("tensorflow")
+    files = tf.data.Dataset.range(2)
+
+    def read(file: Any) -> Any:
+        return tf.data.Dataset.range(file * 10, file * 10 + 3)
+
+    real = files.interleave(read, cycle_length=2, block_length=None, num_parallel_calls=2)
+    said = files.interleave(
+        read, cycle_length=2, block_length=main_names({"block_length": None})["block"]
+    )
+    assert list(real.as_numpy_iterator()) == list(said.as_numpy_iterator())

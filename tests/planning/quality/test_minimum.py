@@ -106,6 +106,16 @@ def test_of_few_examples_it_is_said_what_chance_does() -> None:
     assert said.endswith("; cheapest cure: buffer=3, the whole epoch, which is uniform")
 
 
+@pytest.mark.parametrize("num_examples", [10, 40, 100, 200])
+@pytest.mark.parametrize("minimum", ["fair", "good", "uniform", "0.5"])
+def test_a_buffer_that_is_a_cure_is_enough_of_few_examples_too(
+    num_examples: int, minimum: str
+) -> None:
+    buffer = re.search(r"cheapest cure: buffer[= ](\d+)", _said(minimum, 1, num_examples))
+    assert buffer is not None
+    assert _said(minimum, 1, num_examples, buffer=int(buffer[1]), buffer_seed=2) == ""
+
+
 def test_what_is_good_enough_has_no_shortfall() -> None:
     whole = {"buffer": -2, "buffer_seed": 1}
     for minimum in ("0", "0.5", "weak", "good", "uniform"):
