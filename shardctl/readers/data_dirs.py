@@ -62,7 +62,10 @@ class DataDirs:
         return (Path(text) for text in self.sources if not is_remote(text))
 
 
-NOT_SUPPORTED_YET = "not supported yet; describe the dataset in a layout.yaml instead"
+NOT_SUPPORTED_YET = (
+    "not supported yet; describe the dataset in a layout.yaml instead, "
+    "as `shardctl help datasets` shows"
+)
 
 
 def data_dirs(

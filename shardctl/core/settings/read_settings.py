@@ -15,7 +15,7 @@ from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, counted, quoted
 from shardctl.core.tfds_rules import (
     CYCLE_PREFETCH_FACTOR,
     DEFAULT_BLOCK,
@@ -46,6 +46,8 @@ class ReadSettings:
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
     True
+    >>> ReadSettings(shuffle_seed=32, batch=64)  # what is not TFDS's default
+    ReadSettings(shuffle_seed=32, batch=64)
 
     Raises:
         UsageError: a value outside its range, or two that exclude each other.
@@ -72,6 +74,14 @@ class ReadSettings:
     drop_remainder: bool = False
     pass_index: int = 0
     loop: Loop = "python"
+
+    def __repr__(self) -> str:
+        stated = (
+            (field.name, getattr(self, field.name))
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        )
+        return f"ReadSettings({', '.join(f'{name}={_in_short(value)}' for name, value in stated)})"
 
     def __post_init__(self) -> None:
         keep_fields(self, _TAKERS)
@@ -208,6 +218,7 @@ class ReadSettings:
             )
 
 
+_MOST_SHOWN = 8  # files of an order, in a repr
 _MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)
 _TAKERS = {
     setting.field: or_none(setting.kind.take)
@@ -228,6 +239,13 @@ def as_settings(given: SettingsLike | None) -> ReadSettings:
     """
     settings: ReadSettings = _SETTINGS.take({} if given is None else given)
     return settings
+
+
+def _in_short(value: object) -> str:
+    """Return the repr of a setting's value; of a long list of files how many there are."""
+    if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
+        return f"<{counted(len(value), 'file')}>"
+    return repr(value)
 
 
 def _made_of_mapping(given: object) -> ReadSettings | None:

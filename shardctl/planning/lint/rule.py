@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from shardctl.core.text import in_short
 from shardctl.planning.lint.context import LintContext
 
 Severity = Literal["error", "warning", "notice"]
@@ -60,6 +61,9 @@ class Rule:
     story: Story
     check: Check
     for_data_source: bool = False
+
+    def __repr__(self) -> str:
+        return in_short(self, self.code, self.name)
 
     def __reduce__(self) -> tuple[Callable[[str, str], Rule], tuple[str, str]]:
         # The name of its function is the rule's own, see `rule`: pickled, it is found again by it.

@@ -56,7 +56,7 @@ def _example(size: ElementSize) -> str:
         if size.basis == "features":
             return phrase("at least {}, since {}; {example_bytes=N} says what it is", each, why)
     else:
-        why = "no features.json is here"
+        why = "no readable features.json is here"
     return phrase(
         "{} as stored on average, since {}; decoded, images take several times as much: "
         "{example_bytes=N} says what it is",

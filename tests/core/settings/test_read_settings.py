@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.errors import UnpredictableOrderError, UsageError
 
@@ -160,3 +161,13 @@ def test_what_is_left_open_is_assumed(given: dict[str, Any], assumed: dict[str, 
     assert fixed == replace(settings, **assumed)
     fixed.check_predictable(ordered=False)
     assert with_stand_in_seeds(fixed) == (fixed, {})
+
+
+def test_its_repr_is_what_makes_it_again_without_what_is_left_as_it_is() -> None:
+    host = Host(index=1, count=3)
+    settings = ReadSettings(cycle=4, shuffle_seed=0, host=host, drop_remainder=True, batch=8)
+    assert eval(repr(settings)) == settings
+    assert repr(ReadSettings()) == "ReadSettings()"
+    assert repr(ReadSettings(file_order=("a", "b"))) == "ReadSettings(file_order=('a', 'b'))"
+    many = ReadSettings(file_order=tuple(map(str, range(100_000))))
+    assert repr(many) == "ReadSettings(file_order=<100,000 files>)"

@@ -39,3 +39,7 @@ def test_a_rule_is_of_tf_data_unless_it_says_so() -> None:
 def test_a_check_finds_what_its_function_yields() -> None:
     context = case("train", "test").lint().context
     assert [found.why for found in made().check(context)] == ["train bites", "test bites"]
+
+
+def test_the_repr_of_a_rule_leaves_its_story_out() -> None:
+    assert repr(made()) == "<Rule SC999: biter>"
