@@ -56,7 +56,8 @@ def _lines(
             2_000_000,
             None,
             "an example in a buffer: 100 B as stored on average, since no readable "
-            "features.json is here; decoded, images take several times as much: --example-bytes N says what it is",
+            "features.json is here; decoded, images take several times as much: "
+            "--example-bytes N says what it is",
         ),
         (
             _PARTLY,
