@@ -12,7 +12,6 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import decode, read_file
-from shardctl.files.yaml_text import parse_yaml
 from shardctl.readers.dataset_name import is_remote
 
 PROJECT_FILENAME = "shardctl.yaml"
@@ -86,6 +85,8 @@ def read_project(path: Path) -> Project:
     Raises:
         DatasetError: no YAML, an unknown key, or a value of the wrong kind.
     """
+    from shardctl.files.yaml_text import parse_yaml
+
     text = read_file(path)
     source = printable(str(path))
     document = parse_yaml(text, source=source)

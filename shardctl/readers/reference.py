@@ -27,7 +27,6 @@ from shardctl.readers.data_dirs import (
     list_datasets_of,
 )
 from shardctl.readers.dataset_name import DatasetName, is_remote, parse_dataset_name
-from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
@@ -275,6 +274,8 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if path.name == DATASET_INFO_FILENAME:
         return read_tfds_folder(path.parent)
     if path.suffix in LAYOUT_SUFFIXES:
+        from shardctl.readers.layout_file import read_layout_file
+
         return read_layout_file(path)
     if re.search(r"record|riegeli|parquet|-of-\d", path.name):
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")

@@ -51,7 +51,7 @@ def reads(shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(path)
         return read_layout_file(path)
 
-    monkeypatch.setattr("shardctl.readers.reference.read_layout_file", counting)
+    monkeypatch.setattr("shardctl.readers.layout_file.read_layout_file", counting)
     return seen
 
 
