@@ -202,7 +202,7 @@ def test_other_hosts_lose_and_repeat_what_the_plan_says(toys: Toys) -> None:
 
 @pytest.mark.fuzz
 def test_other_hosts_lose_and_repeat_what_the_plan_says_fuzzed(toys: Toys) -> None:
-    assert _check_hosts(toys, FUZZ // 4, fuzz=True)
+    _check_hosts(toys, FUZZ // 4, fuzz=True)
 
 
 @pytest.mark.parametrize("host_by", ["even", "files", "examples"])
