@@ -37,7 +37,7 @@ MakeRead = Callable[[Read], Any]
 def real_dataset(pipeline: Pipeline, read: MakeRead, variants: random.Random | None = None) -> Any:
     """Return the tf.data.Dataset of a pipeline, built from its source to its last stage.
 
-    read: returns TFDS's dataset, or what stands for it.
+    read: returns TFDS's dataset, or what stands for it; elements of all of them are of one kind.
     variants: where given, things that change no order are put in here and there: a map of an
         element to itself, which TensorFlow removes, a seedless operation between others.
     """
@@ -127,7 +127,7 @@ def _map(dataset: Any, change: Callable[[Any], Any], **how: Any) -> Any:
 
     if isinstance(dataset.element_spec, tuple):
         return dataset.map(lambda *parts: tf.nest.map_structure(change, parts), **how)
-    return dataset.map(change, **how)
+    return dataset.map(lambda part: tf.nest.map_structure(change, part), **how)
 
 
 def _options(stage: WithOptions) -> Any:
@@ -151,25 +151,53 @@ def one_pass(dataset: Any, element: Element) -> list[Any]:
 
 
 def examples_of(value: Any, element: Element) -> Iterator[Any]:
-    """Yield the examples of an element, those of a tuple of a batch side by side."""
+    """Yield the examples of an element, those of a tuple of a batch side by side.
+
+    What TFDS reads is a dict, which is known by its name or, without names, by its id.
+    """
     if element == "example":
-        yield value.numpy() if hasattr(value, "numpy") else value
+        if isinstance(value, dict):
+            value = value["tfds_id"] if "tfds_id" in value else value["id"]
+        value = value.numpy() if hasattr(value, "numpy") else value
+        yield value.decode() if isinstance(value, bytes) else int(value)
     elif element[0] == "batch":
-        arrays = _leaves(value)
-        for index in range(len(arrays[0])):
+        for index in range(len(_any_leaf(value))):
             yield from examples_of(_at(value, index), element[1])
     else:
         for part, inner in zip(value, element, strict=True):
             yield from examples_of(part, inner)
 
 
-def _leaves(value: Any) -> list[Any]:
-    return (
-        [leaf for part in value for leaf in _leaves(part)] if isinstance(value, tuple) else [value]
-    )
+def _any_leaf(value: Any) -> Any:
+    while isinstance(value, tuple | dict):
+        value = value[0] if isinstance(value, tuple) else next(iter(value.values()))
+    return value
 
 
 def _at(value: Any, index: int) -> Any:
     if isinstance(value, tuple):
         return tuple(_at(part, index) for part in value)
+    if isinstance(value, dict):
+        return {name: _at(part, index) for name, part in value.items()}
     return (value.numpy() if hasattr(value, "numpy") else value)[index]
+
+
+def epochs_of_fit(dataset: Any, element: Element, epochs: int) -> list[list[Any]]:
+    """Return the examples that each epoch of Keras' `fit` trains on."""
+    import keras
+
+    seen: list[list[Any]] = []
+
+    class Recorder(keras.Model):  # type: ignore[misc]
+        def train_step(self, value: Any) -> dict[str, float]:
+            seen[-1].extend(examples_of(value, element))
+            return {"loss": 0.0}
+
+    class EachEpoch(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            seen.append([])
+
+    model = Recorder()
+    model.compile(run_eagerly=True)
+    model.fit(dataset, shuffle=False, epochs=epochs, verbose=0, callbacks=[EachEpoch()])
+    return seen

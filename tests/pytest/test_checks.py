@@ -36,7 +36,6 @@ SNAPSHOT = Path("order_snapshots/test_train/test_order.yaml")
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("toy")
-    exec(open("/tmp/stub_conftest.py").read(), {})
     folder = build_dataset(root, splits={"train": [5, 3, 0, 9, 4], "test": [6]})
     _load_all_modules(folder)
     return folder
