@@ -250,6 +250,10 @@ class Order:
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
         return self._built_reading(0, needed * self.epoch_size + (self.num_buffered or 0))
 
+    def endless_reading(self, epochs: int) -> EpochReading:
+        """Return the reading of repeated files, until so many epochs of it are handed out."""
+        return self._built_reading(0, epochs * self.epoch_size)
+
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
         """Return the replay of the shuffle buffer in an epoch, right up to output `stop` at least.
@@ -329,16 +333,18 @@ class Order:
         return reading
 
     def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
-        stride, phase = self._stride_and_phase
         if limit is None:
-            rows = self._opening(epoch)
-        else:
-            count = repetitions_to_list(
-                self.reads.take, (limit + 1) * stride, cycle_length=self._cycle
-            )
-            every = np.arange(len(self.reads))
-            openings = (self._opening(repetition) for repetition in range(count))
-            rows = np.concatenate([every if rows is None else rows for rows in openings])
+            return self.reading_of(self._opening(epoch))
+        stride, _ = self._stride_and_phase
+        count = repetitions_to_list(self.reads.take, (limit + 1) * stride, cycle_length=self._cycle)
+        every = np.arange(len(self.reads))
+        openings = (self._opening(repetition) for repetition in range(count))
+        rows = np.concatenate([every if rows is None else rows for rows in openings])
+        return self.reading_of(rows, limit)
+
+    def reading_of(self, rows: Int64s | None, limit: int | None = None) -> EpochReading:
+        """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
+        stride, phase = self._stride_and_phase
         take = self.reads.take[:] if rows is None else self.reads.take[rows]
         take.setflags(write=False)  # so that the interleave need not copy it
         return EpochReading(
