@@ -250,10 +250,6 @@ class Order:
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
         return self._built_reading(0, needed * self.epoch_size + (self.num_buffered or 0))
 
-    def endless_reading(self, epochs: int) -> EpochReading:
-        """Return the reading of repeated files, until so many epochs of it are handed out."""
-        return self._built_reading(0, epochs * self.epoch_size)
-
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
         """Return the replay of the shuffle buffer in an epoch, right up to output `stop` at least.
@@ -335,10 +331,14 @@ class Order:
     def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
         if limit is None:
             return self.reading_of(self._opening(epoch))
+        return self.endless_reading(limit, self._opening)
+
+    def endless_reading(self, limit: int, opening: Callable[[int], Int64s | None]) -> EpochReading:
+        """Return the reading of repeated files up to a limit, of how each repetition opens them."""
         stride, _ = self._stride_and_phase
         count = repetitions_to_list(self.reads.take, (limit + 1) * stride, cycle_length=self._cycle)
         every = np.arange(len(self.reads))
-        openings = (self._opening(repetition) for repetition in range(count))
+        openings = (opening(repetition) for repetition in range(count))
         rows = np.concatenate([every if rows is None else rows for rows in openings])
         return self.reading_of(rows, limit)
 

@@ -14,6 +14,7 @@ from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.order.tickets import Tickets
 from shardctl.core.shuffle.buffer import shuffle_permutation
+from shardctl.core.shuffle.seeds import KernelSeeds, seeds_of_iterator
 
 _ALL = 1 << 62  # positions of a reading without end
 _MANY_EXAMPLES = 1 << 22
@@ -36,14 +37,14 @@ class ReaderNode(Node):
         self.iterations: list[ReaderIteration] = []
         self._pages: OrderedDict[int, CodePages] = OrderedDict()
         settings = reader.settings
+        self.files: SeedGenerator | None = None
         if settings.shuffles_files:
-            self.files = SeedGenerator(
-                seeds.kernel(settings.shuffle_seed),
-                settings.reshuffle,
-                stage="TFDS's shuffle of the files",
-            )
-            # One file is shuffled as well, and takes seeds that change nothing.
-            self.lasting = () if self.is_alike else (self.files,)
+            # The shuffle of one file is drawn a seed as well, though it changes nothing.
+            kernel = seeds.kernel(settings.shuffle_seed)
+            if len(reader.reads) > 1:
+                stage = "TFDS's shuffle of the files"
+                self.files = SeedGenerator(kernel, settings.reshuffle, stage=stage)
+                self.lasting = () if self.files.is_fixed else (self.files,)
 
     @property
     def is_infinite(self) -> bool:
@@ -61,16 +62,11 @@ class ReaderNode(Node):
     @property
     def is_alike(self) -> bool:
         """Whether every reading has the same order."""
-        settings = self.reader.settings
-        return (
-            not settings.shuffles_files
-            or settings.reshuffle is False
-            or len(self.reader.reads) < 2
-        )
+        return self.files is None or self.files.is_fixed
 
     def iterate(self) -> ReaderIteration:
         """Return a new iterator, which takes the next pair of the file shuffle."""
-        taken = None if self.is_alike else self.files.take()
+        taken = None if self.files is None else self.files.take()
         if taken is not None and self.is_infinite:
             self.files.make_uncertain()
         iteration = ReaderIteration(self, len(self.iterations), taken)
@@ -93,15 +89,28 @@ class ReaderNode(Node):
 
     def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files by one iterator, up to `stop` where it has no end."""
-        reader = self.reader
-        if self.is_infinite:
-            repetitions = -(-(stop or 1) // reader.epoch_size)
-            return reader.endless_reading(1 << (repetitions - 1).bit_length())
-        taken = self.iterations[number].taken
-        if taken is None:
-            return reader.reading(0)
-        count = len(reader.reads)
-        return reader.reading_of(shuffle_permutation(count, count, taken.seeds))
+        reader, taken = self.reader, self.iterations[number].taken
+
+        def opening(repetition: int) -> Int64s | None:
+            if taken is None:
+                return None
+            count = len(reader.reads)
+            return shuffle_permutation(count, count, _seeds(taken, repetition))
+
+        if not self.is_infinite:
+            return reader.reading_of(opening(0))
+        # In powers of two, so that the next stretch seldom builds anew.
+        repetitions = -(-(stop or 1) // reader.epoch_size)
+        limit = reader.epoch_size << (repetitions - 1).bit_length()
+        return reader.endless_reading(limit, opening)
+
+
+def _seeds(taken: TakenSeeds, repetition: int) -> KernelSeeds:
+    """Return the seeds of a further listing of the files by one iterator."""
+    seeds, generator = taken.seeds, taken.generator
+    if not repetition or generator.is_fixed or taken.index is None or generator.kernel is None:
+        return seeds
+    return seeds_of_iterator(generator.kernel, taken.index + repetition)
 
 
 class ReaderIteration(Iteration):
