@@ -133,7 +133,7 @@ class ReaderIteration(Iteration):
     def width(self) -> int:
         return 1
 
-    def widths(self, elements: Int64s, axes: int | None = None) -> Int64s:
+    def widths(self, elements: Int64s) -> Int64s:
         return np.ones(len(elements), np.int64)
 
     def examples(self, elements: Int64s) -> Int64s:
