@@ -7,6 +7,7 @@ from collections import OrderedDict
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
 from shardctl.core.order.code_pages import CodePages
@@ -137,6 +138,8 @@ class ReaderIteration(Iteration):
         return np.ones(len(elements), np.int64)
 
     def examples(self, elements: Int64s) -> Int64s:
+        if readings.are_counted():
+            return np.zeros(len(elements), np.int64)
         return elements + self.first
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
