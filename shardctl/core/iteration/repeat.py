@@ -14,7 +14,6 @@ from shardctl.core.iteration.iteration import (
     Axis,
     Iteration,
     Node,
-    divmod_of,
 )
 from shardctl.core.iteration.joined import Joined, in_order
 from shardctl.core.iteration.source import NOTHING
@@ -135,7 +134,7 @@ class Cycle(Iteration):
         return elements + epochs * self._epoch.pulled, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
-        epochs, local = divmod_of(places, self._epoch.num_examples)
+        epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
         if not readings.are_counted():
             return self._epoch.codes_at(local)
         return self._epoch.codes_at(local) + epochs * self._epoch.num_readings
