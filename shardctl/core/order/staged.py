@@ -85,6 +85,11 @@ class StagedOrder(Order):
         self._nodes.append(node)
         return node
 
+    @property
+    def num_drawn_seeds(self) -> int:
+        """How many parts of the pipeline draw a seed from the global one."""
+        return self._seeds.op_index
+
     @cached_property
     def reads(self) -> Reads:
         """What all readers are given, one after the other."""
