@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -61,14 +61,7 @@ class Joined(Iteration):
         parts = list(self._split(elements, self.starts))
         if len(parts) == 1:
             return parts[0][1].examples(parts[0][2])
-        widths = self.widths(elements)
-        ends = np.cumsum(widths)
-        found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
-        for here, piece, local in parts:
-            counts = widths[here]
-            shifts = ends[here] - counts - (np.cumsum(counts) - counts)
-            found[np.repeat(shifts, counts) + np.arange(counts.sum())] = piece.examples(local)
-        return found
+        return gathered(parts, self.widths(elements))
 
     def before(self, elements: Int64s) -> Int64s:
         found = np.zeros(len(elements), np.int64)
@@ -134,6 +127,23 @@ class Joined(Iteration):
                 queries.append(query)
                 places.append(place + start)
         return in_order(np.concatenate(queries), np.concatenate(places))
+
+
+def gathered(
+    parts: Iterable[tuple[Int64s | slice, Iteration, Int64s]], widths: Int64s
+) -> Int64s:
+    """Return the codes of elements that come from several iterations, one after the other.
+
+    parts: for each iteration which of the elements are its own, and which of its own they are.
+    widths: the number of examples of each element.
+    """
+    ends = np.cumsum(widths)
+    found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
+    for here, piece, local in parts:
+        counts = widths[here]
+        shifts = ends[here] - counts - (np.cumsum(counts) - counts)
+        found[np.repeat(shifts, counts) + np.arange(counts.sum())] = piece.examples(local)
+    return found
 
 
 def in_order(query: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
