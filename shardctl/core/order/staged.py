@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
@@ -21,9 +22,10 @@ from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
 from shardctl.core.order.reader_node import ReaderNode
 from shardctl.core.order.tickets import Tickets
 from shardctl.core.phrase import phrase
+from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.readers import readers_of
-from shardctl.core.stages.stages import Read, Shuffle
+from shardctl.core.stages.stages import Filter, Read, Shuffle
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -64,7 +66,9 @@ class StagedOrder(Order):
             order.codes = self.codes
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
-        self._node = build(settings.stages, self._reader_node, seeds=self._seeds)
+        self._node = build(
+            settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
+        )
         self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
@@ -84,6 +88,11 @@ class StagedOrder(Order):
         node = ReaderNode(order, tickets, self._seeds)
         self._nodes.append(node)
         return node
+
+    def _passing(self, stage: Filter) -> Callable[[Int64s], NDArray[np.bool_]]:
+        """Return which tickets pass a filter that has a list of the examples that do."""
+        passes = provided("kept")(stage.kept, self.codes)
+        return lambda tickets: passes(self._codes(tickets))
 
     @property
     def num_drawn_seeds(self) -> int:

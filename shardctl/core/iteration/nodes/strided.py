@@ -120,7 +120,8 @@ class StridedIteration(Iteration):
     def before(self, elements: Int64s) -> Int64s:
         if self._node.stride > 1:
             return super().before(elements)
-        return self._child.before(elements + self._node.first) - self._skipped
+        inputs = np.minimum(elements + self._node.first, self._child.pulled)
+        return self._child.before(inputs) - self._skipped
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         if self._node.stride > 1:
