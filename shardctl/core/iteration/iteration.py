@@ -17,17 +17,23 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
+_EXAMPLES, _WIDTH = 1 << 20, 64  # of a piece of an answer, in elements of unknown width so many each
 PIECE = 1 << 16  # elements that are looked up at once where an answer is made piece by piece
 
 
 class Axis(NamedTuple):
-    """An axis that a batch gave its elements: its length, which is exact or the most it may be."""
+    """An axis of elements: its length, which is exact or the most it may be.
+
+    is_batch: a batch gave it; else it stands for the parts of a tuple of `zip`.
+    """
 
     size: int
     is_exact: bool
+    is_batch: bool = True
 
 
 class Lasting(Protocol):
@@ -119,8 +125,9 @@ class Iteration(ABC):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of elements [start, stop), one element after the other, in pieces."""
-        for first in range(start, stop, PIECE):
-            yield self.examples(np.arange(first, min(first + PIECE, stop)))
+        size = max(1, _EXAMPLES // (self.width or _WIDTH))
+        for first in range(start, stop, size):
+            yield self.examples(np.arange(first, min(first + size, stop)))
 
     # Examples are counted too: a place is that of an example among all of the iteration.
 
@@ -148,8 +155,8 @@ class Iteration(ABC):
         elements, offsets = self.at(places)
         distinct, where = np.unique(elements, return_inverse=True)
         widths = self.widths(distinct)
-        starts: Int64s = np.cumsum(widths) - widths
-        return self.examples(distinct)[starts[where] + offsets]
+        within: Int64s = (np.cumsum(widths) - widths)[where] + offsets
+        return self.examples(distinct)[within]
 
     def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which query, place), int64[r] each, for every time a code is handed out."""
@@ -162,6 +169,20 @@ class Iteration(ABC):
         found = np.flatnonzero(self.examples(elements) == np.asarray(codes)[query[rows]])
         within = found - (np.cumsum(widths) - widths)[rows[found]]
         return query[rows[found]], self.before(elements)[rows[found]] + within
+
+    def readings_at(self, places: Int64s) -> Int64s:
+        """Return which reading of its source each example is of, int64[q].
+
+        They are counted from 0 in this iterator: each repetition of what is below is further ones,
+        also where a cache hands out what was read before.
+        """
+        with readings.counted():
+            return self.codes_at(places)
+
+    @property
+    def num_readings(self) -> int:
+        """How many readings of one source there are at most in what was pulled."""
+        return max((iteration.num_readings for iteration in self.inputs), default=1)
 
     @cached_property
     def _counts(self) -> Counts:

@@ -9,7 +9,6 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.iteration import (
-    INFINITE,
     UNKNOWN,
     Axis,
     Iteration,
@@ -21,7 +20,7 @@ from shardctl.errors import UsageError
 class Batch(Node):
     """`ds.batch(size, drop_remainder)`.
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration = Batch(Source(range(5)), 2).iterate()
     >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
     (3, [4, 0, 1])
@@ -30,9 +29,7 @@ class Batch(Node):
     def __init__(self, child: Node, size: int, *, drop_remainder: bool = False) -> None:
         self.child, self.inputs = child, (child,)
         self.size, self.drop_remainder = size, drop_remainder
-        # As tensorflow/core/kernels/data/batch_dataset_op.cc has it.
-        is_exact = drop_remainder or child.cardinality == INFINITE
-        self.shape = (Axis(size, is_exact), *child.shape)
+        self.shape = (Axis(size, drop_remainder), *child.shape)
 
     @property
     def is_infinite(self) -> bool:
@@ -128,7 +125,7 @@ class Unbatch(Node):
 
     def __init__(self, child: Node) -> None:
         self.child, self.inputs = child, (child,)
-        if not child.shape:
+        if not child.shape or not child.shape[0].is_batch:
             raise UsageError("unbatch of elements that are no batches: put it behind a batch")
         self.rows, self.shape = child.shape[0], child.shape[1:]
         if not all(axis.is_exact for axis in self.shape):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, Iteration, Node
-from shardctl.core.iteration.joined import Joined
+from shardctl.core.iteration.nodes.joined import Joined
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -23,7 +23,7 @@ class Shuffle(Node):
     count: the epochs, 1 of a plain shuffle, None without end. An epoch is handed out whole before
         the next begins, but is read as soon as the buffer has room.
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> from shardctl.core.shuffle.seeds import KernelSeeds
     >>> kernel = KernelSeeds(seed=87654321, seed2=7)
     >>> generator = SeedGenerator(kernel, False, stage="shuffle(3)")
@@ -70,6 +70,8 @@ class ShuffleIteration(Joined):
         self._num_opened = 0
         self._input: Iteration | None = None  # of the last slice, until it has ended
         self._buffered = 0
+        # A buffer for the whole dataset is as large as the first epoch from its end on.
+        self._capacity = None if node.buffer == WHOLE_DATASET else node.buffer
 
     def _advance(self, count: int) -> int:
         done = 0
@@ -95,6 +97,8 @@ class ShuffleIteration(Joined):
             self._buffered += got
             if got < room:
                 self._input = None
+                if self._capacity is None:
+                    self._capacity = self._buffered
                 if self._node.count is None and not self._buffered and not self.pieces:
                     return
 
@@ -105,13 +109,11 @@ class ShuffleIteration(Joined):
         return self._input is not None or count is None or self._num_opened < count
 
     def _room(self) -> int:
-        if self._node.buffer != WHOLE_DATASET:
-            return self._node.buffer - self._buffered
-        return EVERYTHING if self._input is not None or not self._buffered else 0
+        return EVERYTHING if self._capacity is None else self._capacity - self._buffered
 
     def _open(self) -> None:
         self._input = self._node.child.iterate()
-        self._slices.append(ShuffledEpoch(self._input, self._node.buffer))
+        self._slices.append(ShuffledEpoch(self._input, self._capacity))
         self._num_opened += 1
 
     def _clear(self) -> None:
@@ -127,9 +129,10 @@ class ShuffleIteration(Joined):
         """Hand out one element, and as many more as go on in the same way; return how many."""
         front = self._slices[0]
         more = 0
-        if not self._may_read() or self._node.buffer == WHOLE_DATASET:
+        if not self._may_read():
             more = min(count, front.left) - 1
-        elif self._input is not None:
+        elif self._input is not None and self._room() == 0:
+            # The buffer is full, so that for each one more one is read.
             wanted = count - 1
             if len(self._slices) > 1:
                 wanted = min(wanted, front.left - 1)
@@ -147,9 +150,12 @@ class ShuffleIteration(Joined):
 
 
 class ShuffledEpoch(Iteration):
-    """One epoch of a shuffle: what is read of its input, and in which order it comes out."""
+    """One epoch of a shuffle: what is read of its input, and in which order it comes out.
 
-    def __init__(self, child: Iteration, buffer: int) -> None:
+    buffer: None holds the whole epoch.
+    """
+
+    def __init__(self, child: Iteration, buffer: int | None) -> None:
         super().__init__()
         self._child, self._buffer = child, buffer
         self.seeds: TakenSeeds | None = None
@@ -178,7 +184,7 @@ class ShuffledEpoch(Iteration):
         size = max(1, self._child.pulled)
         return ShuffleReplay(
             num_elements=self._child.pulled,
-            buffer_size=size if self._buffer == WHOLE_DATASET else self._buffer,
+            buffer_size=size if self._buffer is None else self._buffer,
             seeds=self.seeds.seeds,
         )
 
@@ -194,6 +200,11 @@ class ShuffledEpoch(Iteration):
 
     def examples(self, elements: Int64s) -> Int64s:
         return self._child.examples(self.replay.inputs_at(elements))
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        # One replay for all: to begin in the midst costs that of some 20 buffers.
+        for inputs in self.replay.chunks(start, stop):
+            yield self._child.examples(inputs)
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)
