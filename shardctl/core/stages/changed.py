@@ -12,6 +12,7 @@ from shardctl.core.stages.stages import (
     Pipeline,
     Read,
     SampleFromDatasets,
+    Shared,
     Source,
     Stage,
     Zip,
@@ -46,6 +47,8 @@ def with_changed(
             case ChooseFromDatasets():
                 inputs = tuple(map(whole, part.inputs))
                 return replace(part, inputs=inputs, choices=whole(part.choices))
+            case Shared():
+                return replace(part, pipeline=whole(part.pipeline))
             case _:
                 return part
 
