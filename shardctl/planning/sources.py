@@ -57,7 +57,7 @@ class Sources:
             readers,
             settings,
             names=self.names,
-            advance=progress.advance,
+            advance=None if progress is None else progress.advance,
         )
 
 

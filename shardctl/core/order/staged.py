@@ -15,6 +15,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
+from shardctl.core.iteration.iteration import EVERYTHING
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.combined_codes import CombinedCodes
 from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
@@ -23,8 +24,8 @@ from shardctl.core.order.tickets import Tickets
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.readers import readers_of
-from shardctl.core.stages.stages import Filter, Read, Shuffle
+from shardctl.core.stages.readers import parts_of, readers_of
+from shardctl.core.stages.stages import Filter, Read, SampleFromDatasets, Shuffle
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -62,7 +63,7 @@ class StagedOrder(Order):
         settings: ReadSettings,
         *,
         names: Mapping[Read, str],
-        advance: Callable[[int], None] = _ignore,
+        advance: Callable[[int], None] | None = None,
     ) -> None:
         assert settings.stages is not None
         self.dataset = dataset
@@ -86,8 +87,9 @@ class StagedOrder(Order):
         self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
-            while self._root.pull(_AT_ONCE) == _AT_ONCE:
-                advance(_AT_ONCE)
+            at_once = EVERYTHING if advance is None else _AT_ONCE
+            while self._root.pull(at_once) == at_once:
+                (advance or _ignore)(at_once)
             if self._root.num_examples > INT64_MAX:
                 raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
         self._root.check()
@@ -142,6 +144,21 @@ class StagedOrder(Order):
         if WHOLE_DATASET in sizes:
             return max(1, self.epoch_size)
         return max(sizes, default=None)
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
+        assert self.settings.stages is not None
+        return any(order.shuffles for order in self._orders) or any(
+            isinstance(part, SampleFromDatasets)
+            or (isinstance(part, Shuffle) and part.buffer != 1)
+            for part in parts_of(self.settings.stages)
+        )
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether that is known without looking at it: it is not."""
+        return False
 
     @property
     def has_blocks(self) -> bool:
