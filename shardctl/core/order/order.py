@@ -260,6 +260,11 @@ class Order:
         return self.settings.epochs
 
     @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        return () if self.settings.batch is None else (self.settings.batch,)
+
+    @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.settings.batch is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,15 @@ def _ignore(count: int) -> None:
     """Take a report that nobody wants."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
+
+    name: str
+    dataset: Dataset
+    spec: str
+
+
 class StagedOrder(Order):
     """Every example of one pass over a pipeline with stages, from 0, batches taken apart.
 
@@ -48,7 +57,7 @@ class StagedOrder(Order):
     element of the pipeline, where elements are batches.
 
     A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
-    than a bound of that. `names` are what the readers are called, `advance` is told of elements as
+    than a bound of that. `origins` say what each reader reads, `advance` is told of elements as
     they are counted.
 
     Raises:
@@ -62,14 +71,15 @@ class StagedOrder(Order):
         readers: Mapping[Read, Order],
         settings: ReadSettings,
         *,
-        names: Mapping[Read, str],
+        origins: Mapping[Read, Origin],
         advance: Callable[[int], None] | None = None,
     ) -> None:
         assert settings.stages is not None
         self.dataset = dataset
         self.settings = settings
         reads = readers_of(settings.stages)
-        self.sources = tuple(names[read] for read in reads)
+        self.origins = dict(origins)
+        self.sources = tuple(origins[read].name for read in reads)
         self._readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
@@ -268,6 +278,12 @@ class StagedOrder(Order):
             sources = self._nodes[0].tickets.readers(tickets)
             counts += np.bincount(sources, minlength=len(counts))
         return [int(count) for count in counts]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        axes = self._node.shape
+        return tuple(axis.size for axis in axes) if all(axis.is_batch for axis in axes) else None
 
     @property
     def has_steps(self) -> bool:
