@@ -80,9 +80,7 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
     reads = list(dict.fromkeys(readers_of(settings.stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
-    found = {
-        read: resolve_subsplit(specs[read], of_read[read]) for read in reads
-    }
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
     datasets = distinct_datasets(of_read.values())

@@ -151,7 +151,9 @@ def assert_same(order: Order, elements: list[list[str]]) -> None:
     assert order.read(start, stop).tolist() == codes[start:stop].tolist()
 
 
-def _cases(folders: Folders, habits: Habits) -> st.SearchStrategy[tuple[RandomPipeline, int | None]]:
+def _cases(
+    folders: Folders, habits: Habits
+) -> st.SearchStrategy[tuple[RandomPipeline, int | None]]:
     def drawn(rng: random.Random) -> tuple[RandomPipeline, int | None]:
         made = random_pipeline(rng, folders.draw, habits, may_be_endless=True)
         return made, rng.choice([None, None, 7])
