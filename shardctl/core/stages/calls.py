@@ -1,0 +1,326 @@
+"""The calls that stages and sources are written as: their names and those of their arguments.
+
+Text and document are two ways to write the same calls, so both are read and written by this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal
+
+from shardctl.core.nearness import did_you_mean
+from shardctl.core.stages import stages
+from shardctl.core.stages.stages import Opaque, Source, Stage
+from shardctl.core.text import choices, quoted
+from shardctl.errors import UsageError
+
+# "code" is what a script computes with, which decides nothing here; of a "function" the name.
+Takes = Literal["value", "pipeline", "pipelines", "whole", "spec", "code", "function"]
+Made = Callable[[dict[str, Any]], tuple[Stage | Source, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parameter:
+    """An argument of a call: its own name, those of tf.data, and what it takes.
+
+    by_name: not taken by its place.
+    """
+
+    name: str
+    others: tuple[str, ...] = ()
+    takes: Takes = "value"
+    by_name: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Call:
+    """A call; `parameters` are in the order of tf.data.
+
+    made: its stages, of the values of arguments. of: the class whose name it has, None for a call
+    that stands for another. anything: what else is given is not read. own_settings: so are
+    settings of the reader.
+    """
+
+    name: str
+    made: Made
+    parameters: tuple[Parameter, ...] = ()
+    of: type | None = None
+    is_source: bool = False
+    anything: bool = False
+    own_settings: bool = False
+
+    @property
+    def rest(self) -> Parameter | None:
+        """The parameter that takes all that is given by place, None where there is none."""
+        first = self.parameters[0] if self.parameters else None
+        return first if first is not None and first.takes in ("pipelines", "whole") else None
+
+    def parameter(self, name: str) -> Parameter:
+        """Return the parameter of a name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        for parameter in self.parameters:
+            if name == parameter.name or name in parameter.others:
+                return parameter
+        if self.anything or name == "name":  # of the operation, which every call of tf.data takes
+            return Parameter(name="", takes="code")
+        if self.own_settings:
+            return Parameter(name=name)
+        own = [parameter.name for parameter in self.parameters if parameter.name]
+        known = [other for parameter in self.parameters for other in parameter.others]
+        near = did_you_mean(name, [*own, *known])
+        raise UsageError(f"no argument {quoted(name)}; {near}there are: {choices(own)}")
+
+    def placed(self, index: int) -> Parameter:
+        """Return the parameter at a place.
+
+        Raises:
+            UsageError: there are not so many.
+        """
+        placed = [parameter for parameter in self.parameters if not parameter.by_name]
+        if index < len(placed):
+            return placed[index]
+        if self.anything:
+            return Parameter(name="", takes="code")
+        if self.name == "range":
+            raise UsageError("range counts from 0 by 1: range(stop)")
+        said = f"{len(placed)} at most" if placed else "none"
+        raise UsageError(f"too many arguments by their place: {said}")
+
+    def stages(self, given: Sequence[tuple[str, Any]]) -> tuple[Stage | Source, ...]:
+        """Return what the call makes of arguments, each by its own name ("" for what is not read).
+
+        Raises:
+            UsageError: one is there twice, is missing or is out of range.
+        """
+        values: dict[str, Any] = {}
+        for name, value in given:
+            if name in values:
+                raise UsageError(f"{name} is there twice")
+            if name:
+                values[name] = value
+        for field in () if self.of is None else fields(self.of):
+            missing = field.default is MISSING and field.name not in values
+            if missing:
+                raise UsageError(f"{field.name} is needed")
+        return self.made(values)
+
+
+def said_of(part: Stage | Source) -> Mapping[str, Any]:
+    """Return the arguments of a stage or source that are not its defaults."""
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    return {
+        field.name: values[field.name]
+        for field in fields(part)
+        if field.default is MISSING or values[field.name] != field.default
+    }
+
+
+def call_named(name: str) -> Call:
+    """Return the call of a name.
+
+    Raises:
+        UsageError: there is none; the names are told.
+    """
+    call = CALLS.get(name)
+    if call is not None:
+        return call
+    kind = f"no stage {quoted(name)}; {did_you_mean(name, CALLS)}"
+    sources = [call.name for call in _SOURCES]
+    raise UsageError(
+        f"{kind}stages: {choices([c.name for c in _STAGES], 20)}; sources: {choices(sources)}"
+    )
+
+
+def main_argument(call: Call) -> Parameter | None:
+    """Return the argument that stands alone, as the buffer of a shuffle; None where none does."""
+    if call.name == "with_options":
+        return None
+    read = [p for p in call.parameters if p.name]
+    return read[0] if read else None
+
+
+def _of(of: type, *parameters: Parameter, name: str = "", **more: Any) -> Call:
+    def made(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+        return (of(**values),)
+
+    kind: Any = of
+    return Call(name=name or kind.name, made=made, parameters=parameters, of=of, **more)
+
+
+def _value(name: str, *others: str, **more: Any) -> Parameter:
+    return Parameter(name=name, others=others, **more)
+
+
+_SIZE = _value("size", "batch_size")
+_DROP = _value("drop_remainder")
+_CALLS = _value("calls", "num_parallel_calls")
+_DETERMINISTIC = _value("deterministic")
+_INPUTS = _value("inputs", "datasets", takes="pipelines")
+_STOP = _value("stop_on_empty", "stop_on_empty_dataset")
+_FUNCTION = Parameter(name="", others=("map_func", "func"), takes="function")
+_COUNT = _value("count")
+
+
+def _batches(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    """Return a batch; one with threads of its own reads ahead like a map that has them."""
+    ahead = {name: values.pop(name) for name in ("calls", "deterministic") if name in values}
+    batch = stages.Batch(**values)
+    return (batch, stages.Map(**ahead)) if ahead.get("calls") is not None else (batch,)
+
+
+def _cached(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    if values.get("filename") in (None, ""):
+        return (stages.Cache(),)
+    return (Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE]),)
+
+
+def _mapped(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    return (stages.Map(),)
+
+
+def _read(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    own = {name: values.pop(name) for name in list(values) if name not in ("spec", "data")}
+    return (stages.Read(**values, settings=tuple(own.items())),)
+
+
+def _prefetched(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    if values.get("size", 0) is None:
+        del values["size"]
+    return (stages.Prefetch(**values),)
+
+
+def _listed(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    return (stages.Values(values=values["values"]),)
+
+
+CACHE_IN_FILE = "cache(filename)"
+_BY_DATA = "how many examples pass depends on the data"
+_BY_CODE = "what it hands out is decided by code of the script"
+# What leaves the order open, by the name of the call, and why.
+WHY_OPEN: Mapping[str, str] = {
+    CACHE_IN_FILE: "a cache in a file keeps the order of the run that wrote it",
+    "snapshot": "a snapshot in files keeps the order of the run that wrote it",
+    "flat_map": "how many elements come of each depends on the data",
+    "interleave": "how many elements come of each depends on the data",
+    "window": "its windows are datasets, of which later code makes elements",
+    "group_by_window": "the groups depend on the data",
+    "bucket_by_sequence_length": "the buckets depend on the lengths in the data",
+    "take_while": _BY_DATA,
+    "unique": _BY_DATA,
+    "ignore_errors": "which elements fail, and are left out, depends on the data",
+    "rejection_resample": "which elements pass depends on the data and on random numbers",
+    "scan": _BY_CODE,
+    "apply": _BY_CODE,
+    "from_generator": _BY_CODE,
+    "list_files": "the files are those that are there when it runs",
+    "load": "what it reads is no dataset of TFDS",
+    "random": "its elements are random numbers",
+    "TFRecordDataset": "what it reads is no dataset of TFDS",
+    "TextLineDataset": "what it reads is no dataset of TFDS",
+}
+_OPEN_SOURCES = frozenset(
+    {"from_generator", "list_files", "load", "random", "TFRecordDataset", "TextLineDataset"}
+)
+
+
+def _opaque(name: str) -> Call:
+    def made(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+        return (Opaque(call=name, reason=WHY_OPEN[name]),)
+
+    return Call(name=name, made=made, is_source=name in _OPEN_SOURCES, anything=True)
+
+
+_SOURCES = (
+    Call(
+        name="read",
+        made=_read,
+        parameters=(_value("spec", "split", takes="spec"), _value("data", by_name=True)),
+        of=stages.Read,
+        is_source=True,
+        own_settings=True,
+    ),
+    _of(stages.Range, _value("stop"), is_source=True),
+    _of(stages.Values, _value("values", takes="whole"), is_source=True),
+    _of(stages.Zip, _INPUTS, is_source=True),
+    _of(
+        stages.SampleFromDatasets,
+        _INPUTS,
+        _value("weights"),
+        _value("seed"),
+        _STOP,
+        _value("rerandomize", "rerandomize_each_iteration"),
+        is_source=True,
+    ),
+    _of(
+        stages.ChooseFromDatasets,
+        _INPUTS,
+        _value("choices", "choice_dataset", takes="pipeline"),
+        _STOP,
+        is_source=True,
+    ),
+)
+_STAGES = (
+    _of(
+        stages.Shuffle,
+        _value("buffer", "buffer_size"),
+        _value("seed"),
+        _value("reshuffle", "reshuffle_each_iteration"),
+    ),
+    _of(stages.Repeat, _COUNT),
+    Call(
+        name="batch",
+        made=_batches,
+        parameters=(_SIZE, _DROP, _CALLS, _DETERMINISTIC),
+        of=stages.Batch,
+    ),
+    _of(stages.Unbatch),
+    _of(stages.Shard, _value("num_shards"), _value("index")),
+    _of(stages.Take, _COUNT),
+    _of(stages.Skip, _COUNT),
+    Call(name="cache", made=_cached, parameters=(_value("filename"),), of=stages.Cache),
+    _of(stages.Map, _FUNCTION, _CALLS, _DETERMINISTIC),
+    Call(
+        name="prefetch",
+        made=_prefetched,
+        parameters=(_value("size", "buffer_size"),),
+        of=stages.Prefetch,
+    ),
+    _of(
+        stages.WithOptions,
+        _value("deterministic", by_name=True),
+        _value("fusion", "shuffle_and_repeat_fusion", by_name=True),
+        _value("optimizations", "apply_default_optimizations", by_name=True),
+        _value("warm_start", "experimental_warm_start", by_name=True),
+    ),
+    _of(stages.Concatenate, _value("other", "dataset", takes="pipeline")),
+    _of(
+        stages.Filter,
+        Parameter(name="", others=("predicate",), takes="code"),
+        _value("kept", by_name=True),
+    ),
+)
+_PADDED = (
+    _SIZE,
+    Parameter(name="", others=("padded_shapes",), takes="code"),
+    Parameter(name="", others=("padding_values",), takes="code"),
+    _DROP,
+)
+_OTHERS = (
+    Call(name="padded_batch", made=_batches, parameters=_PADDED, of=stages.Batch),
+    Call(name="ragged_batch", made=_batches, parameters=(_SIZE, _DROP), of=stages.Batch),
+    Call(
+        name="from_tensor_slices",
+        made=_listed,
+        parameters=(_value("values", "tensors", takes="whole"),),
+        of=stages.Values,
+        is_source=True,
+    ),
+    *(Call(name=name, made=_mapped, anything=True) for name in ("enumerate", "assert_cardinality")),
+    *(_opaque(name) for name in WHY_OPEN if name != CACHE_IN_FILE),
+    _of(Opaque, _value("call"), _value("reason")),
+)
+CALLS: Mapping[str, Call] = {call.name: call for call in (*_SOURCES, *_STAGES, *_OTHERS)}
