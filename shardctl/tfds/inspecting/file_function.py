@@ -100,7 +100,7 @@ def _flat_map(function: Function, name: str) -> FileFunction | None:
 def _with_ids(function: Function, name: str, steps: int) -> FileFunction | None:
     """Return what is read beside the counter of `add_tfds_id`, which has no end."""
     inputs = function.inputs(name)
-    if len(inputs) != 2 or not _is_counter(function, inputs[0]):  # noqa: PLR2004
+    if len(inputs) != 2 or not _is_counter(function, inputs[0]):
         return None
     return _read(function, inputs[1], steps - 1)
 

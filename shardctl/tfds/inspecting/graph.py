@@ -167,7 +167,7 @@ def operation_of(dataset: Any) -> Operation:
     definition = tf.compat.v1.GraphDef()
     try:
         written = tf.raw_ops.DatasetToGraphV2(
-            input_dataset=dataset._variant_tensor,  # noqa: SLF001 - there is no public name
+            input_dataset=dataset._variant_tensor,
             external_state_policy=_IGNORE_STATE,
             strip_device_assignment=True,
         )

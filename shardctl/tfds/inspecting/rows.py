@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
     """The rows of a list of files, in the order in which the list has them.
@@ -107,7 +105,9 @@ def _shuffle(rows: Rows, step: Operation) -> Rows:
 
 
 def _num_left(rows: Rows) -> int:
-    return len(rows) if rows.host is None else len(range(rows.host.index, len(rows), rows.host.count))
+    return (
+        len(rows) if rows.host is None else len(range(rows.host.index, len(rows), rows.host.count))
+    )
 
 
 def _repeat(rows: Rows, step: Operation) -> Rows:
@@ -126,7 +126,9 @@ def _cut(rows: Rows, step: Operation) -> Rows:
         return rows
     if rows.host is not None or rows.shuffle is not None or rows.repeats:
         raise UnknownRowsError("the list of its files is cut behind a shard, shuffle or repeat")
-    kept = slice(count) if step.op == "TakeDataset" else slice(count if count > 0 else len(rows), None)
+    kept = (
+        slice(count) if step.op == "TakeDataset" else slice(count if count > 0 else len(rows), None)
+    )
     return replace(rows, columns=tuple(column[kept] for column in rows.columns))
 
 
