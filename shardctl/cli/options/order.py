@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import setting_in_words, whole_number
 from shardctl.cli.panels import HOSTS, ORDER
 from shardctl.core.phrase import named_arguments
-from shardctl.core.settings.kinds import BufferSize, Switch, WholeNumber
+from shardctl.core.settings.kinds import BufferSize, StageList, Switch, WholeNumber
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
@@ -34,9 +35,13 @@ def _option(setting: Setting) -> Any:
     if isinstance(kind, Switch):
         names = f"{setting.option}/--no-{setting.option.removeprefix('--')}"
         return typer.Option(names, help=text, rich_help_panel=panel)
-    parser = _parser(setting.option, kind) if isinstance(kind, WholeNumber) else None
     return typer.Option(
-        setting.option, metavar=kind.metavar, parser=parser, help=text, rich_help_panel=panel
+        setting.option,
+        metavar=kind.metavar,
+        parser=_parser(setting.option, kind) if isinstance(kind, WholeNumber) else None,
+        autocompletion=completion.stages if isinstance(kind, StageList) else None,
+        help=text,
+        rich_help_panel=panel,
     )
 
 
@@ -168,6 +173,14 @@ _REPLACES = {
     "reverse": ("file_order",),
     "file_order": ("reverse",),
     "shuffle_seed": ("shuffle_files",),
+    "stages": (
+        "buffer",
+        "buffer_seed",
+        "buffer_reshuffle",
+        "epochs",
+        "batch",
+        "drop_remainder",
+    ),
 }
 
 
