@@ -148,8 +148,8 @@ class Iteration(ABC):
         elements, offsets = self.at(places)
         distinct, where = np.unique(elements, return_inverse=True)
         widths = self.widths(distinct)
-        starts: Int64s = np.cumsum(widths) - widths
-        return self.examples(distinct)[starts[where] + offsets]
+        within: Int64s = (np.cumsum(widths) - widths)[where] + offsets
+        return self.examples(distinct)[within]
 
     def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which query, place), int64[r] each, for every time a code is handed out."""

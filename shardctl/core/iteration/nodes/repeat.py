@@ -14,8 +14,8 @@ from shardctl.core.iteration.iteration import (
     Iteration,
     Node,
 )
-from shardctl.core.iteration.joined import Joined, in_order
-from shardctl.core.iteration.source import NOTHING
+from shardctl.core.iteration.nodes.joined import Joined, in_order
+from shardctl.core.iteration.nodes.source import NOTHING
 
 
 class Repeat(Node):
@@ -24,7 +24,7 @@ class Repeat(Node):
     Of a finite one TensorFlow makes an iterator of the input more than there are epochs
     (tensorflow/core/kernels/data/repeat_dataset_op.cc).
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration = Repeat(Source(range(3)), None).iterate()
     >>> iteration.pull(10**12), iteration.examples(np.array([10**12 - 1])).tolist()
     (1000000000000, [0])
