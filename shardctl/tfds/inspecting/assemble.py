@@ -16,7 +16,7 @@ from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
     Concatenate,
-    KernelPair,
+
     Opaque,
     Pipeline,
     Read,

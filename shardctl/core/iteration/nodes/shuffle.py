@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -194,6 +194,11 @@ class ShuffledEpoch(Iteration):
 
     def examples(self, elements: Int64s) -> Int64s:
         return self._child.examples(self.replay.inputs_at(elements))
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        # One replay for all: to begin in the midst costs that of some 20 buffers.
+        for inputs in self.replay.chunks(start, stop):
+            yield self._child.examples(inputs)
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)
