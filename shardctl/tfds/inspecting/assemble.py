@@ -30,10 +30,10 @@ from shardctl.core.text import printable
 from shardctl.errors import ShardctlError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.inspecting.effects import effect, effect_of_reader
-from shardctl.tfds.inspecting.found import FoundPipeline, FoundStage
-from shardctl.tfds.inspecting.graph import Operation, constant
-from shardctl.tfds.inspecting.reader import FoundReader
-from shardctl.tfds.inspecting.seeds import global_seed_of, stated_seed
+from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+from shardctl.tfds.recognizing.graph import Operation, constant
+from shardctl.tfds.recognizing.reader import FoundReader
+from shardctl.tfds.recognizing.seeds import global_seed_of, stated_seed
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
 _MOST_SHOWN = 8  # values of an argument

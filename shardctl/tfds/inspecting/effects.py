@@ -8,7 +8,7 @@ from typing import Any
 from shardctl.core.stages import stages as call
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import WHOLE_DATASET
-from shardctl.tfds.inspecting.reader import FoundReader
+from shardctl.tfds.recognizing.reader import FoundReader
 
 
 @singledispatch

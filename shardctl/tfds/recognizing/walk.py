@@ -25,18 +25,18 @@ from shardctl.core.stages.stages import (
     WithOptions,
     Zip,
 )
-from shardctl.tfds.inspecting.found import FoundPipeline, FoundStage
-from shardctl.tfds.inspecting.graph import NoConstantError, Operation, num_rows
-from shardctl.tfds.inspecting.mixtures import chosen_values, sampling
-from shardctl.tfds.inspecting.options import Options
-from shardctl.tfds.inspecting.reader import (
+from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation, num_rows
+from shardctl.tfds.recognizing.mixtures import chosen_values, sampling
+from shardctl.tfds.recognizing.options import Options
+from shardctl.tfds.recognizing.reader import (
     FoundReader,
     UnknownReaderError,
     found_reader,
     reads_files,
 )
-from shardctl.tfds.inspecting.stage_of import opaque, stages_of_operation
-from shardctl.tfds.inspecting.tfds_reader import behind_tfds
+from shardctl.tfds.recognizing.stage_of import opaque, stages_of_operation
+from shardctl.tfds.recognizing.tfds_reader import behind_tfds
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _ENDLESS = (1 << 62) - 1  # a range beyond this counts for ever, as that of `enumerate` does
