@@ -61,8 +61,15 @@ class Sources:
         )
 
 
-def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sources:
+def sources(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> Sources:
     """Return what the readers of stages read, where the command reads `spec` of `dataset`.
+
+    known: datasets by the references of readers; others are looked up.
 
     Raises:
         UsageError: a bad spec, or a source whose examples no dataset has.
@@ -78,7 +85,7 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
                 )
             )
     reads = list(dict.fromkeys(readers_of(settings.stages)))
-    of_read = dict(zip(reads, _datasets(dataset, reads), strict=True))
+    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
     found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
@@ -115,8 +122,13 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
     )
 
 
-def _datasets(dataset: Dataset, reads: list[Read]) -> list[Dataset]:
-    by_ref = {read.data: dataset if read.data is None else as_dataset(read.data) for read in reads}
+def _datasets(
+    dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]
+) -> list[Dataset]:
+    by_ref = {None: dataset, **known}
+    for read in reads:
+        if read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
     return [by_ref[read.data] for read in reads]
 
 
