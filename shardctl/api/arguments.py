@@ -20,7 +20,6 @@ from shardctl.files.plan import reader as plan_reader
 from shardctl.readers.dataset_name import parse_dataset_name
 from shardctl.readers.reference import read_dataset, ref_from
 
-
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
 
 
@@ -44,9 +43,7 @@ def dataset_of_argument(given: object) -> Dataset | None:
         return None
     if not all(isinstance(ref, str | os.PathLike) for ref in refs):
         return None
-    return read_dataset(
-        refs, data_dir=_DATA_DIR.get(), env=os.environ, cwd=working_folder()
-    )
+    return read_dataset(refs, data_dir=_DATA_DIR.get(), env=os.environ, cwd=working_folder())
 
 
 @checked

@@ -16,9 +16,9 @@ from shardctl.rendering.text.command_line import option_name
 if TYPE_CHECKING:
     from shardctl.cli.options.shared import DatasetOptions
     from shardctl.core.dataset.dataset import Dataset
+    from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.core.settings.read_settings import ReadSettings
     from shardctl.core.stages.stages import Pipeline
-    from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.readers.project_file import Project
     from shardctl.readers.reference import ChosenDataset, Fallback
 
