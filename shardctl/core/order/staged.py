@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING
@@ -39,6 +39,15 @@ def _ignore(count: int) -> None:
     """Take a report that nobody wants."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
+
+    name: str
+    dataset: Dataset
+    spec: str
+
+
 class StagedOrder(Order):
     """Every example of one pass over a pipeline with stages, from 0, batches taken apart.
 
@@ -48,7 +57,7 @@ class StagedOrder(Order):
     element of the pipeline, where elements are batches.
 
     A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
-    than a bound of that. `names` are what the readers are called, `advance` is told of elements as
+    than a bound of that. `origins` say what each reader reads, `advance` is told of elements as
     they are counted.
 
     Raises:
@@ -62,14 +71,15 @@ class StagedOrder(Order):
         readers: Mapping[Read, Order],
         settings: ReadSettings,
         *,
-        names: Mapping[Read, str],
+        origins: Mapping[Read, Origin],
         advance: Callable[[int], None] | None = None,
     ) -> None:
         assert settings.stages is not None
         self.dataset = dataset
         self.settings = settings
         reads = readers_of(settings.stages)
-        self.sources = tuple(names[read] for read in reads)
+        self.origins = dict(origins)
+        self.sources = tuple(origins[read].name for read in reads)
         self._readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
@@ -79,12 +89,13 @@ class StagedOrder(Order):
         )
         for order in orders:
             order.codes = self.codes
+        # What all readers are given, one after the other.
+        self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
         self._node = build(
             settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
         )
-        self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
@@ -117,11 +128,6 @@ class StagedOrder(Order):
         return self._seeds.op_index
 
     @cached_property
-    def reads(self) -> Reads:
-        """What all readers are given, one after the other."""
-        return joined([replace(order.reads, files=self.dataset) for order in self._orders])
-
-    @cached_property
     def epoch_size(self) -> int:
         """Number of examples that all readers read at once; no more than the order has."""
         return min(sum(order.epoch_size for order in self._orders), self.num_examples)
@@ -130,6 +136,11 @@ class StagedOrder(Order):
     def stream_size(self) -> int:
         """Number of examples of the whole order."""
         return self.num_examples
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the pipeline has no end."""
+        return self._node.is_infinite
 
     @property
     def num_examples(self) -> int:
@@ -267,6 +278,12 @@ class StagedOrder(Order):
             sources = self._nodes[0].tickets.readers(tickets)
             counts += np.bincount(sources, minlength=len(counts))
         return [int(count) for count in counts]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        axes = self._node.shape
+        return tuple(axis.size for axis in axes) if all(axis.is_batch for axis in axes) else None
 
     @property
     def has_steps(self) -> bool:

@@ -41,6 +41,12 @@ class Repeat(Node):
         return self.child.is_infinite or (self.count is None and self.child.cardinality != 0)
 
     @property
+    def never_ends(self) -> bool:
+        child = self.child
+        is_some = child.is_counted and child.cardinality > 0
+        return child.never_ends or (self.count is None and is_some)
+
+    @property
     def cardinality(self) -> int:
         count = self.child.cardinality
         if self.count == 0 or count == 0:
@@ -123,7 +129,8 @@ class Cycle(Iteration):
         if not readings.are_counted():
             return self._epoch.examples(local)
         earlier = np.repeat(epochs, self._epoch.widths(local)) * self._epoch.num_readings
-        return self._epoch.examples(local) + earlier
+        numbers: Int64s = self._epoch.examples(local) + earlier
+        return numbers
 
     def before(self, elements: Int64s) -> Int64s:
         epochs, local = self._local(elements)
@@ -138,7 +145,8 @@ class Cycle(Iteration):
         epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
         if not readings.are_counted():
             return self._epoch.codes_at(local)
-        return self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+        numbers: Int64s = self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+        return numbers
 
     @property
     def num_readings(self) -> int:
@@ -184,6 +192,10 @@ class Concatenate(Node):
     @property
     def is_infinite(self) -> bool:
         return any(node.is_infinite for node in self.inputs)
+
+    @property
+    def never_ends(self) -> bool:
+        return any(node.never_ends for node in self.inputs)
 
     @property
     def cardinality(self) -> int:

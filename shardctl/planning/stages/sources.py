@@ -10,10 +10,11 @@ from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
-from shardctl.core.order.staged import StagedOrder
+from shardctl.core.order.staged import Origin, StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import short_form
 from shardctl.core.stages.readers import readers_of, sources_of
 from shardctl.core.stages.stages import Read
 from shardctl.core.stages.text import text_of
@@ -21,7 +22,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
-from shardctl.planning.stages_cost import progress_of
+from shardctl.planning.stages.cost import progress_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +38,10 @@ class ResolvedSources(Resolved):
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What the readers of a pipeline read: the whole, and the part and the name of each."""
+    """What the readers of a pipeline read: the whole, and the part and the origin of each."""
 
     resolved: ResolvedSources
-    names: Mapping[Read, str]
+    origins: Mapping[Read, Origin]
     parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
 
     def order(self, settings: ReadSettings) -> StagedOrder:
@@ -56,13 +57,20 @@ class Sources:
             self.resolved.dataset,
             readers,
             settings,
-            names=self.names,
+            origins=self.origins,
             advance=None if progress is None else progress.advance,
         )
 
 
-def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sources:
+def sources(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> Sources:
     """Return what the readers of stages read, where the command reads `spec` of `dataset`.
+
+    known: datasets by the references of readers; others are looked up.
 
     Raises:
         UsageError: a bad spec, or a source whose examples no dataset has.
@@ -78,7 +86,7 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
                 )
             )
     reads = list(dict.fromkeys(readers_of(settings.stages)))
-    of_read = dict(zip(reads, _datasets(dataset, reads), strict=True))
+    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
     found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
@@ -87,7 +95,7 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
     whole = combined(datasets)
     names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
-    shown: dict[Read, str] = {}
+    origins: dict[Read, Origin] = {}
     warnings: list[str] = []
     for read in reads:
         own = next(one for one in datasets if one == of_read[read])
@@ -99,24 +107,27 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
             )
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
-        shown[read] = f"{label}{specs[read]}"
+        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
-            spec=", ".join(dict.fromkeys(shown.values())),
+            spec=", ".join(dict.fromkeys(origin.name for origin in origins.values())),
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
         ),
-        names=shown,
+        origins=origins,
         parts=parts,
     )
 
 
-def _datasets(dataset: Dataset, reads: list[Read]) -> list[Dataset]:
-    by_ref = {read.data: dataset if read.data is None else as_dataset(read.data) for read in reads}
+def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
+    by_ref: dict[str | None, Dataset] = {None: dataset, **known}
+    for read in reads:
+        if read.data is not None and read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
     return [by_ref[read.data] for read in reads]
 
 
@@ -150,9 +161,23 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
         )
 
 
+def without_own(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose one reader reads what the command does, in the short form if it can.
+
+    What the reader itself names, as `read(test, data='mnist')`, is for the caller to keep.
+    """
+    reader = single_reader(settings)
+    if reader is None or settings.stages is None:
+        return settings
+    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
+    return short_form(replace(settings, stages=plain))
+
+
 def single_reader(settings: ReadSettings) -> Read | None:
-    """Return the one reader of stages, None where they have several or other sources."""
+    """Return the one reader of stages; None where there are several, or what combines one."""
     if settings.stages is None:
         return None
-    found = list(sources_of(settings.stages))
-    return found[0] if len(found) == 1 and isinstance(found[0], Read) else None
+    if len(list(sources_of(settings.stages))) > 1:
+        return None
+    source = settings.stages.source
+    return source if isinstance(source, Read) else None
