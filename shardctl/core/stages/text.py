@@ -215,11 +215,16 @@ def text_of(pipeline: Pipeline) -> str:
     parts: list[Stage | Source] = [*pipeline.stages]
     if pipeline.source != Read() or not parts:
         parts.insert(0, pipeline.source)
-    return " | ".join(_call_text(part) for part in parts)
+    return " | ".join(text_of_part(part) for part in parts)
 
 
-def _call_text(part: Stage | Source) -> str:
-    """Return a stage or a source as it is written."""
+def text_of_part(part: Stage | Source) -> str:
+    """Return a stage or a source as it is written.
+
+    >>> from shardctl.core.stages.stages import Shuffle
+    >>> text_of_part(Shuffle(buffer=10, seed=7))
+    'shuffle(10, seed=7)'
+    """
     if isinstance(part, Opaque) and WHY_OPEN.get(part.call) == part.reason:
         return part.call
     said = dict(said_of(part))
@@ -231,6 +236,15 @@ def _call_text(part: Stage | Source) -> str:
         text = _value_text(value)
         texts.append(text if first is not None and name == first.name else f"{name}={text}")
     return f"{part.name}({', '.join(texts)})" if texts else part.name
+
+
+def place_of(index: int, chain: str = "") -> str:
+    """Return where a stage is as people count, from 1; `chain` names what it is a stage of.
+
+    >>> place_of(1, "input 0")
+    'stage 2 of input 0'
+    """
+    return f"stage {index + 1}" + (f" of {chain}" if chain else "")
 
 
 def _read_text(read: Read, said: dict[str, Any]) -> str:

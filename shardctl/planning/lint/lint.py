@@ -11,6 +11,7 @@ from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_
 from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import SettingsLike, as_settings
+from shardctl.core.settings.short_form import short_form
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
@@ -117,7 +118,13 @@ def lint(
         Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
     ]
     reads += [Read(resolved=resolved, evaluates=True) for resolved in _resolved(evaluated, dataset)]
-    context = LintContext(dataset=dataset, reads=tuple(reads), settings=settings, usage=usage)
+    context = LintContext(
+        dataset=dataset,
+        reads=tuple(reads),
+        settings=short_form(settings),
+        usage=usage,
+        given=settings,
+    )
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
@@ -158,7 +165,10 @@ def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
                 why=found.why,
                 fix=found.fix,
                 specs=found.specs,
-                settings=found.settings,
+                # A setting that stages stand for is changed in them.
+                settings=tuple(
+                    dict.fromkeys((*found.settings, *(["stages"] * context.writes_stages)))
+                ),
             )
 
 
