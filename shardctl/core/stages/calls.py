@@ -56,6 +56,12 @@ class Call:
         first = self.parameters[0] if self.parameters else None
         return first if first is not None and first.takes in ("pipelines", "whole") else None
 
+    @property
+    def needed(self) -> list[str]:
+        """The arguments that have no default."""
+        of = () if self.of is None else fields(self.of)
+        return [field.name for field in of if field.default is MISSING]
+
     def parameter(self, name: str) -> Parameter:
         """Return the parameter of a name.
 
@@ -102,10 +108,9 @@ class Call:
                 raise UsageError(f"{name} is there twice")
             if name:
                 values[name] = value
-        for field in () if self.of is None else fields(self.of):
-            missing = field.default is MISSING and field.name not in values
-            if missing:
-                raise UsageError(f"{field.name} is needed")
+        missing = [name for name in self.needed if name not in values]
+        if missing:
+            raise UsageError(f"{missing[0]} is needed")
         return self.made(values)
 
 

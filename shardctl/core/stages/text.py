@@ -86,10 +86,11 @@ class _Parser:
             return None
         start = scanner.position
         spec = scanner.spec()
-        if spec is not None and spec == name and _is_misspelt(name):
-            near = f"did you mean {nearest(name, CALLS, 1)[0]}? "
+        near = _misspelt(name) if spec == name and name is not None else None
+        if near is not None:
             raise scanner.error(
-                f"no stage {quoted(name)}; {near}A split of that name is written read({name})",
+                f"no stage {quoted(name)}; did you mean {near}? A split of that name is written "
+                f"read({name})",
                 start,
             )
         return spec
@@ -200,10 +201,14 @@ class _Parser:
         return self._scanner.atom()
 
 
-def _is_misspelt(name: str) -> bool:
-    """Return whether a word alone is rather a stage than a split: written much like one."""
-    near = nearest(name, CALLS, 1)
-    return bool(near) and not near[0].startswith(name)
+def _misspelt(name: str) -> str | None:
+    """Return the stage that a word alone is written much like, None for what is rather a split."""
+    near = nearest(name, _ALONE, 1)
+    return near[0] if near and not near[0].startswith(name) else None
+
+
+# What needs no arguments.
+_ALONE = [name for name, call in CALLS.items() if not call.is_source and not call.needed]
 
 
 def text_of(pipeline: Pipeline) -> str:
@@ -251,7 +256,7 @@ def _read_text(read: Read, said: dict[str, Any]) -> str:
     texts = [] if read.spec is None else [_spec_text(read.spec)]
     if list(said) == ["spec"]:
         bare = texts[0]
-        alone = BARE_WORD.fullmatch(bare) is None or not (bare in CALLS or _is_misspelt(bare))
+        alone = BARE_WORD.fullmatch(bare) is None or not (bare in CALLS or _misspelt(bare))
         return bare if alone else f"read({bare})"
     if read.data is not None:
         texts.append(f"data={_value_text(read.data)}")
