@@ -68,5 +68,4 @@ LINT_RULES: tuple[Rule, ...] = (
     mixtures.cut_mixture,
     counts.open_count,
     counts.nothing_left,
-    counts.never_reached,
 )

@@ -78,8 +78,8 @@ def cached_shuffle(context: LintContext) -> Iterator[Violation]:
         "dataset being cached.\n\n"
         "Behind a repeat without end the cache keeps all that ever comes, until memory ends "
         "(an error).",
-        source="tensorflow/core/kernels/data/cache_dataset_ops.cc, and its warning: 'You should "
-        "use dataset.take(k).cache().repeat() instead.'",
+        source="tensorflow/core/kernels/data/cache_dataset_ops.cc, whose warning says to use "
+        "dataset.take(k).cache().repeat() instead.",
         fix="Take, then cache; cache, then repeat.",
         example="shardctl lint --stages 'cache | take(1000) | repeat(3)' -d mnist",
     ),

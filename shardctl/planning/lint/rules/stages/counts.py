@@ -1,4 +1,4 @@
-"""SC078 to SC080: stages that leave nothing, that are never reached, or whose count is open."""
+"""SC078 and SC079: stages whose count is open, that leave nothing, or that are never reached."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import math
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
-from shardctl.core.stages.stages import Batch, Concatenate, Filter, Opaque, Shard, Skip, Take
+from shardctl.core.stages.stages import (
+    Batch,
+    Concatenate,
+    Filter,
+    Opaque,
+    Repeat,
+    Shard,
+    Skip,
+    Take,
+)
 from shardctl.core.stages.text import text_of_part
 from shardctl.planning.lint.chains import StageAt, of_type
 from shardctl.planning.lint.context import LintContext
@@ -58,8 +67,6 @@ def open_count(context: LintContext) -> Iterator[Violation]:
 
 def _end(here: StageAt) -> float:
     """Return `math.inf` where what follows a stage repeats without end."""
-    from shardctl.core.stages.stages import Repeat
-
     endless = any(stage.count is None for stage in of_type(here.behind, Repeat))
     return math.inf if endless else 0
 
@@ -68,14 +75,17 @@ def _end(here: StageAt) -> float:
     "SC079",
     "nothing-left",
     "error",
-    "a stage that leaves nothing",
+    "a stage that leaves nothing, or is never reached",
     story=Story(
         happens="A skip of more elements than there are, a batch that drops a remainder which is "
         "all there is, take(0): the dataset is empty, and nothing fails. A loop over it makes no "
         "step; Keras says that its input ran out of data.\n\n"
-        "It comes about where take and skip are put behind batch: there they count batches.",
-        source="tensorflow/core/kernels/data/skip_dataset_op.cc and batch_dataset_op.cc.",
-        fix="Count in the elements that come there: batches behind batch, examples before it.",
+        "It comes about where take and skip are put behind batch: there they count batches. "
+        "Likewise ds.repeat().concatenate(other) never comes to `other`.",
+        source="tensorflow/core/kernels/data/skip_dataset_op.cc, batch_dataset_op.cc and "
+        "concatenate_dataset_op.cc.",
+        fix="Count in the elements that come there: batches behind batch, examples before it; "
+        "concatenate before the repeat.",
         example="shardctl lint --stages 'batch(64) | skip(5000)' -d mnist",
     ),
 )
@@ -83,6 +93,13 @@ def nothing_left(context: LintContext) -> Iterator[Violation]:
     """Find a stage behind which there is nothing though something came."""
     for read in context.staged_reads:
         for here in context.stages_at(read):
+            if isinstance(here.stage, Concatenate) and here.num_elements == math.inf:
+                yield Violation(
+                    why=f"{here.place}, {text_of_part(here.stage)}, comes behind a stream without "
+                    "end, and is never read",
+                    fix="concatenate before the repeat, or sample_from_datasets",
+                    settings=("stages",),
+                )
             if here.num_left != 0 or not here.num_elements:
                 continue
             came = "elements without end"
@@ -97,29 +114,3 @@ def nothing_left(context: LintContext) -> Iterator[Violation]:
                 specs=() if read is None else (read.spec,),
                 settings=("stages",),
             )
-
-
-@rule(
-    "SC080",
-    "never-reached",
-    "error",
-    "a dataset behind one without end",
-    story=Story(
-        happens="ds.concatenate(other) reads `other` once ds has ended. Behind a repeat without a "
-        "count it never does: none of `other` is ever read, and nothing fails.",
-        source="tensorflow/core/kernels/data/concatenate_dataset_op.cc.",
-        fix="Concatenate, then repeat; or mix the two with sample_from_datasets.",
-        example="shardctl lint --stages 'repeat | concatenate(test)' -d mnist",
-    ),
-)
-def never_reached(context: LintContext) -> Iterator[Violation]:
-    """Find a concatenation behind what has no end."""
-    for read in context.staged_reads[:1]:
-        for here in context.stages_at(read):
-            if isinstance(here.stage, Concatenate) and here.num_elements == math.inf:
-                yield Violation(
-                    why=f"{here.place}, {text_of_part(here.stage)}, comes after a stream without "
-                    "end, and is never read",
-                    fix="concatenate before the repeat, or sample_from_datasets",
-                    settings=("stages",),
-                )

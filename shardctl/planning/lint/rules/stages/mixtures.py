@@ -6,7 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shardctl.core.stages.stages import ChooseFromDatasets, Range, SampleFromDatasets, Source, Take
+from shardctl.core.stages.stages import (
+    Batch,
+    ChooseFromDatasets,
+    Range,
+    SampleFromDatasets,
+    Shuffle,
+    Source,
+    Take,
+)
 from shardctl.planning.lint.chains import Chain, count_of, of_type, repeats
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -157,8 +165,6 @@ def _cut_before(chain: Chain, drawn: list[_Drawn]) -> bool:
     unknown = any(one.end is None for one in drawn)
     if not takes or unknown or any(map(repeats, stages)):
         return False
-    from shardctl.core.stages.stages import Batch, Shuffle
-
     size = math.prod(batch.size for batch in of_type(stages, Batch))
     held = sum(shuffle.buffer for shuffle in of_type(stages, Shuffle))
     return min(takes) * size + held < _ALIKE * min(map(_end_of, drawn))
