@@ -72,7 +72,7 @@ def cached_shuffle(context: LintContext) -> Iterator[Violation]:
     "warning",
     "a cache that no pass ever fills",
     story=Story(
-        happens="A cache is filled once a pass has read it to its end, and what a shorter pass "
+        happens="A cache is filled once a pass has read its last element, and what a shorter pass "
         "put into it is thrown away. ds.cache().take(k) therefore caches nothing: every epoch "
         "reads the files again, and TensorFlow logs that the iterator did not fully read the "
         "dataset being cached.\n\n"
@@ -99,7 +99,7 @@ def unfilled_cache(context: LintContext) -> Iterator[Violation]:
                 )
                 continue
             found = _cut(here.behind)
-            if found is not None and found[1] <= here.num_elements:
+            if found is not None and found[1] < here.num_elements:
                 take, asked = found
                 yield Violation(
                     why=f"{here.place}, cache, is asked for {asked:,} of {here.num_elements:,} "
