@@ -78,7 +78,9 @@ def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[Changed
             yield _of_source(old, new, where, now, words)
         yield from _inputs(old.inputs, new.inputs, where, now)
         if isinstance(old, ChooseFromDatasets) and isinstance(new, ChooseFromDatasets):
-            yield from _pipelines(old.choices, new.choices, _in("choices", where), _in("choices", now))
+            yield from _pipelines(
+                old.choices, new.choices, _in("choices", where), _in("choices", now)
+            )
         return
     words = _arguments(old, new) if type(old) is type(new) else ""
     yield _of_source(old, new, where, now, words or f"became {text_of_part(new)}")
@@ -88,7 +90,7 @@ def _of_source(old: Source, new: Source, where: str, now: str, words: str) -> Ch
     place, place_now = (f"source of {at}" if at else "source" for at in (where, now))
     return ChangedStage(
         change="source",
-        name=old.name,
+        name=_name(old),
         expected=text_of_part(old),
         actual=text_of_part(new),
         place=place,
@@ -142,7 +144,7 @@ def _stages(
         if words:
             yield ChangedStage(
                 change=change,
-                name=one.name,
+                name=_name(one),
                 expected=text_of_part(one),
                 actual=text_of_part(other),
                 place=at,
@@ -162,7 +164,7 @@ def _one_sided(
     if before is not None:
         return ChangedStage(
             change="left out",
-            name=old[before].name,
+            name=_name(old[before]),
             expected=text_of_part(old[before]),
             actual=None,
             place=at,
@@ -173,7 +175,7 @@ def _one_sided(
     behind = f" behind {text_of_part(new[index - 1])}" if index else ", the first stage"
     return ChangedStage(
         change="added",
-        name=new[index].name,
+        name=_name(new[index]),
         expected=None,
         actual=text_of_part(new[index]),
         place=None,
@@ -266,15 +268,11 @@ def _cost(old: Stage, new: Stage) -> float:
     """Return how unlike two stages are: 0 for equal ones, more than their gaps for two kinds."""
     if old == new:
         return 0.0
-    if type(old) is not type(new) or (isinstance(old, Opaque) and _call(old) != _call(new)):
+    if type(old) is not type(new) or (isinstance(old, Opaque) and _name(old) != _name(new)):
         return _gap(old) + _gap(new) + 1.0
     parts = fields(old)
     differ = sum(getattr(old, part.name) != getattr(new, part.name) for part in parts)
     return 0.2 + 0.3 * differ / max(len(parts), 1)
-
-
-def _call(stage: Stage) -> str:
-    return stage.call if isinstance(stage, Opaque) else ""
 
 
 def _gap_of(pipeline: Pipeline) -> float:
@@ -309,8 +307,7 @@ def _arguments(old: Stage | Source, new: Stage | Source, leaving_out: Sequence[s
     return ", ".join(
         f"{field.name} {_value(getattr(old, field.name))} became {_value(getattr(new, field.name))}"
         for field in fields(old)
-        if field.name not in leaving_out
-        and getattr(old, field.name) != getattr(new, field.name)
+        if field.name not in leaving_out and getattr(old, field.name) != getattr(new, field.name)
     )
 
 
@@ -328,9 +325,9 @@ def _value(value: object) -> str:
 
 def _moved(old: Sequence[Stage], new: Sequence[Stage], before: int, after: int) -> str:
     """Return where a stage went, by a neighbour on whose other side it is now."""
-    passed = [
-        stage for stage in old[before + 1 :] if stage in new[:after]
-    ] or _same_kind(old[before + 1 :], new[:after])
+    passed = [stage for stage in old[before + 1 :] if stage in new[:after]] or _same_kind(
+        old[before + 1 :], new[:after]
+    )
     if passed:
         return f"moved from before {passed[-1].name} to behind it"
     passed = [stage for stage in old[:before] if stage in new[after + 1 :]] or _same_kind(
@@ -344,6 +341,10 @@ def _moved(old: Sequence[Stage], new: Sequence[Stage], before: int, after: int) 
 def _same_kind(stages: Sequence[Stage], others: Sequence[Stage]) -> list[Stage]:
     kinds = {type(other) for other in others}
     return [stage for stage in stages if type(stage) in kinds]
+
+
+def _name(part: Stage | Source) -> str:
+    return part.call if isinstance(part, Opaque) else part.name
 
 
 def _in(part: str, where: str) -> str:

@@ -49,9 +49,7 @@ def shuffled_split(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 why=f"{here.place}, {text_of_part(stage)}, {what} other examples in each "
                 f"iteration, since {cause} before it: parts made so share examples",
-                fix=phrase(
-                    "slice the spec, or put {} before the shuffle", text_of_part(stage)
-                ),
+                fix=phrase("slice the spec, or put {} before the shuffle", text_of_part(stage)),
                 settings=("stages",),
                 # A subset may be meant to change; the rest of one never is.
                 severity="warning" if isinstance(stage, Take) else None,
@@ -148,5 +146,3 @@ def mixed_epochs(context: LintContext) -> Iterator[Violation]:
                 ),
                 settings=("stages",),
             )
-
-
