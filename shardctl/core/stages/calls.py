@@ -45,7 +45,7 @@ class Call:
     name: str
     made: Made
     parameters: tuple[Parameter, ...] = ()
-    of: type | None = None
+    of: Any = None
     is_source: bool = False
     anything: bool = False
     own_settings: bool = False
@@ -55,6 +55,11 @@ class Call:
         """The parameter that takes all that is given by place, None where there is none."""
         first = self.parameters[0] if self.parameters else None
         return first if first is not None and first.takes in ("pipelines", "whole") else None
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it is offered where a stage is to be chosen: not what another name says too."""
+        return self.of is not None and self.of is not Opaque and self.of.name == self.name
 
     @property
     def needed(self) -> list[str]:
@@ -134,10 +139,11 @@ def call_named(name: str) -> Call:
     if call is not None:
         return call
     kind = f"no stage {quoted(name)}; {did_you_mean(name, CALLS)}"
-    sources = [call.name for call in _SOURCES]
-    raise UsageError(
-        f"{kind}stages: {choices([c.name for c in _STAGES], 20)}; sources: {choices(sources)}"
+    stages_, sources = (
+        choices([c.name for c in CALLS.values() if c.is_offered and c.is_source is source], 20)
+        for source in (False, True)
     )
+    raise UsageError(f"{kind}stages: {stages_}; sources: {sources}")
 
 
 def main_argument(call: Call) -> Parameter | None:
@@ -148,12 +154,11 @@ def main_argument(call: Call) -> Parameter | None:
     return read[0] if read else None
 
 
-def _of(of: type, *parameters: Parameter, name: str = "", **more: Any) -> Call:
+def _of(of: Any, *parameters: Parameter, **more: Any) -> Call:
     def made(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
         return (of(**values),)
 
-    kind: Any = of
-    return Call(name=name or kind.name, made=made, parameters=parameters, of=of, **more)
+    return Call(name=of.name, made=made, parameters=parameters, of=of, **more)
 
 
 def _value(name: str, *others: str, **more: Any) -> Parameter:
