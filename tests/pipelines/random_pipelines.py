@@ -271,10 +271,7 @@ class _Drawing:
     def _repeat(self, made: RandomPipeline) -> RandomPipeline:
         if made.most is None:
             return made
-        count = self.rng.choice([1, 2, 2, 3, 5, None, 0 if self.rng.random() < 0.2 else 2])
-        fused = bool(made.pipeline.stages) and isinstance(made.pipeline.stages[-1], Shuffle)
-        if count == 0 and fused:
-            return made  # TensorFlow fails there
+        count = self.rng.choice([1, 2, 2, 3, 5, None])
         return _then(made, Repeat(count=count), most=None if count is None else made.most * count)
 
     def _batch(self, made: RandomPipeline) -> RandomPipeline:
