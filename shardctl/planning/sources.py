@@ -50,8 +50,16 @@ class Sources:
         return StagedOrder(self.resolved.dataset, readers, settings)
 
 
-def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sources:
+def sources(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    *,
+    datasets: Mapping[str | None, Dataset] | None = None,
+) -> Sources:
     """Return what the readers of stages read, where the command reads `spec` of `dataset`.
+
+    `datasets` are those that readers name, where they are known already.
 
     Raises:
         UsageError: a bad spec, or a source whose examples no dataset has.
@@ -67,11 +75,9 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
                 )
             )
     reads = list(dict.fromkeys(readers_of(settings.stages)))
-    of_read = dict(zip(reads, _datasets(dataset, reads), strict=True))
+    of_read = dict(zip(reads, _datasets(dataset, reads, datasets), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
-    found = {
-        read: resolve_subsplit(specs[read], of_read[read]) for read in reads
-    }
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
     datasets = distinct_datasets(of_read.values())
@@ -105,7 +111,11 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
     )
 
 
-def _datasets(dataset: Dataset, reads: list[Read]) -> list[Dataset]:
+def _datasets(
+    dataset: Dataset, reads: list[Read], known: Mapping[str | None, Dataset] | None
+) -> list[Dataset]:
+    if known is not None:
+        return [known[read.data] for read in reads]
     by_ref = {read.data: dataset if read.data is None else as_dataset(read.data) for read in reads}
     return [by_ref[read.data] for read in reads]
 

@@ -288,4 +288,3 @@ class StagedOrder(Order):
     def __repr__(self) -> str:
         total = "without end" if self.is_endless else counted(self.num_examples, "example")
         return in_short(self, self.dataset.title, total)
-

@@ -103,7 +103,7 @@ def _inputs(
     old: Sequence[Pipeline], new: Sequence[Pipeline], where: str, now: str
 ) -> Iterator[ChangedStage]:
     """Compare the inputs of a mixture, those most alike with each other."""
-    for before, after in _aligned(old, new, _unlike, lambda one: _gap_of(one)):
+    for before, after in _aligned(old, new, _unlike, _gap_of):
         at = None if before is None else _in(f"input {before}", where)
         at_now = None if after is None else _in(f"input {after}", now)
         if before is not None and after is not None:

@@ -100,14 +100,6 @@ def chains(pipeline: Pipeline) -> Iterator[Chain]:
             waiting.append(Chain(pipeline=one, behind=behind + chain.behind, place=place))
 
 
-def leaves(pipeline: Pipeline) -> Iterator[Source]:
-    """Yield the sources that combine nothing: readers, ranges, values, those that are opaque."""
-    for chain in chains(pipeline):
-        source = chain.pipeline.source
-        if not isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
-            yield source
-
-
 def of_type(stages: tuple[Stage, ...], kind: type[AnyStage]) -> tuple[AnyStage, ...]:
     """Return the stages of a kind."""
     return tuple(stage for stage in stages if isinstance(stage, kind))

@@ -12,11 +12,11 @@ from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import short_form
+from shardctl.core.stages.readers import sources_of
 from shardctl.core.stages.stages import Read as StageRead
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
-from shardctl.planning.lint.chains import leaves
 from shardctl.planning.lint.context import LintContext, Read, Usage
 from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
@@ -148,7 +148,7 @@ def default_specs(
         UsageError: there is no train, and neither another split alone nor one to evaluate on.
     """
     if settings is not None and settings.stages is not None:
-        reads = [one for one in leaves(settings.stages) if isinstance(one, StageRead)]
+        reads = [one for one in sources_of(settings.stages) if isinstance(one, StageRead)]
         own = [one.spec for one in reads if one.spec is not None and one.data is None]
         if own and len(own) == len(reads):
             return tuple(dict.fromkeys(own))

@@ -52,6 +52,7 @@ CASES = (
             "size 2 became 4"
         ],
     ),
+    ("shuffle(10, seed=7)", "shuffle(10, seed=7, reshuffle=True)", []),
     ("cache", "cache | batch(8)", ["None/stage 2 added batch: was added behind cache"]),
     ("batch(8)", "cache | batch(8)", ["None/stage 1 added cache: was added, the first stage"]),
     ("cache | map | batch(8)", "cache | batch(8)", ["stage 2/None left out map: was left out"]),
