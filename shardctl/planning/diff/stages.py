@@ -307,8 +307,15 @@ def _arguments(old: Stage | Source, new: Stage | Source, leaving_out: Sequence[s
     return ", ".join(
         f"{field.name} {_value(getattr(old, field.name))} became {_value(getattr(new, field.name))}"
         for field in fields(old)
-        if field.name not in leaving_out and getattr(old, field.name) != getattr(new, field.name)
+        if field.name not in leaving_out
+        and _in_force(old, field.name) != _in_force(new, field.name)
     )
+
+
+def _in_force(part: Stage | Source, name: str) -> object:
+    """Return an argument; a shuffle reshuffles where it does not say."""
+    value = getattr(part, name)
+    return True if value is None and isinstance(part, Shuffle) and name == "reshuffle" else value
 
 
 def _value(value: object) -> str:
