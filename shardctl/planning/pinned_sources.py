@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from shardctl.core.dataset.dataset import Dataset, as_dataset
-from shardctl.core.instructions.subsplit import default_spec
+from shardctl.core.instructions.subsplit import Resolved, default_spec
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import short_form
 from shardctl.core.snapshot.pinned_source import PinnedSource, datasets_of
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.readers import readers_of
@@ -37,13 +38,19 @@ def reads_spec(settings: ReadSettings) -> bool:
     return any((read.spec, read.data) == (None, None) for read in readers_of(settings.stages))
 
 
-def spec_as_given(live: PlannedOrder) -> str:
+def spec_as_given(resolved: Resolved, settings: ReadSettings) -> str:
     """Return the spec of the command; where stages read none of it, what they read."""
-    resolved = live.resolved
-    if not isinstance(resolved, ResolvedSources) or not reads_spec(live.order.settings):
-        return live.spec
+    if not isinstance(resolved, ResolvedSources) or not reads_spec(settings):
+        return resolved.spec
     dataset, spec = resolved.given
     return default_spec(dataset) if spec is None else spec
+
+
+def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Resolved:
+    """Return what a pipeline reads: its spec, or what the readers of its stages select."""
+    if short_form(settings).stages is None:
+        return resolved_spec(dataset, spec)
+    return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
 
 def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> PlannedOrder:

@@ -82,7 +82,7 @@ def snapshot(
         head=dataset.identity.without_folder(),
         ordered=dataset.ordered,
         splits=pinned_layout(dataset, live.splits.names),
-        spec=spec_as_given(live),
+        spec=spec_as_given(live.resolved, order.settings),
         pipeline=shortened(settings_in_force(order.settings, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,

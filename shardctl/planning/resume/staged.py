@@ -87,7 +87,7 @@ def resume_staged(
         epoch = int(order.epoch_of([total - 1])[0]) if total else 0
     plan = ResumePlan(
         dataset=order.dataset.identity,
-        spec=spec_as_given(planned),
+        spec=spec_as_given(planned.resolved, order.settings),
         mode="exact",
         settings=settings_as_planned(order.settings, ordered=order.dataset.ordered),
         consumed=consumed,
