@@ -83,7 +83,7 @@ def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[Changed
             )
         return
     words = _arguments(old, new) if type(old) is type(new) else ""
-    yield _of_source(old, new, where, now, words or f"became {text_of_part(new)}")
+    yield _of_source(old, new, where, now, words or f"became {text_of_part(new, is_source=True)}")
 
 
 def _of_source(old: Source, new: Source, where: str, now: str, words: str) -> ChangedStage:
@@ -91,8 +91,8 @@ def _of_source(old: Source, new: Source, where: str, now: str, words: str) -> Ch
     return ChangedStage(
         change="source",
         name=_name(old),
-        expected=text_of_part(old),
-        actual=text_of_part(new),
+        expected=text_of_part(old, is_source=True),
+        actual=text_of_part(new, is_source=True),
         place=place,
         place_now=place_now,
         words=words,
