@@ -20,7 +20,7 @@ def pinned_sources(live: PlannedOrder) -> tuple[PinnedSource, ...]:
     if not isinstance(order, StagedOrder) or not isinstance(resolved, ResolvedSources):
         return ()
     found: dict[str | None, PinnedSource] = {}
-    for read, reader in order.sources:
+    for read, reader in order.readers.items():
         own = resolved.given[0] if read.data is None else as_dataset(read.data)
         several = order.dataset is not own and order.dataset != own
         label = reader.ranges[0].split.name.rpartition("/")[0] if several else ""

@@ -69,7 +69,7 @@ class StagedOrder(Order):
         self.settings = settings
         reads = readers_of(settings.stages)
         self.sources = tuple(names[read] for read in reads)
-        self._readers = dict(readers)
+        self.readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
         self._ranges = tuple(piece for order in orders for piece in order.ranges)
@@ -93,7 +93,7 @@ class StagedOrder(Order):
         self._root.check()
 
     def _reader_node(self, read: Read) -> ReaderNode:
-        order = self._readers[read]
+        order = self.readers[read]
         is_endless = order.settings.repeat_files
         tickets = Tickets.of(
             size=None if is_endless else order.epoch_size,

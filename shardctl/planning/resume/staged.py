@@ -26,6 +26,7 @@ from shardctl.core.resume.resume_plan import (
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.readers import readers_of
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -103,10 +104,12 @@ def resume_staged(
 
 
 def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
-    counts = [consumed] if len(order.sources) == 1 else order.consumed(consumed)
+    assert order.settings.stages is not None
+    readers = readers_of(order.settings.stages)
+    counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
     return tuple(
         ConsumedSource(data=read.data, spec=read.spec, consumed=count)
-        for (read, _), count in zip(order.sources, counts, strict=True)
+        for read, count in zip(readers, counts, strict=True)
     )
 
 
@@ -210,7 +213,7 @@ def _cut_of_reader(order: StagedOrder) -> tuple[int, Batch | None] | None:
         return None
     if settings.pass_index and (shuffled or any(isinstance(s, Cache) for s in stages)):
         return None
-    reader = order.sources[0][1]
+    reader = next(iter(order.readers.values()))
     return _cut(stages, None if settings.repeat_files else reader.epoch_size, order.num_examples)
 
 
@@ -254,7 +257,7 @@ def _changes_nothing(stage: Stage) -> bool:
 
 def _reader_of(order: StagedOrder, stop: int) -> Order:
     """Return the order of the reader alone, of files that repeat as far as `stop`."""
-    reader = order.sources[0][1]
+    reader = next(iter(order.readers.values()))
     size = reader.epoch_size
     if not reader.settings.repeat_files or not size:
         return reader
