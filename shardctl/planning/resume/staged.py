@@ -159,7 +159,7 @@ def _by_instructions(order: StagedOrder, plan: ResumePlan) -> ResumePlan | None:
         return None
     first, batch = found
     reader = _reader_of(order, first + order.num_examples)
-    start, remaining = first + plan.consumed, plan.remaining
+    start, remaining = min(first + plan.consumed, reader.num_examples), plan.remaining
     point = resume_point(reader, start)
     reading = reader.reading(point.stream)
     end = start + remaining
