@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.core.dataset.dataset import Dataset, as_dataset
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.settings.read_settings import ReadSettings
@@ -16,12 +16,12 @@ from shardctl.planning.sources import ResolvedSources, sources
 
 def pinned_sources(live: PlannedOrder) -> tuple[PinnedSource, ...]:
     """Return the datasets that the readers of an order name; none without stages."""
-    order, resolved = live.order, live.resolved
-    if not isinstance(order, StagedOrder) or not isinstance(resolved, ResolvedSources):
+    order = live.order
+    if not isinstance(order, StagedOrder):
         return ()
     found: dict[str | None, PinnedSource] = {}
     for read, reader in order.readers.items():
-        own = resolved.given[0] if read.data is None else as_dataset(read.data)
+        own = order.origins[read].dataset
         several = order.dataset is not own and order.dataset != own
         label = reader.ranges[0].split.name.rpartition("/")[0] if several else ""
         found.setdefault(
@@ -63,5 +63,6 @@ def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> P
         return order_of(resolved_spec(dataset, pinned.spec), settings)
     datasets = datasets_of(dataset, pinned.sources)
     spec = pinned.spec if reads_spec(settings) else None
-    found = sources(datasets.get(None, dataset), spec, settings, datasets=datasets)
+    known = {data: one for data, one in datasets.items() if data is not None}
+    found = sources(datasets.get(None, dataset), spec, settings, known)
     return PlannedOrder(resolved=found.resolved, order=found.order(settings))

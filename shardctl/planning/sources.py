@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
-from shardctl.core.order.staged import StagedOrder
+from shardctl.core.order.staged import Origin, StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
@@ -37,10 +37,10 @@ class ResolvedSources(Resolved):
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What the readers of a pipeline read: the whole, and the part and the name of each."""
+    """What the readers of a pipeline read: the whole, and the part and the origin of each."""
 
     resolved: ResolvedSources
-    names: Mapping[Read, str]
+    origins: Mapping[Read, Origin]
     parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
 
     def order(self, settings: ReadSettings) -> StagedOrder:
@@ -56,8 +56,8 @@ class Sources:
             self.resolved.dataset,
             readers,
             settings,
-            names=self.names,
-            advance=progress.advance,
+            origins=self.origins,
+            advance=None if progress is None else progress.advance,
         )
 
 
@@ -65,12 +65,11 @@ def sources(
     dataset: Dataset,
     spec: str | None,
     settings: ReadSettings,
-    *,
-    datasets: Mapping[str | None, Dataset] | None = None,
+    known: Mapping[str, Dataset] | None = None,
 ) -> Sources:
     """Return what the readers of stages read, where the command reads `spec` of `dataset`.
 
-    `datasets` are those that readers name, where they are known already.
+    known: datasets by the references of readers; others are looked up.
 
     Raises:
         UsageError: a bad spec, or a source whose examples no dataset has.
@@ -86,7 +85,7 @@ def sources(
                 )
             )
     reads = list(dict.fromkeys(readers_of(settings.stages)))
-    of_read = dict(zip(reads, _datasets(dataset, reads, datasets), strict=True))
+    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
     found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
@@ -95,7 +94,7 @@ def sources(
     whole = combined(datasets)
     names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
-    shown: dict[Read, str] = {}
+    origins: dict[Read, Origin] = {}
     warnings: list[str] = []
     for read in reads:
         own = next(one for one in datasets if one == of_read[read])
@@ -107,28 +106,29 @@ def sources(
             )
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
-        shown[read] = f"{label}{specs[read]}"
+        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
-            spec=", ".join(dict.fromkeys(shown.values())),
+            spec=", ".join(dict.fromkeys(origin.name for origin in origins.values())),
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
         ),
-        names=shown,
+        origins=origins,
         parts=parts,
     )
 
 
 def _datasets(
-    dataset: Dataset, reads: list[Read], known: Mapping[str | None, Dataset] | None
+    dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]
 ) -> list[Dataset]:
-    if known is not None:
-        return [known[read.data] for read in reads]
-    by_ref = {read.data: dataset if read.data is None else as_dataset(read.data) for read in reads}
+    by_ref = {None: dataset, **known}
+    for read in reads:
+        if read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
     return [by_ref[read.data] for read in reads]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
+    from shardctl.planning.hosts.hosts import HostsPlan
     from shardctl.planning.hosts.strategy import Strategy
 
 
@@ -326,10 +327,18 @@ class LintContext:
     def _strategies(self) -> dict[str, Strategy]:
         from shardctl.planning.hosts.hosts import hosts_of
 
-        plans = {
-            read.spec: hosts_of(read.resolved, self.num_hosts, self.settings, (self.host_mode,))
-            for read in self.reads
-        }
+        def shared(read: Read, settings: ReadSettings) -> HostsPlan:
+            return hosts_of(read.resolved, self.num_hosts, settings, (self.host_mode,))
+
+        plans = {}
+        for read in self.reads:
+            try:
+                plans[read.spec] = shared(read, self.settings)
+            except ShardctlError:
+                if self.settings.stages is None:
+                    raise
+                # Stages of an open count: what the hosts read is known all the same.
+                plans[read.spec] = shared(read, replace(self.settings, stages=None))
         return {
             spec: plan.comparisons[0].strategy(self.settings.host_by)
             for spec, plan in plans.items()
