@@ -189,7 +189,8 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
         raise DatasetError("continued_by or sources of a pipeline without stages")
     if plan.continued_by == "shardctl.tfds" and (plan.mode != "exact" or plan.num_instructions):
         raise DatasetError(f"continued_by {plan.continued_by} is exact, without file instructions")
-    if plan.remaining != plan.remaining_total and not plan.has_end:
+    left = {plan.remaining, plan.remaining_total}
+    if WITHOUT_END in left and len(left) > 1:
         raise DatasetError("remaining of a pipeline without end")
     if plan.continued_by != "shardctl.tfds" and not plan.has_end:
         raise DatasetError("file instructions of a pipeline without end")
