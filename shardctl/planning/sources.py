@@ -122,9 +122,7 @@ def sources(
     )
 
 
-def _datasets(
-    dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]
-) -> list[Dataset]:
+def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
     by_ref = {None: dataset, **known}
     for read in reads:
         if read.data not in by_ref:

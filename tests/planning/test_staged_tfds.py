@@ -131,7 +131,7 @@ def assert_same(order: Order, elements: list[list[str]]) -> None:
     rng = np.random.default_rng(len(real))
     some = rng.integers(0, max(len(real), 1), min(len(real), 20))
     assert order.codes_at(some).tolist() == codes[some].tolist()
-    if not len(real):
+    if not real:
         return
     # An example is found at all places that it has, and at no other.
     which, positions = order.positions_of(codes[some])
