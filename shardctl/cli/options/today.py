@@ -86,8 +86,8 @@ class Today:
         """
         from shardctl.planning.diff.diff import diff
         from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
-        from shardctl.planning.pinned_sources import reads_spec
         from shardctl.planning.snapshot import snapshot
+        from shardctl.planning.stages.pinned_sources import reads_spec
 
         chosen = self._dataset(pinned, path)
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)

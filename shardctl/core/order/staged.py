@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING
@@ -89,12 +89,13 @@ class StagedOrder(Order):
         )
         for order in orders:
             order.codes = self.codes
+        # What all readers are given, one after the other.
+        self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
         self._node = build(
             settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
         )
-        self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
@@ -127,11 +128,6 @@ class StagedOrder(Order):
         return self._seeds.op_index
 
     @cached_property
-    def reads(self) -> Reads:
-        """What all readers are given, one after the other."""
-        return joined([replace(order.reads, files=self.dataset) for order in self._orders])
-
-    @cached_property
     def epoch_size(self) -> int:
         """Number of examples that all readers read at once; no more than the order has."""
         return min(sum(order.epoch_size for order in self._orders), self.num_examples)
@@ -140,6 +136,11 @@ class StagedOrder(Order):
     def stream_size(self) -> int:
         """Number of examples of the whole order."""
         return self.num_examples
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the pipeline has no end."""
+        return self._node.is_infinite
 
     @property
     def num_examples(self) -> int:

@@ -21,7 +21,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
-from shardctl.planning.stages_cost import progress_of
+from shardctl.planning.stages.cost import progress_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +123,9 @@ def sources(
 
 
 def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
-    by_ref = {None: dataset, **known}
+    by_ref: dict[str | None, Dataset] = {None: dataset, **known}
     for read in reads:
-        if read.data not in by_ref:
+        if read.data is not None and read.data not in by_ref:
             by_ref[read.data] = as_dataset(read.data)
     return [by_ref[read.data] for read in reads]
 

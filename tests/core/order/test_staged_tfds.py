@@ -36,7 +36,8 @@ class Folders:
     root: Path
 
     def draw(self, rng: random.Random) -> Sized:
-        name, settings = rng.choice(list(SPLITS)), {}
+        name = rng.choice(list(SPLITS))
+        settings: dict[str, Any] = {}
         if rng.random() < 0.8:
             settings = {"cycle": rng.choice([1, 2, 3, 16]), "block": rng.choice([1, 2, 3, 16])}
         if rng.random() < 0.6:
