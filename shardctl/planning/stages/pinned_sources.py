@@ -15,10 +15,11 @@ from shardctl.planning.stages.sources import ResolvedSources, sources
 
 
 def pinned_sources(live: PlannedOrder) -> tuple[PinnedSource, ...]:
-    """Return the datasets that the readers of an order name; none without stages."""
+    """Return the datasets that the readers of an order of stages name."""
     order = live.order
-    if not isinstance(order, StagedOrder):
-        return ()
+    if not isinstance(order, StagedOrder):  # settings without stages say the same
+        dataset = order.dataset
+        return (PinnedSource(data=None, label="", title=dataset.title, ordered=dataset.ordered),)
     found: dict[str | None, PinnedSource] = {}
     for read, reader in order.readers.items():
         own = order.origins[read].dataset
@@ -59,8 +60,8 @@ def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> P
     Raises:
         ShardctlError: this version refuses it.
     """
-    if settings.stages is None:
-        return order_of(resolved_spec(dataset, pinned.spec), settings)
+    if short_form(settings).stages is None:
+        return order_of(resolved_spec(dataset, pinned.spec), short_form(settings))
     datasets = datasets_of(dataset, pinned.sources)
     spec = pinned.spec if reads_spec(settings) else None
     known = {data: one for data, one in datasets.items() if data is not None}
