@@ -12,10 +12,10 @@ from shardctl.errors import UsageError
 from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.assemble import assembled
+from shardctl.tfds.inspecting.watching import Lines
 from shardctl.tfds.recognizing.graph import operation_of
 from shardctl.tfds.recognizing.options import options_in_force
 from shardctl.tfds.recognizing.walk import walked
-from shardctl.tfds.inspecting.watching import Lines
 
 
 def _is_inspected(value: Any) -> Any:

@@ -116,8 +116,8 @@ def real_passes(dataset: Any, num_passes: int, loop: Loop) -> list[Pass]:
     """Return what each pass hands out, in a Python loop or in the loop of Keras' `fit`."""
     if loop == "python":
         return [[_examples(element) for element in dataset] for _ in range(num_passes)]
-    from keras.src.backend.tensorflow.trainer import TFEpochIterator
     import tensorflow as tf
+    from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
     epochs = TFEpochIterator(
         x=dataset, distribute_strategy=tf.distribute.get_strategy(), steps_per_execution=1
