@@ -9,7 +9,8 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.settings.document import as_keys, settings_from_document
+from shardctl.core.settings.arguments import settings_from_document
+from shardctl.core.settings.document import as_keys
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.snapshot import Snapshot
