@@ -9,6 +9,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.snapshot.pinned_source import PinnedSource, datasets_of
 from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.readers import readers_of
 from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
 from shardctl.planning.stages.sources import ResolvedSources, sources
@@ -52,6 +53,32 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
     if short_form(settings).stages is None:
         return resolved_spec(dataset, spec)
     return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
+
+
+def spec_as_pinned(pinned: Snapshot, settings: ReadSettings) -> str | None:
+    """Return the spec of a snapshot for settings of today; None where stages say what is read."""
+    of_command = not pinned.sources or _pins_spec(pinned)
+    return pinned.spec if of_command and reads_spec(settings) else None
+
+
+def _pins_spec(pinned: Snapshot) -> bool:
+    """Whether a snapshot's spec is one of the command, and not what its stages say."""
+    stages = pinned.pipeline.get("stages")
+    return stages is None or any(
+        (read.spec, read.data) == (None, None) for read in readers_of(pipeline_of(stages))
+    )
+
+
+def ref_as_pinned(pinned: Snapshot) -> str:
+    """Return the dataset of the command that a snapshot names; of a mixture, a source of it."""
+    names = {source.data: source.title for source in pinned.sources}
+    return names.get(None, next((data for data in names if data is not None), pinned.title))
+
+
+def dataset_as_given(live: PlannedOrder) -> Dataset:
+    """Return the dataset of the command, of which a mixture may be a part."""
+    resolved = live.resolved
+    return resolved.given[0] if isinstance(resolved, ResolvedSources) else live.order.dataset
 
 
 def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> PlannedOrder:
