@@ -29,7 +29,7 @@ from shardctl.core.stages.stages import (
     Unbatch,
 )
 from shardctl.core.stages.text import parse_stages, text_of
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
@@ -271,7 +271,10 @@ def any_source(rng: random.Random) -> Sized:
 def check_any(made: Any) -> int | None:
     """Any pipeline: the plan's counts are those of its order, and its proof holds."""
     settings = ReadSettings(stages=made.pipeline, shuffle_seed=3, cycle=2, block=2)
-    order = plan_order(BIG, None, settings).order
+    try:
+        order = plan_order(BIG, None, settings).order
+    except UnpredictableOrderError:  # a later iterator of a pass that is cut
+        return None
     total = order.num_examples
     codes = order.read(0, total)
     for consumed in {0, total // 3, total}:

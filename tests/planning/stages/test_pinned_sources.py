@@ -15,7 +15,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.stages import Read
 from shardctl.core.stages.text import parse_stages
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.snapshot.writer import snapshot_yaml
 from shardctl.planning.diff.diff import diff
@@ -129,12 +129,15 @@ def any_source(rng: random.Random) -> Sized:
     return Sized(source=Read(spec=spec), num_examples=count)
 
 
-def check_again(made: tuple[RandomPipeline, RandomPipeline]) -> int:
+def check_again(made: tuple[RandomPipeline, RandomPipeline]) -> int | None:
     """Two pipelines: where they first differ is where their ids first do."""
     sides = []
     for one in made:
         settings = ReadSettings(stages=one.pipeline, shuffle_seed=3, cycle=2, block=2)
-        one_taken = snapshot(TOY, "train" if reads_spec(settings) else None, settings)
+        try:
+            one_taken = snapshot(TOY, "train" if reads_spec(settings) else None, settings)
+        except UnpredictableOrderError:  # a later iterator of a pass that is cut
+            return None
         sides.append(PinnedOrder(snapshot=one_taken.snapshot, label="a"))
         live = one_taken.live.order
         rebuilt = sides[-1].rebuilt
