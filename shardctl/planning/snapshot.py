@@ -90,7 +90,7 @@ def snapshot(
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
         tree=_tree(live, watch),
-        sources=() if written.stages is None else pinned_sources(live),
+        sources=pinned_sources(live, written),
     )
     return TakenSnapshot(snapshot=pinned, live=live)
 

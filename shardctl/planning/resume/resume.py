@@ -32,7 +32,6 @@ from shardctl.core.resume.resume_plan import (
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.settings.short_form import short_form
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -48,6 +47,7 @@ from shardctl.planning.resume.rest_of_epoch import (
 )
 from shardctl.planning.resume.staged import plan_staged, resume_staged
 from shardctl.planning.resume.unseeded import WithoutSeed, order_to_resume, without_seed
+from shardctl.planning.stages.pinned_sources import without_stages
 
 BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
 
@@ -103,7 +103,7 @@ def resume(
                 mode=mode,
             )
         )
-    dataset, settings = as_dataset(dataset), short_form(as_settings(settings))
+    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     refuse_unreadable(dataset)
     if settings.stages is not None:
         return resume_staged(

@@ -162,6 +162,12 @@ def test_within_a_batch_a_plan_says_so() -> None:
     settings = staged("skip(2) | batch(3)")
     (said,) = resume(TOY, None, settings, consumed=4).warnings
     assert "4 examples end 1 into the batch of step 1" in said
+    (said,) = resume(
+        TOY, None, staged("shuffle(4, seed=1) | skip(2) | batch(3)"), consumed=4
+    ).warnings
+    assert said == (
+        "4 examples end 1 into the batch of step 1: shardctl.tfds goes on at whole steps, 3 or 6"
+    )
     for whole in (0, 3, 6, 9):
         assert resume(TOY, None, settings, consumed=whole).warnings == ()
 

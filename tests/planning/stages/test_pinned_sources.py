@@ -193,3 +193,15 @@ def test_what_is_read_is_the_spec_or_what_stages_say(
     assert spec_as_given(planned.resolved, settings) == said
     again = resolved_reading(TOY, said, settings)
     assert again.ranges == planned.ranges
+
+
+def test_what_stages_read_may_be_said_as_answers_say_it() -> None:
+    for stages, said in (
+        ("test | take(3)", "test"),
+        ("zip(train[:4], test) | map", "train[:4], test"),
+        ("zip(read(train), read(test, data='mnist')) | take(3)", "toy/train, mnist/test"),
+    ):
+        settings = ReadSettings(stages=parse_stages(stages))
+        assert plan_order(TOY, said, settings).order == plan_order(TOY, None, settings).order
+        with pytest.raises(UsageError, match="the stages say what is read"):
+            plan_order(TOY, "train", settings)
