@@ -19,6 +19,7 @@ from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
+from shardctl.planning.pinned.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
 from shardctl.planning.resume.resume import (
     calls_after_read,
@@ -36,7 +37,6 @@ from shardctl.planning.resume.stopped_hosts import (
     pending_of,
     stopped_hosts,
 )
-from shardctl.planning.stages.pinned_sources import without_stages
 
 HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
 

@@ -36,6 +36,7 @@ from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, resolved_spec
+from shardctl.planning.pinned.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
     pending_inputs,
@@ -47,7 +48,6 @@ from shardctl.planning.resume.rest_of_epoch import (
 )
 from shardctl.planning.resume.staged import plan_staged, resume_staged
 from shardctl.planning.resume.unseeded import WithoutSeed, order_to_resume, without_seed
-from shardctl.planning.stages.pinned_sources import without_stages
 
 BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
 

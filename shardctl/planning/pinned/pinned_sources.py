@@ -26,8 +26,8 @@ def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSo
         return ()
     order = live.order
     if not isinstance(order, StagedOrder):  # settings without stages say the same
-        reader, dataset = single_reader(settings), order.dataset
-        data = None if reader is None else reader.data
+        one, dataset = single_reader(settings), order.dataset
+        data = None if one is None else one.data
         return (PinnedSource(data=data, label="", title=dataset.title, ordered=dataset.ordered),)
     found: dict[str | None, PinnedSource] = {}
     for read, reader in order.readers.items():
