@@ -76,9 +76,7 @@ def sources(
     reads = list(dict.fromkeys(readers_of(settings.stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
-    found = {
-        read: resolve_subsplit(specs[read], of_read[read]) for read in reads
-    }
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
     datasets = distinct_datasets(of_read.values())
@@ -112,9 +110,7 @@ def sources(
     )
 
 
-def _datasets(
-    dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]
-) -> list[Dataset]:
+def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
     by_ref = {None: dataset, **known}
     for read in reads:
         if read.data not in by_ref:
