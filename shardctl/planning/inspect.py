@@ -184,6 +184,24 @@ class Inspection(Tabular):
 
         return lint(self.dataset, self.spec, self.settings).findings
 
+    @property
+    def project_settings(self) -> ReadSettings:
+        """The settings of a shardctl.yaml, whose commands are given no spec."""
+        from shardctl.core.settings.short_form import stages_of
+        from shardctl.core.stages.stages import Read
+
+        settings, spec = self.settings, self.spec
+        if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
+            return settings
+        host = None if settings.host_by == "examples" else settings.host
+        return replace(
+            settings,
+            **_NOT_BESIDE_STAGES,
+            host=host,
+            host_by=settings.host_by if host is not None else "even",
+            stages=replace(stages_of(settings), source=Read(spec=spec)),
+        )
+
     def _indices(self, pass_index: int) -> Int64s:
         """Return the indices of the elements that a pipeline without files hands out."""
         import numpy as np
@@ -205,3 +223,24 @@ class Inspection(Tabular):
 
 def _no_reader(read: Any) -> Any:
     raise AssertionError(read)
+
+
+# What stages say in their place.
+_NOT_BESIDE_STAGES: Mapping[str, Any] = {
+    "buffer": None,
+    "buffer_seed": None,
+    "buffer_reshuffle": None,
+    "epochs": 1,
+    "batch": None,
+    "drop_remainder": False,
+}
+
+
+def _default_spec(dataset: Dataset) -> str | None:
+    """Return what commands read that are given no spec, None where they ask for one."""
+    from shardctl.core.instructions.subsplit import default_spec
+
+    try:
+        return default_spec(dataset)
+    except UsageError:
+        return None
