@@ -239,6 +239,17 @@ class Order:
         return self._checked(positions) // max(self.epoch_size, 1)
 
     @property
+    def shuffles(self) -> bool:
+        """Whether a buffer, or a shuffle of the files, mixes anything."""
+        files = self.settings.shuffles_files and len(self.reads) > 1
+        return (self.num_buffered or 1) > 1 or files
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
+        return (self.num_buffered or 1) >= self.epoch_size and not self.settings.repeat_files
+
+    @property
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since no buffer mixes them."""
         return self.num_buffered is None
@@ -247,6 +258,11 @@ class Order:
     def num_epochs(self) -> int | None:
         """Number of epochs of the pass, None without end."""
         return self.settings.epochs
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        return () if self.settings.batch is None else (self.settings.batch,)
 
     @property
     def has_steps(self) -> bool:
