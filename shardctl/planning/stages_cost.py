@@ -47,7 +47,9 @@ class _Extent:
     seeded: bool = False
 
 
-def progress_of(stages: Pipeline, sizes: Mapping[Read, int], pass_index: int = 0) -> Progress | None:
+def progress_of(
+    stages: Pipeline, sizes: Mapping[Read, int], pass_index: int = 0
+) -> Progress | None:
     """Return what is told how far a pipeline is followed; None where counting takes no time.
 
     `sizes` are the examples of its readers.

@@ -21,7 +21,10 @@ from shardctl.core.iteration import readings
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
-_EXAMPLES, _WIDTH = 1 << 20, 64  # of a piece of an answer, in elements of unknown width so many each
+_EXAMPLES, _WIDTH = (
+    1 << 20,
+    64,
+)  # of a piece of an answer, in elements of unknown width so many each
 PIECE = 1 << 16  # elements that are looked up at once where an answer is made piece by piece
 
 

@@ -160,8 +160,7 @@ class StagedOrder(Order):
         """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
         assert self.settings.stages is not None
         return any(order.shuffles for order in self._orders) or any(
-            isinstance(part, SampleFromDatasets)
-            or (isinstance(part, Shuffle) and part.buffer != 1)
+            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
             for part in parts_of(self.settings.stages)
         )
 
@@ -346,4 +345,3 @@ class StagedOrder(Order):
     def __repr__(self) -> str:
         total = "without end" if self.is_endless else counted(self.num_examples, "example")
         return in_short(self, self.dataset.title, total)
-
