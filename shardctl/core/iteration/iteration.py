@@ -77,6 +77,19 @@ class Node(ABC):
         """What `ds.cardinality()` says: the number of elements, INFINITE or UNKNOWN."""
 
     @property
+    def is_counted(self) -> bool:
+        """Whether `cardinality` is the number of elements, where it says one.
+
+        TensorFlow calls a mixture infinite where one of its inputs is, also if it ends before.
+        """
+        return self.cardinality != UNKNOWN and all(node.is_counted for node in self.inputs)
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether its iterators have no end for certain; one that `is_infinite` may be empty."""
+        return self.is_infinite and all(node.never_ends for node in self.inputs)
+
+    @property
     def is_fixed(self) -> bool:
         """Whether all its iterators are alike, however many were made and read before."""
         return not self.lasting and all(node.is_fixed for node in self.inputs)

@@ -47,8 +47,8 @@ def cumulative_of(weights: Sequence[float], dtype: WeightsDtype = "float32") -> 
     Raises:
         UsageError: no weight is left that can be chosen; TensorFlow fails at the first choice.
     """
-    rounded = np.array(weights, np.float32 if dtype == "float32" else np.float64)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
+        rounded = np.array(weights, np.float32 if dtype == "float32" else np.float64)
         logits = _float32_logs(rounded) if rounded.dtype == np.float32 else np.log(rounded)
     finite = np.isfinite(logits)
     if not finite.any():
