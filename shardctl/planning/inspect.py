@@ -19,6 +19,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
+    from shardctl.core.iteration.iteration import Node
     from shardctl.planning.lint.lint import Finding
     from shardctl.planning.order import PlannedOrder
 
@@ -175,6 +176,17 @@ class Inspection(Tabular):
         if self.refused is not None:
             raise UnpredictableOrderError(self.refused)
 
+    def check_order(self) -> None:
+        """Refuse a pipeline whose first pass cannot be told, however its stages look.
+
+        Raises:
+            ShardctlError: why.
+        """
+        if self.dataset is not None:
+            self.order()
+        else:
+            self._node()
+
     @checked
     def findings(self) -> tuple[Finding, ...]:
         """Return what lint finds in a pipeline that reads so, nothing where no dataset is read."""
@@ -206,19 +218,24 @@ class Inspection(Tabular):
         """Return the indices of the elements that a pipeline without files hands out."""
         import numpy as np
 
-        from shardctl.core.iteration.build import build
-        from shardctl.core.iteration.generator import ScriptSeeds
         from shardctl.core.iteration.iteration import EVERYTHING
         from shardctl.core.iteration.passes import iteration_of_pass
 
-        assert self.settings.stages is not None
-        seeds = ScriptSeeds(self.settings.global_seed)
-        node = build(self.settings.stages, _no_reader, seeds=seeds)
+        node = self._node()
         if node.is_infinite:
             raise UsageError(_ENDLESS)
         root = iteration_of_pass(node, pass_index, loop=self.settings.loop)
         count = root.pull(EVERYTHING)
+        root.check()
         return root.examples(np.arange(count, dtype=np.int64))
+
+    def _node(self) -> Node:
+        from shardctl.core.iteration.build import build
+        from shardctl.core.iteration.generator import ScriptSeeds
+
+        assert self.settings.stages is not None
+        seeds = ScriptSeeds(self.settings.global_seed)
+        return build(self.settings.stages, _no_reader, seeds=seeds)
 
 
 def _no_reader(read: Any) -> Any:
