@@ -201,7 +201,8 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
         raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
     for found in inspection.open:
-        yield f"# Its order is open: {printable(f'{found.stage.call}: {as_options(found.reason)}', 500)}\n"
+        said = printable(f"{found.stage.call}: {as_options(found.reason)}", 500)
+        yield f"# Its order is open: {said}\n"
     refs = references(dataset)
     yield from to_yaml(
         {

@@ -11,6 +11,7 @@ from shardctl.core.iteration.openness import open_reason, open_stages
 from shardctl.core.iteration.rewrites import options_of as options_in_stages
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.stages import (
@@ -70,7 +71,7 @@ def assembled(
 
 
 def _refusal(inspection: Inspection) -> str | None:
-    """Return why the first pass cannot be told though no one stage leaves it open, None if it can."""
+    """Return why the first pass cannot be told, no stage being open; None if it can."""
     try:
         inspection.check_order()
     except ShardctlError as error:
@@ -127,7 +128,7 @@ class _Parts:
         return Read(
             spec=reader.listed.spec,
             data=self.refs[id(part)],
-            settings=tuple(self.settings_of(reader).items()),
+            settings=_own_settings(self.settings_of(reader)),
         )
 
     def part(self, part: Part) -> Part:
@@ -240,13 +241,25 @@ def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
 
 
 def _reader_call(reader: FoundReader, parts: _Parts) -> str:
-    read = Read(spec=reader.listed.spec, settings=tuple(parts.settings_of(reader).items()))
-    return _call(read)
+    own = _own_settings(parts.settings_of(reader))
+    return _call(Read(spec=reader.listed.spec, settings=own))
+
+
+def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return settings of a reader by their names, as documents have them."""
+    said = []
+    for setting in SETTINGS:
+        if setting.field in values:
+            value = setting.kind.to_document(values[setting.field])
+            said.append((setting.name, tuple(value) if isinstance(value, list) else value))
+    return tuple(said)
 
 
 def _call(part: Part) -> str:
     if isinstance(part, Opaque):
         return part.call
+    if isinstance(part, Shuffle) and part.seed == NO_SEED:
+        part = replace(part, seed=None)
     if isinstance(part, Zip | SampleFromDatasets | ChooseFromDatasets):
         return _combination(part)
     if isinstance(part, Concatenate):
