@@ -14,6 +14,7 @@ from shardctl.core.iteration.iteration import (
     Axis,
     Iteration,
     Node,
+    lasting_below,
 )
 from shardctl.core.iteration.nodes.joined import Joined, in_order
 from shardctl.core.iteration.nodes.source import NOTHING
@@ -73,6 +74,9 @@ class RepeatIteration(Joined):
             is_empty = not self._current.pulled
             self._num_ended += 1
             if self._node.count is None and is_empty:
+                # Who reads on behind this end, as threads of a map do, begins a further epoch.
+                for each in lasting_below(self._node.child):
+                    each.make_uncertain()
                 return done
             self._current = self._node.child.iterate()
             if self._num_ended == self._node.count:
