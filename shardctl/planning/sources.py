@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
-from shardctl.core.order.staged import StagedOrder
+from shardctl.core.order.staged import Origin, StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
@@ -21,6 +21,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.stages_cost import progress_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +37,10 @@ class ResolvedSources(Resolved):
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What the readers of a pipeline read: the whole, and the part of each."""
+    """What the readers of a pipeline read: the whole, and the part and the origin of each."""
 
     resolved: ResolvedSources
+    origins: Mapping[Read, Origin]
     parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
 
     def order(self, settings: ReadSettings) -> StagedOrder:
@@ -47,7 +49,16 @@ class Sources:
             read: Order(dataset, ranges, _of_one_epoch(settings, read))
             for read, (dataset, ranges) in self.parts.items()
         }
-        return StagedOrder(self.resolved.dataset, readers, settings)
+        assert settings.stages is not None
+        sizes = {read: order.epoch_size for read, order in readers.items()}
+        progress = progress_of(settings.stages, sizes, settings.pass_index)
+        return StagedOrder(
+            self.resolved.dataset,
+            readers,
+            settings,
+            origins=self.origins,
+            advance=None if progress is None else progress.advance,
+        )
 
 
 def sources(
@@ -76,16 +87,14 @@ def sources(
     reads = list(dict.fromkeys(readers_of(settings.stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
-    found = {
-        read: resolve_subsplit(specs[read], of_read[read]) for read in reads
-    }
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
     datasets = distinct_datasets(of_read.values())
     whole = combined(datasets)
     names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
-    shown: list[str] = []
+    origins: dict[Read, Origin] = {}
     warnings: list[str] = []
     for read in reads:
         own = next(one for one in datasets if one == of_read[read])
@@ -97,24 +106,23 @@ def sources(
             )
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
-        shown.append(f"{label}{specs[read]}")
+        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
-            spec=", ".join(dict.fromkeys(shown)),
+            spec=", ".join(dict.fromkeys(origin.name for origin in origins.values())),
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
         ),
+        origins=origins,
         parts=parts,
     )
 
 
-def _datasets(
-    dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]
-) -> list[Dataset]:
+def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
     by_ref = {None: dataset, **known}
     for read in reads:
         if read.data not in by_ref:

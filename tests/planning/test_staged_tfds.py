@@ -97,9 +97,7 @@ def agrees_with_tensorflow(folders: Folders, made: RandomPipeline, seed: int | N
     dataset = real_dataset(made.pipeline, folders.dataset)
     compared = 0
     for index in range(NUM_PASSES):
-        elements = [
-            [str(one) for one in examples_of(value, made.element)] for value in dataset
-        ]
+        elements = [[str(one) for one in examples_of(value, made.element)] for value in dataset]
         settings = ReadSettings(stages=made.pipeline, pass_index=index, global_seed=seed)
         try:
             order = plan_order(base, None, settings).order
@@ -138,7 +136,9 @@ def assert_same(order: Order, elements: list[list[str]]) -> None:
     assert order.read(start, stop).tolist() == codes[start:stop].tolist()
 
 
-def _cases(folders: Folders, habits: Habits) -> st.SearchStrategy[tuple[RandomPipeline, int | None]]:
+def _cases(
+    folders: Folders, habits: Habits
+) -> st.SearchStrategy[tuple[RandomPipeline, int | None]]:
     def drawn(rng: random.Random) -> tuple[RandomPipeline, int | None]:
         return random_pipeline(rng, folders.draw, habits), rng.choice([None, None, 7])
 

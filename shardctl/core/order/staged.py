@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
@@ -21,15 +22,30 @@ from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
 from shardctl.core.order.reader_node import ReaderNode
 from shardctl.core.order.tickets import Tickets
 from shardctl.core.phrase import phrase
+from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.readers import readers_of
-from shardctl.core.stages.stages import Read, Shuffle
+from shardctl.core.stages.readers import parts_of, readers_of
+from shardctl.core.stages.stages import Filter, Read, SampleFromDatasets, Shuffle
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
 _NONE = np.empty(0, np.int64)
 _ENDLESS = 1 << 40  # positions of an order without end that can be asked for
+_AT_ONCE = 1 << 22  # elements that are pulled between two reports
+
+
+def _ignore(count: int) -> None:
+    """Take a report that nobody wants."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
+
+    name: str
+    dataset: Dataset
+    spec: str
 
 
 class StagedOrder(Order):
@@ -41,7 +57,8 @@ class StagedOrder(Order):
     element of the pipeline, where elements are batches.
 
     A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
-    than a bound of that.
+    than a bound of that. `origins` say what each reader reads, `advance` is told of elements as
+    they are counted.
 
     Raises:
         UnpredictableOrderError: a stage leaves this order open; the text names it.
@@ -49,13 +66,23 @@ class StagedOrder(Order):
     """
 
     def __init__(
-        self, dataset: Dataset, readers: Mapping[Read, Order], settings: ReadSettings
+        self,
+        dataset: Dataset,
+        readers: Mapping[Read, Order],
+        settings: ReadSettings,
+        *,
+        origins: Mapping[Read, Origin],
+        advance: Callable[[int], None] | None = None,
     ) -> None:
         assert settings.stages is not None
         self.dataset = dataset
         self.settings = settings
-        self.sources = [(read, readers[read]) for read in readers_of(settings.stages)]
-        orders = [order for _, order in self.sources]
+        reads = readers_of(settings.stages)
+        self.origins = dict(origins)
+        self.sources = tuple(origins[read].name for read in reads)
+        self._readers = dict(readers)
+        orders = [readers[read] for read in reads]
+        self._orders = orders
         self._ranges = tuple(piece for order in orders for piece in order.ranges)
         self.codes = CombinedCodes(
             dataset, [piece.split.name for piece in self._ranges], [o.given for o in orders]
@@ -64,17 +91,21 @@ class StagedOrder(Order):
             order.codes = self.codes
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
-        self._node = build(settings.stages, self._reader_node, seeds=self._seeds)
+        self._node = build(
+            settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
+        )
         self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
-            self._root.pull(EVERYTHING)
+            at_once = EVERYTHING if advance is None else _AT_ONCE
+            while self._root.pull(at_once) == at_once:
+                (advance or _ignore)(at_once)
             if self._root.num_examples > INT64_MAX:
                 raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
         self._root.check()
 
     def _reader_node(self, read: Read) -> ReaderNode:
-        order = next(order for each, order in self.sources if each == read)
+        order = self._readers[read]
         is_endless = order.settings.repeat_files
         tickets = Tickets.of(
             size=None if is_endless else order.epoch_size,
@@ -85,6 +116,11 @@ class StagedOrder(Order):
         self._nodes.append(node)
         return node
 
+    def _passing(self, stage: Filter) -> Callable[[Int64s], NDArray[np.bool_]]:
+        """Return which tickets pass a filter that has a list of the examples that do."""
+        passes = provided("kept")(stage.kept, self.codes)
+        return lambda tickets: passes(self._codes(tickets))
+
     @property
     def num_drawn_seeds(self) -> int:
         """How many parts of the pipeline draw a seed from the global one."""
@@ -93,12 +129,12 @@ class StagedOrder(Order):
     @cached_property
     def reads(self) -> Reads:
         """What all readers are given, one after the other."""
-        return joined([replace(order.reads, files=self.dataset) for _, order in self.sources])
+        return joined([replace(order.reads, files=self.dataset) for order in self._orders])
 
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples that all readers read at once; no more than the order has."""
-        return min(sum(order.epoch_size for _, order in self.sources), self.num_examples)
+        return min(sum(order.epoch_size for order in self._orders), self.num_examples)
 
     @property
     def stream_size(self) -> int:
@@ -118,6 +154,20 @@ class StagedOrder(Order):
         if WHOLE_DATASET in sizes:
             return max(1, self.epoch_size)
         return max(sizes, default=None)
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
+        assert self.settings.stages is not None
+        return any(order.shuffles for order in self._orders) or any(
+            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
+            for part in parts_of(self.settings.stages)
+        )
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether that is known without looking at it: it is not."""
+        return False
 
     @property
     def has_blocks(self) -> bool:
@@ -219,13 +269,20 @@ class StagedOrder(Order):
         """Return which of `sources` (int64[q]) the example at each position comes from."""
         return self._nodes[0].tickets.readers(self._tickets_at(self._checked(positions)))
 
-    def consumed(self, stop: int) -> list[int]:
+    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
         counts = np.zeros(len(self.sources), np.int64)
         for tickets in self._tickets(0, stop):
+            advance(len(tickets))
             sources = self._nodes[0].tickets.readers(tickets)
             counts += np.bincount(sources, minlength=len(counts))
         return [int(count) for count in counts]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        axes = self._node.shape
+        return tuple(axis.size for axis in axes) if all(axis.is_batch for axis in axes) else None
 
     @property
     def has_steps(self) -> bool:
@@ -288,4 +345,3 @@ class StagedOrder(Order):
     def __repr__(self) -> str:
         total = "without end" if self.is_endless else counted(self.num_examples, "example")
         return in_short(self, self.dataset.title, total)
-

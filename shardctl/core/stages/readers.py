@@ -12,6 +12,7 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shared,
     Source,
+    Stage,
     Zip,
 )
 
@@ -39,6 +40,21 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
     for stage in pipeline.stages:
         if isinstance(stage, Concatenate):
             yield from sources_of(stage.other, seen=seen)
+
+
+def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
+    """Yield all sources and stages, also those of what is combined; not those of choices."""
+    source = pipeline.source
+    if isinstance(source, Shared):
+        yield from parts_of(source.pipeline)
+    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        for part in source.inputs:
+            yield from parts_of(part)
+    yield source
+    for stage in pipeline.stages:
+        if isinstance(stage, Concatenate):
+            yield from parts_of(stage.other)
+        yield stage
 
 
 def readers_of(pipeline: Pipeline) -> list[Read]:

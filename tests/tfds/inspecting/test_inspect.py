@@ -664,6 +664,56 @@ def mixture_of_mixtures(world: World) -> Any:
     return sample([inner.repeat(2), ids_of(_files(world))], [0.6, 0.4], seed=2).batch(4)
 
 
+# Dataset objects that are used more than once.
+
+
+@case
+def zipped_with_itself(world: World) -> Any:
+    import tensorflow as tf
+
+    shuffled = ids_of(_files(world)).shuffle(4, seed=1)
+    return tf.data.Dataset.zip((shuffled, shuffled))
+
+
+@case
+def zipped_with_what_is_made_of_it(world: World) -> Any:
+    import tensorflow as tf
+
+    shuffled = data().Dataset.range(9).shuffle(4, seed=1)
+    return tf.data.Dataset.zip((shuffled.skip(2).shuffle(3, seed=2), shuffled, shuffled.repeat()))
+
+
+@case
+def concatenated_with_itself(world: World) -> Any:
+    shuffled = ids_of(world.read()).shuffle(4, seed=1)
+    return shuffled.concatenate(shuffled).batch(3)
+
+
+@case
+def repeated_and_not(world: World) -> Any:
+    import tensorflow as tf
+
+    shuffled = data().Dataset.range(9).shuffle(4, seed=1)
+    return tf.data.Dataset.zip((shuffled.repeat(2), shuffled))
+
+
+@case
+def sampled_from_itself(world: World) -> Any:
+    import tensorflow as tf
+
+    files = ids_of(_files(world))
+    inputs = [files, files.shuffle(4, seed=1)]
+    return tf.data.Dataset.sample_from_datasets(inputs, weights=[0.5, 0.5], seed=1)
+
+
+@case
+def used_twice_without_state(world: World) -> Any:
+    import tensorflow as tf
+
+    read = ids_of(world.read())
+    return tf.data.Dataset.zip((read, read.skip(2)))
+
+
 # Sources that are no dataset of TFDS.
 
 
