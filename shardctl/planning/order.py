@@ -86,7 +86,7 @@ def plan_order(
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.stages is None:
         return order_of(resolved_spec(dataset, spec), settings)
-    from shardctl.planning.sources import refuse_unread_spec
+    from shardctl.planning.stages.sources import refuse_unread_spec
 
     refuse_unread_spec(spec, settings)
     return _with_stages(dataset, spec, settings)
@@ -127,7 +127,7 @@ def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> 
     from shardctl.core.iteration.openness import open_stages
     from shardctl.core.settings.short_form import short_form
     from shardctl.core.stages.text import text_of_part
-    from shardctl.planning.sources import single_reader, sources
+    from shardctl.planning.stages.sources import single_reader, sources
 
     assert settings.stages is not None
     for found in open_stages(settings.stages, global_seed=settings.global_seed):

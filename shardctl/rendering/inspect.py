@@ -74,9 +74,15 @@ def _datasets_in_words(inspection: Inspection) -> str:
 
 
 def _row(number: int, stage: InspectedStage) -> Sequence[str]:
-    effect = stage.effect
+    effect = _effect(stage)
     shown = effect if stage.reason is None else Cell(effect, "error")
     return str(number), _INDENT * stage.level + stage.call, shown, str(stage.line or "-")
+
+
+def _effect(stage: InspectedStage) -> str:
+    if stage.reason is None:
+        return stage.effect
+    return f"leaves the order open: {as_options(stage.reason)}"
 
 
 def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
@@ -86,7 +92,7 @@ def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
         place = "" if found.line is None else f" at {found.line}: {found.line.text}"
         said = f"{found.stage.call} leaves the order open{place}"
         yield paragraph(said, screen, style="error")
-        yield from _indented(f"why: {found.reason}", screen)
+        yield from _indented(f"why: {as_options(found.reason)}", screen)
     if inspection.refused is not None:
         yield paragraph(as_options(inspection.refused), screen, style="error")
 
@@ -123,7 +129,7 @@ def _pipeline_record(inspection: Inspection) -> Document:
         "pipeline": settings_in_force(inspection.settings, ordered=ordered),
         "stages": [_stage_record(stage) for stage in inspection.stages],
         "open": [
-            {"stage": found.stage.call, "reason": found.reason, **_place(found.stage)}
+            {"stage": found.stage.call, "reason": as_options(found.reason), **_place(found.stage)}
             for found in inspection.open
         ],
         "refused": None if inspection.refused is None else as_options(inspection.refused),
@@ -136,8 +142,8 @@ def _stage_record(stage: InspectedStage) -> Document:
         "call": stage.call,
         "operation": stage.operation,
         "level": stage.level,
-        "effect": stage.effect,
-        "open": stage.reason,
+        "effect": _effect(stage),
+        "open": None if stage.reason is None else as_options(stage.reason),
         **_place(stage),
         "arguments": dict(stage.arguments),
     }
@@ -176,8 +182,8 @@ def inspect_rows(
                 stage.level,
                 stage.call,
                 stage.operation,
-                stage.effect,
-                stage.reason or "",
+                _effect(stage),
+                "" if stage.reason is None else as_options(stage.reason),
                 place["file"] or "",
                 place["line"] or "",
             )
@@ -195,7 +201,8 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
         raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
     for found in inspection.open:
-        yield f"# Its order is open: {printable(f'{found.stage.call}: {found.reason}', 500)}\n"
+        said = printable(f"{found.stage.call}: {as_options(found.reason)}", 500)
+        yield f"# Its order is open: {said}\n"
     refs = references(dataset)
     yield from to_yaml(
         {

@@ -62,7 +62,6 @@ class Order:
     """
 
     sources: tuple[str, ...] = ()  # what several readers of a mixture are called
-    is_endless = False  # whether `num_examples` is no more than a bound of what can be asked for
 
     @checked
     def __init__(
@@ -123,6 +122,11 @@ class Order:
         """Number of examples in an epoch of this host, before whole batches are formed."""
         stride, phase = self._stride_and_phase
         return len(range(phase, self.reads.num_examples, stride))
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether `num_examples` is no more than a bound of what can be asked for."""
+        return False
 
     @property
     def num_examples(self) -> int:

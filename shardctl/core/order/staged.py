@@ -94,7 +94,6 @@ class StagedOrder(Order):
         self._node = build(
             settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
         )
-        self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
@@ -140,6 +139,11 @@ class StagedOrder(Order):
     def stream_size(self) -> int:
         """Number of examples of the whole order."""
         return self.num_examples
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the pipeline has no end."""
+        return self._node.is_infinite
 
     @property
     def num_examples(self) -> int:

@@ -19,7 +19,7 @@ from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
 from shardctl.planning.progress import Progress
-from shardctl.planning.sources import refuse_unread_spec, single_reader
+from shardctl.planning.stages.sources import refuse_unread_spec, single_reader
 
 
 def shared_reader(

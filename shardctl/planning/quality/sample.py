@@ -185,7 +185,7 @@ def codes_of_stretches(
     that hosts and epochs that shuffle alike stay alike.
     """
     positions = starts[:, None] + np.arange(length)
-    if exact or not _is_drawn(order):
+    if exact or order.num_buffered is None or not _is_drawn(order):
         codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
         return codes.reshape(positions.shape)
     stream, begin = (0, epoch * order.epoch_size) if order.settings.repeat_files else (epoch, 0)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.iteration.openness import open_reason
+from shardctl.core.iteration.openness import open_reason, open_stages
 from shardctl.core.iteration.rewrites import options_of as options_in_stages
-from shardctl.core.phrase import spelled
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.stages import (
@@ -24,10 +24,10 @@ from shardctl.core.stages.stages import (
     Shared,
     Shuffle,
     Source,
+    WithOptions,
     Zip,
 )
 from shardctl.core.stages.text import text_of
-from shardctl.core.text import printable
 from shardctl.errors import ShardctlError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.inspecting.effects import effect, effect_of_reader
@@ -71,11 +71,11 @@ def assembled(
 
 
 def _refusal(inspection: Inspection) -> str | None:
-    """Return why the first pass cannot be told though no one stage leaves it open, None if it can."""
+    """Return why the first pass cannot be told, no stage being open; None if it can."""
     try:
         inspection.check_order()
     except ShardctlError as error:
-        return spelled(error.args[0]) if error.args else str(error)
+        return str(error) if not error.args else error.args[0]
     return None
 
 
@@ -128,7 +128,7 @@ class _Parts:
         return Read(
             spec=reader.listed.spec,
             data=self.refs[id(part)],
-            settings=tuple(self.settings_of(reader).items()),
+            settings=_own_settings(self.settings_of(reader)),
         )
 
     def part(self, part: Part) -> Part:
@@ -204,7 +204,7 @@ def _shown(
             text, said = _reader_call(stage.reader, parts), effect_of_reader(stage.reader)
         else:
             stated = parts.part(stage.part)
-            reason = open_reason(stated, options, settings.global_seed)
+            reason = _reason(stated, options, settings.global_seed)
             text, said = _call(stated), effect(stated)
         if stage.removed:
             said = "hands out what it reads, so TensorFlow takes it out"
@@ -222,6 +222,13 @@ def _shown(
     return tuple(shown)
 
 
+def _reason(part: Part, options: WithOptions, global_seed: int | None) -> str | None:
+    if isinstance(part, ChooseFromDatasets):
+        for found in open_stages(part.choices, global_seed=global_seed):
+            return found.reason
+    return open_reason(part, options, global_seed)
+
+
 def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
     try:
         settings = ReadSettings(**parts.settings_of(reader), global_seed=parts.global_seed)
@@ -229,18 +236,30 @@ def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
         if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
             return "its files are shuffled under another global seed than those of another reader"
     except ShardctlError as error:
-        return printable(spelled(error.args[0]), 1000) if error.args else str(error)
+        return str(error) if not error.args else error.args[0]  # a phrase, which each place spells
     return None
 
 
 def _reader_call(reader: FoundReader, parts: _Parts) -> str:
-    read = Read(spec=reader.listed.spec, settings=tuple(parts.settings_of(reader).items()))
-    return _call(read)
+    own = _own_settings(parts.settings_of(reader))
+    return _call(Read(spec=reader.listed.spec, settings=own))
+
+
+def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return settings of a reader by their names, as documents have them."""
+    said = []
+    for setting in SETTINGS:
+        if setting.field in values:
+            value = setting.kind.to_document(values[setting.field])
+            said.append((setting.name, tuple(value) if isinstance(value, list) else value))
+    return tuple(said)
 
 
 def _call(part: Part) -> str:
     if isinstance(part, Opaque):
         return part.call
+    if isinstance(part, Shuffle) and part.seed == NO_SEED:
+        part = replace(part, seed=None)
     if isinstance(part, Zip | SampleFromDatasets | ChooseFromDatasets):
         return _combination(part)
     if isinstance(part, Concatenate):

@@ -21,7 +21,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
-from shardctl.planning.stages_cost import progress_of
+from shardctl.planning.stages.cost import progress_of
 
 
 @dataclass(frozen=True, kw_only=True)
