@@ -60,3 +60,22 @@ def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
 def readers_of(pipeline: Pipeline) -> list[Read]:
     """Return the readers, each as often as it is there."""
     return [source for source in sources_of(pipeline) if isinstance(source, Read)]
+
+
+def stages_in(pipeline: Pipeline) -> Iterator[Stage]:
+    """Yield the stages of a pipeline and of its inputs; not those of choices.
+
+    >>> from shardctl.core.stages.stages import Cache, Repeat
+    >>> inner = Pipeline(stages=(Cache(),))
+    >>> whole = Pipeline(source=Zip(inputs=(inner,)), stages=(Repeat(),))
+    >>> [stage.name for stage in stages_in(whole)]
+    ['cache', 'repeat']
+    """
+    source = pipeline.source
+    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        for part in source.inputs:
+            yield from stages_in(part)
+    for stage in pipeline.stages:
+        yield stage
+        if isinstance(stage, Concatenate):
+            yield from stages_in(stage.other)
