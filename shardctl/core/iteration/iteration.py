@@ -10,12 +10,48 @@ at once. What has been pulled can be looked up at any place, in any order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from shardctl.core.arrays import Int64s
 
+INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
+EVERYTHING = 1 << 62  # elements to pull where all there are are meant
+PIECE = 1 << 16  # elements that are looked up at once where an answer is made piece by piece
+
+
+class Axis(NamedTuple):
+    """An axis that a batch gave its elements: its length, which is exact or the most it may be."""
+
+    size: int
+    is_exact: bool
+
+
+class Lasting(Protocol):
+    """What outlives an iterator and changes the next ones: a seed generator, a cache."""
+
+    @property
+    def state(self) -> int:
+        """Return a number that is another one after each change."""
+
+    def make_uncertain(self) -> None:
+        """Say that nobody knows the state any more."""
+
 
 class Node(ABC):
-    """A dataset object. `iterate` is called once for each iterator that TensorFlow makes of it."""
+    """A dataset object. `iterate` is called once for each iterator that TensorFlow makes of it.
+
+    inputs: the nodes that it reads.
+    lasting: what it holds that outlives an iterator.
+    shape: the axes of an element, outermost first; an example has none.
+    """
+
+    inputs: tuple[Node, ...] = ()
+    lasting: tuple[Lasting, ...] = ()
+    shape: tuple[Axis, ...] = ()
 
     @abstractmethod
     def iterate(self) -> Iteration:
@@ -26,30 +62,48 @@ class Node(ABC):
     def is_infinite(self) -> bool:
         """Whether its iterators never end."""
 
+    @property
+    @abstractmethod
+    def cardinality(self) -> int:
+        """What `ds.cardinality()` says: the number of elements, INFINITE or UNKNOWN."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all its iterators are alike, however many were made and read before."""
+        return not self.lasting and all(node.is_fixed for node in self.inputs)
+
 
 class Iteration(ABC):
-    """One iterator, read so far to `pulled` elements.
+    """One iterator, read so far to `pulled` elements; `ended` once it has said so.
 
-    An element is an example, or several of them (a batch, a tuple of `zip`). `width` is how many
-    examples every element has, None where that differs.
+    An element is an example, or several of them (a batch, a tuple of `zip`).
     """
 
     def __init__(self) -> None:
         self.pulled = 0
         self.ended = False
 
-    @abstractmethod
     def pull(self, count: int) -> int:
         """Read up to `count` elements more; return how many there were. Fewer means the end.
 
         It does to the iterators below what `count` calls of GetNext do, up to the first that says
         the end; so iterators are made, seeds are drawn and caches fill at the same point.
         """
+        if self.ended or count <= 0:
+            return 0
+        got = self._advance(count)
+        self.pulled += got
+        self.ended = got < count
+        return got
+
+    @abstractmethod
+    def _advance(self, count: int) -> int:
+        """Do the work of `pull`, which counts what comes and knows the end."""
 
     @property
     @abstractmethod
     def width(self) -> int | None:
-        """The number of examples of every element, None where they differ."""
+        """The number of examples of every element pulled so far, None where that differs."""
 
     @abstractmethod
     def widths(self, elements: Int64s) -> Int64s:
@@ -63,6 +117,144 @@ class Iteration(ABC):
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which query, element), int64[r] each, for every time a code is handed out."""
 
-    @abstractmethod
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        """Yield the codes of elements [start, stop), one element after the other, in pieces."""
+        for first in range(start, stop, PIECE):
+            yield self.examples(np.arange(first, min(first + PIECE, stop)))
+
+    # Examples are counted too: a place is that of an example among all of the iteration.
+
+    @property
+    def num_examples(self) -> int:
+        """The number of examples of all elements pulled so far."""
+        return int(self.before(np.array([self.pulled]))[0])
+
+    def before(self, elements: Int64s) -> Int64s:
+        """Return how many examples come before each element (all up to `pulled`)."""
+        width = self.width
+        return self._counts.before(elements) if width is None else elements * width
+
+    def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (element, which of its examples), int64[q] each, of places of examples."""
+        width = self.width
+        if width is None:
+            return self._counts.at(places)
+        return places // max(width, 1), places % max(width, 1)
+
+    def codes_at(self, places: Int64s) -> Int64s:
+        """Return the codes of the examples at places (int64[q], below `num_examples`)."""
+        if self.width == 1:
+            return self.examples(places)
+        elements, offsets = self.at(places)
+        distinct, where = np.unique(elements, return_inverse=True)
+        widths = self.widths(distinct)
+        starts: Int64s = np.cumsum(widths) - widths
+        return self.examples(distinct)[starts[where] + offsets]
+
+    def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, place), int64[r] each, for every time a code is handed out."""
+        query, elements = self.elements_of(codes)
+        if self.width == 1 or not len(query):
+            return query, elements
+        query, elements = np.unique(np.stack((query, elements)), axis=1)
+        widths = self.widths(elements)
+        rows = np.repeat(np.arange(len(query)), widths)
+        found = np.flatnonzero(self.examples(elements) == np.asarray(codes)[query[rows]])
+        within = found - (np.cumsum(widths) - widths)[rows[found]]
+        return query[rows[found]], self.before(elements)[rows[found]] + within
+
+    @cached_property
+    def _counts(self) -> Counts:
+        return Counts(self)
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        """The iterations that what was pulled comes from."""
+        return ()
+
+    def check(self) -> None:
+        """Refuse to answer where what was pulled depends on timing or on seeds nobody knows.
+
+        Raises:
+            UnpredictableOrderError: it does; the text names the stage.
+        """
+        for iteration in self.inputs:
+            iteration.check()
+
     def abandon(self) -> None:
         """Say that nobody reads on; what threads read ahead by then may have changed is unknown."""
+        for iteration in self.inputs:
+            iteration.abandon()
+
+
+class Counts:
+    """How many examples come before each element, where elements differ: one sum a `PIECE`."""
+
+    def __init__(self, iteration: Iteration) -> None:
+        self._iteration = iteration
+        self._sums = [0]  # of the examples before every PIECE-th element
+
+    def before(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        blocks = np.asarray(elements) // PIECE
+        for block in np.unique(blocks).tolist():
+            self._sum_up_to(block)
+            here = np.flatnonzero(blocks == block)
+            found[here] = self._within(block)[elements[here] - block * PIECE]
+        return found
+
+    def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        elements, offsets = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+        last = int(places.max(initial=0))
+        while self._sums[-1] <= last and len(self._sums) * PIECE <= self._iteration.pulled:
+            self._sum_up_to(len(self._sums))
+        blocks = np.searchsorted(self._sums, places, "right") - 1
+        for block in np.unique(blocks).tolist():
+            here = np.flatnonzero(blocks == block)
+            sums = self._within(block)
+            local = np.searchsorted(sums, places[here], "right") - 1
+            elements[here], offsets[here] = local + block * PIECE, places[here] - sums[local]
+        return elements, offsets
+
+    def _sum_up_to(self, block: int) -> None:
+        while len(self._sums) <= block:
+            self._sums.append(int(self._within(len(self._sums) - 1)[-1]))
+
+    def _within(self, block: int) -> Int64s:
+        """Return the examples before each element of a block, and before the next block."""
+        stop = min((block + 1) * PIECE, self._iteration.pulled)
+        widths = self._iteration.widths(np.arange(block * PIECE, stop))
+        return np.concatenate(([self._sums[block]], self._sums[block] + np.cumsum(widths)))
+
+
+def lasting_below(node: Node) -> list[Lasting]:
+    """Return what outlives the iterators of a node and of all nodes below it, each once."""
+    found: dict[int, Lasting] = {}
+    nodes, seen = [node], set[int]()
+    while nodes:
+        node = nodes.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            found.update((id(lasting), lasting) for lasting in node.lasting)
+            nodes.extend(node.inputs)
+    return list(found.values())
+
+
+def read_ahead(node: Node, iteration: Iteration, count: int | None) -> None:
+    """Mark what changes if threads read up to `count` elements more of an iteration of `node`.
+
+    None: as many as there are. They may have read all of them, some, or none when a program stops
+    reading, so that what differs between the first and the last of these is unknown.
+    """
+    if node.is_fixed or iteration.ended:
+        return
+    lasting = lasting_below(node)
+    before = [each.state for each in lasting]
+    if count is None and node.is_infinite:
+        for each in lasting:
+            each.make_uncertain()
+        return
+    iteration.pull(EVERYTHING if count is None else count)
+    for each, state in zip(lasting, before, strict=True):
+        if each.state != state:
+            each.make_uncertain()

@@ -329,16 +329,22 @@ class Order:
         return reading
 
     def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
-        stride, phase = self._stride_and_phase
         if limit is None:
-            rows = self._opening(epoch)
-        else:
-            count = repetitions_to_list(
-                self.reads.take, (limit + 1) * stride, cycle_length=self._cycle
-            )
-            every = np.arange(len(self.reads))
-            openings = (self._opening(repetition) for repetition in range(count))
-            rows = np.concatenate([every if rows is None else rows for rows in openings])
+            return self.reading_of(self._opening(epoch))
+        return self.endless_reading(limit, self._opening)
+
+    def endless_reading(self, limit: int, opening: Callable[[int], Int64s | None]) -> EpochReading:
+        """Return the reading of repeated files up to a limit, of how each repetition opens them."""
+        stride, _ = self._stride_and_phase
+        count = repetitions_to_list(self.reads.take, (limit + 1) * stride, cycle_length=self._cycle)
+        every = np.arange(len(self.reads))
+        openings = (opening(repetition) for repetition in range(count))
+        rows = np.concatenate([every if rows is None else rows for rows in openings])
+        return self.reading_of(rows, limit)
+
+    def reading_of(self, rows: Int64s | None, limit: int | None = None) -> EpochReading:
+        """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
+        stride, phase = self._stride_and_phase
         take = self.reads.take[:] if rows is None else self.reads.take[rows]
         take.setflags(write=False)  # so that the interleave need not copy it
         return EpochReading(

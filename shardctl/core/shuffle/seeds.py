@@ -88,8 +88,15 @@ def iterator_seeds(
     if iterator_index < 0:
         raise UsageError(f"iterator {iterator_index}: the iterators of a shuffle count from 0")
     kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
-    if reshuffle is False:
-        return kernel
+    return kernel if reshuffle is False else seeds_of_iterator(kernel, iterator_index)
+
+
+def seeds_of_iterator(kernel: KernelSeeds, iterator_index: int) -> KernelSeeds:
+    """Return the pair of seeds of an iterator of a shuffle that reshuffles, from its kernel's.
+
+    Raises:
+        UsageError: there are more iterators than TensorFlow counts.
+    """
     if iterator_index >= MAX_ITERATORS:
         raise UsageError(
             phrase(

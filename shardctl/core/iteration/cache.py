@@ -1,0 +1,106 @@
+"""`cache()` in memory: the first complete pass is kept, and later iterators repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration.iteration import Iteration, Node
+from shardctl.errors import UnpredictableOrderError
+
+
+class Cache(Node):
+    """`ds.cache()`; filled once an iterator has seen the end, or as many as there are said to be.
+
+    >>> from shardctl.core.iteration.source import Source
+    >>> cache = Cache(Source(range(3)))
+    >>> cache.iterate().pull(2), cache.state
+    (2, 0)
+    >>> cache.iterate().pull(3), cache.state
+    (3, 1)
+    """
+
+    def __init__(self, child: Node) -> None:
+        self.child, self.inputs, self.shape = child, (child,), child.shape
+        self.kept: Iteration | None = None
+        self._is_uncertain = False
+        # Over an input whose iterators are all alike nobody can tell what is kept.
+        self.lasting = () if child.is_fixed else (self,)
+
+    @property
+    def is_infinite(self) -> bool:
+        return self.child.is_infinite
+
+    @property
+    def cardinality(self) -> int:
+        return self.child.cardinality
+
+    @property
+    def state(self) -> int:
+        return int(self.kept is not None)
+
+    def make_uncertain(self) -> None:
+        """Say that nobody knows whether threads have filled it."""
+        self._is_uncertain = True
+
+    def iterate(self) -> CacheIteration:
+        if self._is_uncertain:
+            raise UnpredictableOrderError(
+                "whether cache() is filled depends on timing: threads above it read ahead when a "
+                "pass is cut short; cut below the stages that read ahead"
+            )
+        return CacheIteration(self)
+
+
+class CacheIteration(Iteration):
+    """An iterator that fills the cache, or hands out what it holds."""
+
+    def __init__(self, node: Cache) -> None:
+        super().__init__()
+        self._node = node
+        self._fills = node.kept is None
+        self._child = node.child.iterate() if node.kept is None else node.kept
+
+    def _advance(self, count: int) -> int:
+        if not self._fills:
+            return min(count, self._child.pulled - self.pulled)
+        got = self._child.pull(count)
+        is_whole = self._child.ended or self._child.pulled == self._node.cardinality
+        if is_whole and self._node.kept is None:
+            self._node.kept = self._child
+        return got
+
+    def abandon(self) -> None:
+        if self._fills:
+            self._child.abandon()
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._child,)
+
+    @property
+    def width(self) -> int | None:
+        return self._child.width
+
+    def widths(self, elements: Int64s) -> Int64s:
+        return self._child.widths(elements)
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self._child.examples(elements)
+
+    def before(self, elements: Int64s) -> Int64s:
+        return self._child.before(elements)
+
+    def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        return self._child.at(places)
+
+    def codes_at(self, places: Int64s) -> Int64s:
+        return self._child.codes_at(places)
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, elements = self._child.elements_of(codes)
+        kept = elements < self.pulled
+        return query[kept], elements[kept]
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        yield from self._child.chunks(start, stop)

@@ -1,0 +1,142 @@
+"""Iterations that hand out several others, one after the other: repeats, epochs, concatenations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration.iteration import Iteration
+
+_NONE = np.empty(0, np.int64)
+
+
+class Joined(Iteration):
+    """The elements of `pieces`, one piece after the other, as far as each is pulled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[Iteration] = []
+        self._counted = (-1, -1)
+        self._starts = self._example_starts = _NONE
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return self.pieces
+
+    @property
+    def starts(self) -> Int64s:
+        """The first element of each piece, int64[pieces + 1]."""
+        self._count()
+        return self._starts
+
+    @property
+    def example_starts(self) -> Int64s:
+        """The place of the first example of each piece, int64[pieces + 1]."""
+        self._count()
+        return self._example_starts
+
+    def _count(self) -> None:
+        if self._counted != (self.pulled, len(self.pieces)):
+            self._counted = (self.pulled, len(self.pieces))
+            counts = [piece.pulled for piece in self.pieces]
+            examples = [piece.num_examples for piece in self.pieces]
+            self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+            self._example_starts = np.concatenate(([0], np.cumsum(examples, dtype=np.int64)))
+
+    @property
+    def width(self) -> int | None:
+        """That of all pieces; an empty one has a say too, which costs no more than speed."""
+        widths = {piece.width for piece in self.pieces if piece.pulled}
+        return widths.pop() if len(widths) == 1 else None if widths else 1
+
+    def widths(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        for here, piece, local in self._split(elements, self.starts):
+            found[here] = piece.widths(local)
+        return found
+
+    def examples(self, elements: Int64s) -> Int64s:
+        parts = list(self._split(elements, self.starts))
+        if len(parts) == 1:
+            return parts[0][1].examples(parts[0][2])
+        widths = self.widths(elements)
+        ends = np.cumsum(widths)
+        found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
+        for here, piece, local in parts:
+            counts = widths[here]
+            shifts = ends[here] - counts - (np.cumsum(counts) - counts)
+            found[np.repeat(shifts, counts) + np.arange(counts.sum())] = piece.examples(local)
+        return found
+
+    def before(self, elements: Int64s) -> Int64s:
+        found = np.zeros(len(elements), np.int64)
+        for index, here, piece, local in self._indexed(elements, self.starts):
+            found[here] = piece.before(local) + self.example_starts[index]
+        return found
+
+    def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        elements, offsets = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+        for index, here, piece, local in self._indexed(places, self.example_starts):
+            inner, offsets[here] = piece.at(local)
+            elements[here] = inner + self.starts[index]
+        return elements, offsets
+
+    def codes_at(self, places: Int64s) -> Int64s:
+        found = np.empty(len(places), np.int64)
+        for here, piece, local in self._split(places, self.example_starts):
+            found[here] = piece.codes_at(local)
+        return found
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        return self._found(self.starts, lambda piece: piece.elements_of(codes))
+
+    def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        return self._found(self.example_starts, lambda piece: piece.places_of(codes))
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        starts = self.starts.tolist()
+        for piece, first in zip(self.pieces, starts[:-1], strict=True):
+            if first < stop and first + piece.pulled > start:
+                yield from piece.chunks(max(start - first, 0), min(stop - first, piece.pulled))
+
+    def _split(
+        self, wanted: Int64s, starts: Int64s
+    ) -> Iterator[tuple[Int64s | slice, Iteration, Int64s]]:
+        for _, here, piece, local in self._indexed(wanted, starts):
+            yield here, piece, local
+
+    def _indexed(
+        self, wanted: Int64s, starts: Int64s
+    ) -> Iterator[tuple[int, Int64s | slice, Iteration, Int64s]]:
+        """Yield (piece's index, where in `wanted`, piece, which of the piece's) for each piece."""
+        if not len(wanted) or not self.pieces:
+            return
+        last = len(self.pieces) - 1
+        indices = np.minimum(np.searchsorted(starts, wanted, "right") - 1, last)
+        if (indices[0] == indices).all():
+            index = int(indices[0])
+            yield index, slice(None), self.pieces[index], wanted - starts[index]
+            return
+        order = np.argsort(indices, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(indices[order])) + 1):
+            index = int(indices[here[0]])
+            yield index, here, self.pieces[index], wanted[here] - starts[index]
+
+    def _found(
+        self, starts: Int64s, ask: Callable[[Iteration], tuple[Int64s, Int64s]]
+    ) -> tuple[Int64s, Int64s]:
+        queries, places = [_NONE], [_NONE]
+        for piece, start in zip(self.pieces, starts.tolist()[:-1], strict=True):
+            if piece.pulled:
+                query, place = ask(piece)
+                queries.append(query)
+                places.append(place + start)
+        return in_order(np.concatenate(queries), np.concatenate(places))
+
+
+def in_order(query: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
+    """Return both, ordered by query, then by place."""
+    order = np.lexsort((places, query))
+    return query[order], places[order]

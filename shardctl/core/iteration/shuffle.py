@@ -1,0 +1,202 @@
+"""`shuffle`, and the `repeat` right behind it where TensorFlow makes one op of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
+from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, Iteration, Node
+from shardctl.core.iteration.joined import Joined
+from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.errors import UsageError
+
+_MAX_EPOCHS = 3  # kMaxEpochsInBuffer; with more than so many in the buffer none is read further
+
+
+class Shuffle(Node):
+    """`ds.shuffle(buffer)`, and `ds.shuffle(buffer).repeat(count)` in one op.
+
+    count: the epochs, 1 of a plain shuffle, None without end. An epoch is handed out whole before
+        the next begins, but is read as soon as the buffer has room.
+
+    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.shuffle.seeds import KernelSeeds
+    >>> kernel = KernelSeeds(seed=87654321, seed2=7)
+    >>> generator = SeedGenerator(kernel, False, stage="shuffle(3)")
+    >>> iteration = Shuffle(Source(range(8)), 3, generator).iterate()
+    >>> iteration.pull(9), iteration.examples(np.arange(8)).tolist()
+    (8, [0, 2, 3, 4, 5, 7, 6, 1])
+    """
+
+    def __init__(
+        self, child: Node, buffer: int, generator: SeedGenerator, count: int | None = 1
+    ) -> None:
+        self.child, self.inputs, self.shape = child, (child,), child.shape
+        self.buffer, self.generator, self.count = buffer, generator, count
+        self.lasting = () if generator.is_fixed else (generator,)
+        if buffer == WHOLE_DATASET and child.is_infinite:
+            raise UsageError(f"{generator.stage} of a dataset without end never fills its buffer")
+
+    @property
+    def is_infinite(self) -> bool:
+        return self.child.is_infinite or (self.count is None and self.child.cardinality != 0)
+
+    @property
+    def cardinality(self) -> int:
+        count = self.child.cardinality
+        if self.count is None and count != 0:
+            return INFINITE
+        return count if count < 0 else count * (self.count or 0)
+
+    def iterate(self) -> ShuffleIteration:
+        return ShuffleIteration(self)
+
+
+class ShuffleIteration(Joined):
+    """An iterator: the epochs that are handed out, and those that are in the buffer already.
+
+    It follows tensorflow/core/kernels/data/shuffle_dataset_op.cc, whose slices are epochs here.
+    """
+
+    def __init__(self, node: Shuffle) -> None:
+        super().__init__()
+        self._node = node
+        self._seeds: TakenSeeds | None = node.generator.take()
+        self._slices: list[ShuffledEpoch] = []
+        self._num_opened = 0
+        self._input: Iteration | None = None  # of the last slice, until it has ended
+        self._buffered = 0
+
+    def _advance(self, count: int) -> int:
+        done = 0
+        while done < count:
+            self._fill()
+            if not self._buffered:
+                break
+            self._clear()
+            done += self._hand_out(count - done)
+        return done
+
+    def _fill(self) -> None:
+        """Read until the buffer is full."""
+        while self._may_read() and (room := self._room()) > 0:
+            if self._input is None:
+                self._open()
+                room = self._room()
+            # Right behind a slice too many one element is read before the buffer is looked at.
+            if len(self._slices) > _MAX_EPOCHS:
+                room = 1
+            assert self._input is not None
+            got = self._input.pull(room)
+            self._buffered += got
+            if got < room:
+                self._input = None
+                if self._node.count is None and not self._buffered and not self.pieces:
+                    return
+
+    def _may_read(self) -> bool:
+        if len(self._slices) > _MAX_EPOCHS and self._buffered:
+            return False
+        count = self._node.count
+        return self._input is not None or count is None or self._num_opened < count
+
+    def _room(self) -> int:
+        if self._node.buffer != WHOLE_DATASET:
+            return self._node.buffer - self._buffered
+        return EVERYTHING if self._input is not None or not self._buffered else 0
+
+    def _open(self) -> None:
+        self._input = self._node.child.iterate()
+        self._slices.append(ShuffledEpoch(self._input, self._node.buffer))
+        self._num_opened += 1
+
+    def _clear(self) -> None:
+        """Go on to the first epoch of which the buffer holds something; each takes seeds."""
+        while not self._slices[0].left:
+            self._slices.pop(0)
+            self._seeds = self._node.generator.take()
+        if self._slices[0].seeds is None:
+            self._slices[0].seeds = self._seeds
+            self.pieces.append(self._slices[0])
+
+    def _hand_out(self, count: int) -> int:
+        """Hand out one element, and as many more as go on in the same way; return how many."""
+        front = self._slices[0]
+        more = 0
+        if not self._may_read() or self._node.buffer == WHOLE_DATASET:
+            more = min(count, front.left) - 1
+        elif self._input is not None:
+            wanted = count - 1
+            if len(self._slices) > 1:
+                wanted = min(wanted, front.left - 1)
+            more = self._input.pull(wanted)
+            if more < wanted:
+                self._input = None
+            self._buffered += more
+        front.pulled += more + 1
+        self._buffered -= more + 1
+        return more + 1
+
+    def abandon(self) -> None:
+        if self._input is not None:
+            self._input.abandon()
+
+
+class ShuffledEpoch(Iteration):
+    """One epoch of a shuffle: what is read of its input, and in which order it comes out."""
+
+    def __init__(self, child: Iteration, buffer: int) -> None:
+        super().__init__()
+        self._child, self._buffer = child, buffer
+        self.seeds: TakenSeeds | None = None
+
+    def _advance(self, count: int) -> int:
+        raise AssertionError("the shuffle reads it")
+
+    @property
+    def left(self) -> int:
+        """Number of elements that are read and not handed out."""
+        return self._child.pulled - self.pulled
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._child,)
+
+    def check(self) -> None:
+        if self.pulled and self.seeds is not None:
+            _ = self.seeds.seeds
+        super().check()
+
+    @property
+    def replay(self) -> ShuffleReplay:
+        """The shuffle of what is read so far; of what is handed out so far nothing changes."""
+        assert self.seeds is not None
+        size = max(1, self._child.pulled)
+        return ShuffleReplay(
+            num_elements=self._child.pulled,
+            buffer_size=size if self._buffer == WHOLE_DATASET else self._buffer,
+            seeds=self.seeds.seeds,
+        )
+
+    @property
+    def width(self) -> int | None:
+        return self._child.width
+
+    def widths(self, elements: Int64s) -> Int64s:
+        width = self.width
+        if width is not None:
+            return np.full(len(elements), width, np.int64)
+        return self._child.widths(self.replay.inputs_at(elements))
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self._child.examples(self.replay.inputs_at(elements))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, inputs = self._child.elements_of(codes)
+        outputs = self.replay.outputs_of(inputs)
+        kept = np.flatnonzero(outputs < self.pulled)
+        return query[kept], outputs[kept]

@@ -1,0 +1,145 @@
+"""Stages that hand out every so-manyth element from some place on: take, skip, shard, map, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration.iteration import (
+    INFINITE,
+    UNKNOWN,
+    Iteration,
+    Node,
+    read_ahead,
+)
+from shardctl.core.iteration.source import NOTHING
+
+
+class Strided(Node):
+    """Elements `first`, `first + stride`, ... of the input, at most `limit` of them.
+
+    `take(n)` has a limit, `skip(n)` a first, `shard(n, i)` a first and a stride; `map`, `prefetch`
+    and `with_options` hand out all.
+
+    reads_ahead: how many elements threads may read before they are asked for, None any number.
+    warm: threads begin when an iterator is made, not when it is first asked.
+
+    >>> from shardctl.core.iteration.source import Source
+    >>> iteration = Strided(Source(range(10)), first=2, stride=3).iterate()
+    >>> iteration.pull(9), iteration.examples(np.arange(3)).tolist()
+    (3, [2, 5, 8])
+    """
+
+    def __init__(
+        self,
+        child: Node,
+        *,
+        first: int = 0,
+        stride: int = 1,
+        limit: int | None = None,
+        reads_ahead: int | None = 0,
+        warm: bool = False,
+    ) -> None:
+        self.child, self.inputs, self.shape = child, (child,), child.shape
+        self.first, self.stride, self.limit = first, stride, limit
+        self.reads_ahead, self.warm = reads_ahead, warm
+
+    @property
+    def is_infinite(self) -> bool:
+        return self.limit is None and self.child.is_infinite
+
+    @property
+    def cardinality(self) -> int:
+        count = self.child.cardinality
+        if count == UNKNOWN:
+            return count
+        if count == INFINITE:
+            return count if self.limit is None else self.limit
+        count = len(range(self.first, count, self.stride))
+        return count if self.limit is None else min(self.limit, count)
+
+    def iterate(self) -> Iteration:
+        # take(0) and skip(-1) make an iterator of their own, and none of their input.
+        return NOTHING.iterate() if self.limit == 0 else StridedIteration(self)
+
+
+class StridedIteration(Iteration):
+    """An iterator over every so-manyth element."""
+
+    def __init__(self, node: Strided) -> None:
+        super().__init__()
+        self._node, self._child = node, node.child.iterate()
+        self._is_abandoned = False
+
+    def _advance(self, count: int) -> int:
+        node, child = self._node, self._child
+        wanted = self.pulled + count
+        total = wanted if node.limit is None else min(wanted, node.limit)
+        needed = node.first + (total - 1) * node.stride + 1 - child.pulled
+        if total > self.pulled and child.pull(needed) < needed:
+            # All that the input had is read; of a shard, some behind the last that is handed out.
+            total = len(range(node.first, child.pulled, node.stride))
+        elif total == node.limit:
+            self.abandon()
+        return total - self.pulled
+
+    def abandon(self) -> None:
+        if not self._is_abandoned:
+            self._is_abandoned = True
+            if self._node.reads_ahead != 0 and (self.pulled or self._node.warm):
+                read_ahead(self._node.child, self._child, self._node.reads_ahead)
+            self._child.abandon()
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._child,)
+
+    def _inputs_of(self, elements: Int64s) -> Int64s:
+        if self._node.first == 0 and self._node.stride == 1:
+            return elements
+        return elements * self._node.stride + self._node.first
+
+    @property
+    def width(self) -> int | None:
+        return self._child.width
+
+    def widths(self, elements: Int64s) -> Int64s:
+        return self._child.widths(self._inputs_of(elements))
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self._child.examples(self._inputs_of(elements))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, inputs = self._child.elements_of(codes)
+        elements, rest = np.divmod(inputs - self._node.first, self._node.stride)
+        kept = np.flatnonzero((rest == 0) & (elements >= 0) & (elements < self.pulled))
+        return query[kept], elements[kept]
+
+    def before(self, elements: Int64s) -> Int64s:
+        if self._node.stride > 1:
+            return super().before(elements)
+        return self._child.before(elements + self._node.first) - self._skipped
+
+    def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        if self._node.stride > 1:
+            return super().at(places)
+        elements, offsets = self._child.at(places + self._skipped)
+        return elements - self._node.first, offsets
+
+    def codes_at(self, places: Int64s) -> Int64s:
+        if self._node.stride > 1:
+            return super().codes_at(places)
+        return self._child.codes_at(places + self._skipped)
+
+    @property
+    def _skipped(self) -> int:
+        """Number of examples before the first element; nothing is asked where there is none."""
+        return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        if self._node.stride > 1:
+            yield from super().chunks(start, stop)
+        elif start < stop:
+            yield from self._child.chunks(start + self._node.first, stop + self._node.first)
