@@ -84,12 +84,12 @@ def match_rows(
     order: Order, positions: Int64s, codes: Int64s
 ) -> Iterator[tuple[int, int, int | None, int | str, str, str, int]]:
     """Return an iterator over the MATCH_FIELDS of the examples with these codes and positions."""
-    batch = order.settings.batch
+    steps = order.steps_of(positions)[0].tolist() if order.has_steps else repeat(None, len(codes))
     splits, shards, indices = order.codes.places(codes)
     return zip(
         positions.tolist(),
         order.epoch_of(positions).tolist(),
-        repeat(None, len(codes)) if batch is None else (positions // batch).tolist(),
+        steps,
         order.codes.ids(codes),
         order.codes.tfds_ids(codes),
         filenames_of(order.dataset, splits, shards),
@@ -100,7 +100,8 @@ def match_rows(
 
 def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     """Return the examples with these codes (int64[q]) at these positions (int64[q])."""
-    batch = order.settings.batch
+    in_batch = order.steps_of(positions)[1].tolist() if order.has_steps else repeat(None)
+    rows = match_rows(order, positions, codes)
     return [
         Match(
             position=position,
@@ -110,10 +111,10 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
             tfds_id=tfds_id,
             filename=filename,
             index_in_shard=index,
-            index_in_batch=None if batch is None else position % batch,
+            index_in_batch=within,
         )
-        for position, epoch, step, name, tfds_id, filename, index in match_rows(
-            order, positions, codes
+        for (position, epoch, step, name, tfds_id, filename, index), within in zip(
+            rows, in_batch, strict=False
         )
     ]
 
@@ -252,27 +253,28 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
                     f"position {number}: the order has {total} examples, counted from 0"
                 )
         return np.array(numbers, np.int64)
-    batch = order.settings.batch
-    if batch is None:
+    if not order.has_steps:
         raise UsageError(phrase("{step} needs {batch=N}: a step is a batch"))
-    num_steps = -(-total // batch)
     for number in numbers:
-        if number >= num_steps:
+        if order.num_steps is not None and number >= order.num_steps:
+            batch = order.settings.batch
+            batches = "batches" if batch is None else f"batches of {batch}"
             raise UsageError(
-                f"step {number}: the order has {num_steps} batches of {batch}, counted from 0"
+                f"step {number}: the order has {order.num_steps} {batches}, counted from 0"
             )
-    if len(numbers) * min(batch, total) > MAX_POSITIONS:
+    ranges = [order.positions_in_step(number) for number in numbers]
+    found = sum(map(len, ranges))
+    if found > MAX_POSITIONS:
         raise UsageError(
             phrase(
                 "{} steps of {} examples have more than {} positions; "
                 "ask for some of them with {position=P}",
                 len(numbers),
-                min(batch, total),
+                max(map(len, ranges)),
                 MAX_POSITIONS,
             )
         )
-    ranges = [np.arange(n * batch, min(n * batch + batch, total)) for n in numbers]
-    return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+    return np.concatenate([np.arange(one.start, one.stop) for one in ranges])
 
 
 def _number(kind: QueryKind, value: str) -> int:

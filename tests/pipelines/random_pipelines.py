@@ -271,7 +271,7 @@ class _Drawing:
     def _repeat(self, made: RandomPipeline) -> RandomPipeline:
         if made.most is None:
             return made
-        count = self.rng.choice([1, 2, 2, 3, 5, None, 2])
+        count = self.rng.choice([1, 2, 2, 3, 5, None])
         return _then(made, Repeat(count=count), most=None if count is None else made.most * count)
 
     def _batch(self, made: RandomPipeline) -> RandomPipeline:

@@ -6,33 +6,50 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatchmethod
 
-from shardctl.core.iteration.batch import Batch, Unbatch
-from shardctl.core.iteration.cache import Cache
 from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.iteration.iteration import Node
-from shardctl.core.iteration.repeat import Concatenate, Repeat
-from shardctl.core.iteration.shuffle import Shuffle
-from shardctl.core.iteration.source import Source
-from shardctl.core.iteration.strided import Strided
+from shardctl.core.iteration.nodes.batch import Batch, Unbatch
+from shardctl.core.iteration.nodes.cache import Cache
+from shardctl.core.iteration.nodes.repeat import Concatenate, Repeat
+from shardctl.core.iteration.nodes.shuffle import Shuffle
+from shardctl.core.iteration.nodes.source import Source
+from shardctl.core.iteration.nodes.strided import Strided
+from shardctl.core.iteration.openness import open_reason
+from shardctl.core.iteration.rewrites import Rewrites, optimized, options_of
 from shardctl.core.stages import stages as call
-from shardctl.errors import UsageError
+from shardctl.core.stages.stages import WithOptions
+from shardctl.errors import UnpredictableOrderError, UsageError
 
 SourceOf = Callable[[call.Read], Node]
 
 
 def build(pipeline: call.Pipeline, source: SourceOf, *, seeds: ScriptSeeds | None = None) -> Node:
-    """Return the node of a whole pipeline; `source` makes that of a TFDS reader.
+    """Return the node of a whole pipeline as TensorFlow runs it (see `optimized`).
+
+    source: makes the node of a TFDS reader.
 
     seeds: what ops without a seed get, counted on from here in the order of the script; `source`
         may hold it too.
 
-    >>> from shardctl.core.iteration.source import NOTHING
+    >>> from shardctl.core.iteration.nodes.source import NOTHING
     >>> stages = (call.Skip(count=2), call.Batch(size=2))
     >>> pipeline = call.Pipeline(source=call.Range(stop=7), stages=stages)
     >>> build(pipeline, lambda read: NOTHING).cardinality
     3
+
+    Raises:
+        UnpredictableOrderError: a stage leaves the order open; a shuffle without a seed does so
+            only where its order is asked for.
+        UsageError: TensorFlow refuses the pipeline.
     """
-    return _Builder(source=source, seeds=seeds or ScriptSeeds()).node_of(pipeline)
+    options = options_of(pipeline)
+    builder = _Builder(
+        source=source,
+        seeds=seeds or ScriptSeeds(),
+        options=options,
+        rewrites=Rewrites.of(options),
+    )
+    return builder.node_of(optimized(pipeline))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +57,32 @@ class _Builder:
     source: SourceOf
     seeds: ScriptSeeds
 
+    options: WithOptions
+    rewrites: Rewrites
+
     def node_of(self, pipeline: call.Pipeline) -> Node:
+        self._check(pipeline.source)
         node = self.source_node(pipeline.source)
-        for stage in pipeline.stages:
-            node = self.stage_node(stage, node)
+        for index, stage in enumerate(pipeline.stages):
+            self._check(stage)
+            if self.rewrites.fuses(pipeline.stages, index):
+                assert isinstance(node, Shuffle)
+                node = _fused(node, stage)
+            else:
+                node = self.stage_node(stage, node)
         return node
+
+    def _check(self, stage: call.Stage | call.Source) -> None:
+        if isinstance(stage, call.Shuffle | call.SampleFromDatasets):
+            return
+        reason = open_reason(stage, self.options, self.seeds.global_seed)
+        if reason is not None:
+            name = stage.call if isinstance(stage, call.Opaque) else stage.name
+            raise UnpredictableOrderError(f"{name} leaves the order open: {reason}")
 
     @singledispatchmethod
     def source_node(self, source: call.Source) -> Node:
-        raise UsageError(f"{source.name} leaves the order open")
+        raise UsageError(f"no order of {source.name}")
 
     @source_node.register
     def _(self, source: call.Read) -> Node:
@@ -64,7 +98,7 @@ class _Builder:
 
     @singledispatchmethod
     def stage_node(self, stage: call.Stage, node: Node) -> Node:
-        raise UsageError(f"{stage.name} leaves the order open")
+        raise UsageError(f"no order of {stage.name}")
 
     @stage_node.register
     def _(self, stage: call.Shuffle, node: Node) -> Node:
@@ -102,11 +136,11 @@ class _Builder:
 
     @stage_node.register
     def _(self, stage: call.Map, node: Node) -> Node:
-        return Strided(node, reads_ahead=None)
+        return self._read_ahead(node, 0 if stage.calls is None else stage.calls)
 
     @stage_node.register
     def _(self, stage: call.Prefetch, node: Node) -> Node:
-        return Strided(node, reads_ahead=None if stage.size == "auto" else stage.size)
+        return self._read_ahead(node, stage.size)
 
     @stage_node.register
     def _(self, stage: call.WithOptions, node: Node) -> Node:
@@ -115,3 +149,20 @@ class _Builder:
     @stage_node.register
     def _(self, stage: call.Concatenate, node: Node) -> Node:
         return Concatenate(node, self.node_of(stage.other))
+
+    def _read_ahead(self, node: Node, count: int | str) -> Node:
+        warm = self.options.warm_start is True
+        return Strided(node, reads_ahead=count if isinstance(count, int) else None, warm=warm)
+
+
+def _fused(shuffle: Shuffle, repeat: call.Stage) -> Node:
+    assert isinstance(repeat, call.Repeat)
+    count = repeat.count
+    if count is not None and (count == 0 or count < -1):
+        raise UsageError(
+            f"TensorFlow refuses repeat({count}) right behind a shuffle: its count must be above "
+            "0, or -1"
+        )
+    if count == -1:
+        count = None
+    return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, count)

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
@@ -148,8 +149,8 @@ class Iteration(ABC):
         elements, offsets = self.at(places)
         distinct, where = np.unique(elements, return_inverse=True)
         widths = self.widths(distinct)
-        starts: Int64s = np.cumsum(widths) - widths
-        return self.examples(distinct)[starts[where] + offsets]
+        within: Int64s = (np.cumsum(widths) - widths)[where] + offsets
+        return self.examples(distinct)[within]
 
     def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which query, place), int64[r] each, for every time a code is handed out."""
@@ -162,6 +163,20 @@ class Iteration(ABC):
         found = np.flatnonzero(self.examples(elements) == np.asarray(codes)[query[rows]])
         within = found - (np.cumsum(widths) - widths)[rows[found]]
         return query[rows[found]], self.before(elements)[rows[found]] + within
+
+    def readings_at(self, places: Int64s) -> Int64s:
+        """Return which reading of its source each example is of, int64[q].
+
+        They are counted from 0 in this iterator: each repetition of what is below is further ones,
+        also where a cache hands out what was read before.
+        """
+        with readings.counted():
+            return self.codes_at(places)
+
+    @property
+    def num_readings(self) -> int:
+        """How many readings of one source there are at most in what was pulled."""
+        return max((iteration.num_readings for iteration in self.inputs), default=1)
 
     @cached_property
     def _counts(self) -> Counts:

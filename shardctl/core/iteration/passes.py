@@ -8,7 +8,6 @@ from shardctl.core.iteration.iteration import (
     UNKNOWN,
     Iteration,
     Node,
-    read_ahead,
 )
 from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import UsageError
@@ -22,7 +21,7 @@ def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python")
         cardinality is known Keras reads so many elements, never asks for the end, and makes another
         iterator that it drops (keras/src/trainers/epoch_iterator.py).
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration_of_pass(Source(range(3)), 5).pull(2)
     2
 
@@ -47,8 +46,6 @@ def play(node: Node, *, loop: Loop = "python") -> None:
         iteration.pull(EVERYTHING)
         return
     iteration.pull(node.cardinality)
-    unread = node.iterate()
     # The prefetch that TensorFlow adds at the end of a pipeline may have asked for what follows.
-    read_ahead(node, iteration, None)
     iteration.abandon()
-    unread.abandon()
+    node.iterate().abandon()

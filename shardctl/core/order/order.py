@@ -61,6 +61,8 @@ class Order:
     [[0, 1], [2, 11]]
     """
 
+    is_endless = False  # whether `num_examples` is no more than a bound of what can be asked for
+
     @checked
     def __init__(
         self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
@@ -69,9 +71,9 @@ class Order:
         self.dataset = dataset
         self.settings = settings
         self._ranges = tuple(ranges)
-        given = sorted_reads(dataset, ranges, settings)
-        self.reads = own_rows(given, settings)
-        self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
+        self.given = sorted_reads(dataset, ranges, settings)
+        self.reads = own_rows(self.given, settings)
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
         self._readings: dict[tuple[int, int | None], EpochReading] = {}
         total = self.epoch_size * settings.epochs
@@ -109,6 +111,11 @@ class Order:
 
     def __hash__(self) -> int:
         return hash(self.settings)
+
+    @property
+    def ranges(self) -> tuple[SplitRange, ...]:
+        """The ranges that are read, of all hosts."""
+        return self._ranges
 
     @cached_property
     def epoch_size(self) -> int:
@@ -229,6 +236,37 @@ class Order:
     def epoch_of(self, positions: Int64sLike) -> Int64s:
         """Return the epoch (int64[q]) in which each position is."""
         return self._checked(positions) // max(self.epoch_size, 1)
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether blocks of files come one after the other, since no buffer mixes them."""
+        return self.num_buffered is None
+
+    @property
+    def num_epochs(self) -> int | None:
+        """Number of epochs of the pass, None without end."""
+        return self.settings.epochs
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether examples come in batches."""
+        return self.settings.batch is not None
+
+    @property
+    def num_steps(self) -> int | None:
+        """Number of batches of the pass, None without end."""
+        return -(-self.num_examples // (self.settings.batch or 1))
+
+    @checked
+    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
+        steps, indices = np.divmod(self._checked(positions), self.settings.batch or 1)
+        return steps, indices
+
+    def positions_in_step(self, step: int) -> range:
+        """Return the positions of the examples of a batch."""
+        size = self.settings.batch or 1
+        return range(step * size, min((step + 1) * size, self.num_examples))
 
     @property
     def stream_size(self) -> int:

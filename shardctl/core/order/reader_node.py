@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cached_property
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
 from shardctl.core.order.code_pages import CodePages
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
+from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.order.tickets import Tickets
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.seeds import KernelSeeds, seeds_of_iterator
@@ -87,6 +90,43 @@ class ReaderNode(Node):
         self._pages[kept] = pages
         return pages.codes_at(positions)
 
+    def codes_of(self, tickets: Int64s) -> Int64s:
+        """Return the codes of the examples with these tickets of this reader, int64[q]."""
+        if not len(tickets):
+            return tickets
+        positions = self.tickets.position(tickets)
+        if self.is_alike:
+            return self.codes_at(0, positions)
+        numbers = self.tickets.reading(tickets)
+        if (numbers == numbers[0]).all():
+            return self.codes_at(int(numbers[0]), positions)
+        codes = np.empty_like(positions)
+        order = np.argsort(numbers, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            codes[here] = self.codes_at(int(numbers[here[0]]), positions[here])
+        return codes
+
+    def tickets_of(self, number: int, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, ticket), int64[r] each, for every time a reading yields a code.
+
+        Of what is read without end only what was pulled counts.
+        """
+        pulled = self.iterations[number].pulled
+        query, rows, offsets = self._lookup.rows_of(codes)
+        which, positions = self.reading(number, stop=pulled).positions(rows, offsets)
+        kept = np.flatnonzero(positions < pulled)
+        return query[which[kept]], positions[kept] + self.tickets.first(number)
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        reads = self.reader.reads
+        return RowLookup(reads, self.reader.codes.first_codes(reads))
+
+    def forget(self) -> None:
+        """Give back the memory of the readings."""
+        self._pages.clear()
+        self.reader.forget_readings()
+
     def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files by one iterator, up to `stop` where it has no end."""
         reader, taken = self.reader, self.iterations[number].taken
@@ -137,6 +177,8 @@ class ReaderIteration(Iteration):
         return np.ones(len(elements), np.int64)
 
     def examples(self, elements: Int64s) -> Int64s:
+        if readings.are_counted():
+            return np.zeros(len(elements), np.int64)
         return elements + self.first
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:

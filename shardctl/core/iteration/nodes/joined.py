@@ -7,13 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import Iteration
 
 _NONE = np.empty(0, np.int64)
 
 
 class Joined(Iteration):
-    """The elements of `pieces`, one piece after the other, as far as each is pulled."""
+    """The elements of `pieces`, one piece after the other, as far as each is pulled.
+
+    is_repeated: each piece reads again what the one before it read.
+    """
+
+    is_repeated = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,16 +64,19 @@ class Joined(Iteration):
         return found
 
     def examples(self, elements: Int64s) -> Int64s:
-        parts = list(self._split(elements, self.starts))
+        parts = list(self._indexed(elements, self.starts))
         if len(parts) == 1:
-            return parts[0][1].examples(parts[0][2])
+            index, _, piece, local = parts[0]
+            return self._counted_from(index, piece.examples(local))
         widths = self.widths(elements)
         ends = np.cumsum(widths)
         found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
-        for here, piece, local in parts:
+        for index, here, piece, local in parts:
             counts = widths[here]
             shifts = ends[here] - counts - (np.cumsum(counts) - counts)
-            found[np.repeat(shifts, counts) + np.arange(counts.sum())] = piece.examples(local)
+            found[np.repeat(shifts, counts) + np.arange(counts.sum())] = self._counted_from(
+                index, piece.examples(local)
+            )
         return found
 
     def before(self, elements: Int64s) -> Int64s:
@@ -85,9 +94,25 @@ class Joined(Iteration):
 
     def codes_at(self, places: Int64s) -> Int64s:
         found = np.empty(len(places), np.int64)
-        for here, piece, local in self._split(places, self.example_starts):
-            found[here] = piece.codes_at(local)
+        for index, here, piece, local in self._indexed(places, self.example_starts):
+            found[here] = self._counted_from(index, piece.codes_at(local))
         return found
+
+    @property
+    def num_readings(self) -> int:
+        return int(self._reading_starts[-1]) if self.is_repeated else super().num_readings
+
+    @property
+    def _reading_starts(self) -> Int64s:
+        """The readings before each piece, int64[pieces + 1]."""
+        numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
+        return np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+
+    def _counted_from(self, index: int, found: Int64s) -> Int64s:
+        """Return what a piece hands out; where readings are counted, on from those before it."""
+        if not (index and self.is_repeated and readings.are_counted()):
+            return found
+        return found + self._reading_starts[index]
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._found(self.starts, lambda piece: piece.elements_of(codes))

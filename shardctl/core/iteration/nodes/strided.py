@@ -14,7 +14,7 @@ from shardctl.core.iteration.iteration import (
     Node,
     read_ahead,
 )
-from shardctl.core.iteration.source import NOTHING
+from shardctl.core.iteration.nodes.source import NOTHING
 
 
 class Strided(Node):
@@ -26,7 +26,7 @@ class Strided(Node):
     reads_ahead: how many elements threads may read before they are asked for, None any number.
     warm: threads begin when an iterator is made, not when it is first asked.
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration = Strided(Source(range(10)), first=2, stride=3).iterate()
     >>> iteration.pull(9), iteration.examples(np.arange(3)).tolist()
     (3, [2, 5, 8])

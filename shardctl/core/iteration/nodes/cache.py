@@ -12,7 +12,7 @@ from shardctl.errors import UnpredictableOrderError
 class Cache(Node):
     """`ds.cache()`; filled once an iterator has seen the end, or as many as there are said to be.
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> cache = Cache(Source(range(3)))
     >>> cache.iterate().pull(2), cache.state
     (2, 0)

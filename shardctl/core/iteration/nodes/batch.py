@@ -21,7 +21,7 @@ from shardctl.errors import UsageError
 class Batch(Node):
     """`ds.batch(size, drop_remainder)`.
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration = Batch(Source(range(5)), 2).iterate()
     >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
     (3, [4, 0, 1])

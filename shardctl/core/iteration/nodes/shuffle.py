@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, Iteration, Node
-from shardctl.core.iteration.joined import Joined
+from shardctl.core.iteration.nodes.joined import Joined
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -23,7 +23,7 @@ class Shuffle(Node):
     count: the epochs, 1 of a plain shuffle, None without end. An epoch is handed out whole before
         the next begins, but is read as soon as the buffer has room.
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> from shardctl.core.shuffle.seeds import KernelSeeds
     >>> kernel = KernelSeeds(seed=87654321, seed2=7)
     >>> generator = SeedGenerator(kernel, False, stage="shuffle(3)")
@@ -194,6 +194,11 @@ class ShuffledEpoch(Iteration):
 
     def examples(self, elements: Int64s) -> Int64s:
         return self._child.examples(self.replay.inputs_at(elements))
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        # One replay for all: to begin in the midst costs that of some 20 buffers.
+        for inputs in self.replay.chunks(start, stop):
+            yield self._child.examples(inputs)
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)

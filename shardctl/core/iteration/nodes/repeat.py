@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import (
     INFINITE,
     UNKNOWN,
@@ -14,8 +15,8 @@ from shardctl.core.iteration.iteration import (
     Iteration,
     Node,
 )
-from shardctl.core.iteration.joined import Joined, in_order
-from shardctl.core.iteration.source import NOTHING
+from shardctl.core.iteration.nodes.joined import Joined, in_order
+from shardctl.core.iteration.nodes.source import NOTHING
 
 
 class Repeat(Node):
@@ -24,7 +25,7 @@ class Repeat(Node):
     Of a finite one TensorFlow makes an iterator of the input more than there are epochs
     (tensorflow/core/kernels/data/repeat_dataset_op.cc).
 
-    >>> from shardctl.core.iteration.source import Source
+    >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration = Repeat(Source(range(3)), None).iterate()
     >>> iteration.pull(10**12), iteration.examples(np.array([10**12 - 1])).tolist()
     (1000000000000, [0])
@@ -117,7 +118,11 @@ class Cycle(Iteration):
         return self._epoch.widths(self._local(elements)[1])
 
     def examples(self, elements: Int64s) -> Int64s:
-        return self._epoch.examples(self._local(elements)[1])
+        epochs, local = self._local(elements)
+        if not readings.are_counted():
+            return self._epoch.examples(local)
+        earlier = np.repeat(epochs, self._epoch.widths(local)) * self._epoch.num_readings
+        return self._epoch.examples(local) + earlier
 
     def before(self, elements: Int64s) -> Int64s:
         epochs, local = self._local(elements)
@@ -129,7 +134,14 @@ class Cycle(Iteration):
         return elements + epochs * self._epoch.pulled, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
-        return self._epoch.codes_at(places % max(self._epoch.num_examples, 1))
+        epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
+        if not readings.are_counted():
+            return self._epoch.codes_at(local)
+        return self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+
+    @property
+    def num_readings(self) -> int:
+        return -(-self.pulled // max(self._epoch.pulled, 1)) * self._epoch.num_readings
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._tiled(*self._epoch.elements_of(codes), self._epoch.pulled, self.pulled)
@@ -180,6 +192,8 @@ class Concatenate(Node):
 
 class ConcatenateIteration(Joined):
     """An iterator over the first, and then the second."""
+
+    is_repeated = False
 
     def __init__(self, node: Concatenate) -> None:
         super().__init__()

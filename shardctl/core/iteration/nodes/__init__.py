@@ -1,0 +1,1 @@
+"""Nodes: the dataset objects of a chain, and what their iterators hand out."""
