@@ -125,10 +125,16 @@ class DatasetGraph:
         self._num_leaves += 1
         return GraphNode(node=node, kind="leaf", leaf=self._num_leaves - 1)
 
+    def buffer_sizes(self) -> Iterator[int]:
+        """Yield the sizes of the shuffle buffers above the leaves."""
+        for here in self.root.walk():
+            if here.node.op.startswith("Shuffle"):
+                yield self._size(here.node)
+
     def _size(self, node: Any) -> int:
         size = self.nodes[_named(node.input[1])]
         if size.op != "Const":
-            raise NotRebuildable("the size of a batch is not written in its graph")
+            raise NotRebuildable(f"the size of {node.op} is not written in its graph")
         return int(tensorflow().make_ndarray(size.attr["value"].tensor))
 
     def ops_in_functions(self, node: Any) -> set[str]:

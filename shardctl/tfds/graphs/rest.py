@@ -5,27 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.tfds.graphs.edited import EditedGraph
 from shardctl.tfds.graphs.gather import PIECE_SIZE, Source
+from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.imports import tensorflow, without_autograph
 
 # Examples whose order is looked up, and which are read, at a time.
 WINDOW_SIZE = 1 << 13
-
-
-class Elements(Protocol):
-    """The predicted elements of one pass, at any place."""
-
-    def up_to(self, stop: int) -> int:
-        """Return `stop`, or how many elements there are where those are fewer."""
-
-    def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
-        """Return (leaf, code) of each example of elements [start, stop), and their widths."""
 
 
 @dataclass(kw_only=True, eq=False)
