@@ -25,10 +25,14 @@ PIECE = 1 << 16  # elements that are looked up at once where an answer is made p
 
 
 class Axis(NamedTuple):
-    """An axis that a batch gave its elements: its length, which is exact or the most it may be."""
+    """An axis of elements: its length, which is exact or the most it may be.
+
+    is_batch: a batch gave it; else it stands for the parts of a tuple of `zip`.
+    """
 
     size: int
     is_exact: bool
+    is_batch: bool = True
 
 
 class Lasting(Protocol):

@@ -33,7 +33,7 @@ class SampledChoices(EqualByItems):
     >>> seeds = KernelSeeds(seed=87654321, seed2=42)
     >>> choices = SampledChoices(seeds=seeds, cumulative=cumulative_of([0.7, 0.3]))
     >>> choices.between(0, 12).tolist()
-    []
+    [1, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1]
     """
 
     seeds: KernelSeeds

@@ -157,6 +157,7 @@ _SOURCES = (
         _value("seed"),
         _STOP,
         _value("rerandomize", "rerandomize_each_iteration"),
+        _value("weights_dtype", by_name=True),
         is_source=True,
     ),
     _of(
@@ -164,6 +165,12 @@ _SOURCES = (
         _INPUTS,
         _value("choices", "choice_dataset", takes="pipeline"),
         _STOP,
+        is_source=True,
+    ),
+    _of(
+        stages.Shared,
+        _value("label"),
+        _value("pipeline", "dataset", takes="pipeline"),
         is_source=True,
     ),
 )

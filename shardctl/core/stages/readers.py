@@ -10,28 +10,35 @@ from shardctl.core.stages.stages import (
     Pipeline,
     Read,
     SampleFromDatasets,
+    Shared,
     Source,
     Zip,
 )
 
 
-def sources_of(pipeline: Pipeline) -> Iterator[Source]:
+def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[Source]:
     """Yield the sources of examples, each as often as it is there; not those of choices.
+
+    What is shared is there once; `seen` are the labels of it that came before.
 
     >>> one = Pipeline(source=Read(spec="train"))
     >>> two = Pipeline(source=Zip(inputs=(one, one)), stages=(Concatenate(other=one),))
     >>> len(list(sources_of(two)))
     3
     """
-    source = pipeline.source
-    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+    source, seen = pipeline.source, set() if seen is None else seen
+    if isinstance(source, Shared):
+        if source.label not in seen:
+            seen.add(source.label)
+            yield from sources_of(source.pipeline, seen=seen)
+    elif isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
         for part in source.inputs:
-            yield from sources_of(part)
+            yield from sources_of(part, seen=seen)
     else:
         yield source
     for stage in pipeline.stages:
         if isinstance(stage, Concatenate):
-            yield from sources_of(stage.other)
+            yield from sources_of(stage.other, seen=seen)
 
 
 def readers_of(pipeline: Pipeline) -> list[Read]:

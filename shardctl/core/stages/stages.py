@@ -6,7 +6,7 @@ Every class is a call of tf.data and is named like it; the values are those of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import ClassVar, Literal, get_args
 
 from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.stages.fields import (
@@ -236,7 +236,11 @@ class Zip(_Call):
 
 @dataclass(frozen=True, kw_only=True)
 class SampleFromDatasets(_Call):
-    """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`."""
+    """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
+
+    weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
+        "float64" of a NumPy array of these; it decides one choice in some ten million.
+    """
 
     name: ClassVar[str] = "sample_from_datasets"
     inputs: tuple[Pipeline, ...]
@@ -244,6 +248,7 @@ class SampleFromDatasets(_Call):
     seed: Seed | None = None
     stop_on_empty: bool = False
     rerandomize: bool | None = None
+    weights_dtype: Literal["float32", "float64"] = "float32"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -269,12 +274,26 @@ class ChooseFromDatasets(_Call):
         _check_inputs(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shared(_Call):
+    """A dataset object that a script uses more than once, as in `zip((ds, ds.map(f)))`.
+
+    Each iterator of a shuffle takes the next seeds of the dataset object that it belongs to, and a
+    cache is filled once: two uses of one object read otherwise than two objects made alike. All
+    sources `Shared` of one label in a pipeline are one object, so their pipelines are the same.
+    """
+
+    name: ClassVar[str] = "shared"
+    label: Word
+    pipeline: Pipeline
+
+
 def _check_inputs(source: Zip | SampleFromDatasets | ChooseFromDatasets) -> None:
     if not source.inputs:
         raise UsageError(f"{source.name}: an input, or several, is needed")
 
 
-Source = Read | Range | Values | Zip | SampleFromDatasets | ChooseFromDatasets | Opaque
+Source = Read | Range | Values | Zip | SampleFromDatasets | ChooseFromDatasets | Shared | Opaque
 Stage = (
     Shuffle
     | Repeat
@@ -339,6 +358,8 @@ def _source_never_ends(source: Source) -> bool:
             return of(map(never_ends, source.inputs))
         case ChooseFromDatasets():
             return never_ends(source.choices) and all(map(never_ends, source.inputs))
+        case Shared():
+            return never_ends(source.pipeline)
         case _:
             return False
 

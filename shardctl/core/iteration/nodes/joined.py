@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -68,16 +68,11 @@ class Joined(Iteration):
         if len(parts) == 1:
             index, _, piece, local = parts[0]
             return self._counted_from(index, piece.examples(local))
-        widths = self.widths(elements)
-        ends = np.cumsum(widths)
-        found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
-        for index, here, piece, local in parts:
-            counts = widths[here]
-            shifts = ends[here] - counts - (np.cumsum(counts) - counts)
-            found[np.repeat(shifts, counts) + np.arange(counts.sum())] = self._counted_from(
-                index, piece.examples(local)
-            )
-        return found
+        found = (
+            (here, self._counted_from(index, piece.examples(local)))
+            for index, here, piece, local in parts
+        )
+        return gathered(found, self.widths(elements))
 
     def before(self, elements: Int64s) -> Int64s:
         found = np.zeros(len(elements), np.int64)
@@ -159,6 +154,23 @@ class Joined(Iteration):
                 queries.append(query)
                 places.append(place + start)
         return in_order(np.concatenate(queries), np.concatenate(places))
+
+
+def gathered(
+    parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s
+) -> Int64s:
+    """Return the codes of elements that come from several iterations, one after the other.
+
+    parts: for each iteration which of the elements are its own, and the codes of these.
+    widths: the number of examples of each element.
+    """
+    ends = np.cumsum(widths)
+    found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
+    for here, codes in parts:
+        counts = widths[here]
+        shifts = ends[here] - counts - (np.cumsum(counts) - counts)
+        found[np.repeat(shifts, counts) + np.arange(counts.sum())] = codes
+    return found
 
 
 def in_order(query: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
