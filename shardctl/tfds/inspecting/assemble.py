@@ -13,10 +13,10 @@ from shardctl.core.phrase import spelled
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
     Concatenate,
-
     Opaque,
     Pipeline,
     Read,

@@ -249,11 +249,13 @@ def _data_inputs(node: Any) -> list[str]:
 
 
 def _object_name(node: Any) -> str | None:
+    """Return the name that TensorFlow gives the object; one by a script may be that of several."""
     if "metadata" not in node.attr:
         return None
     from tensorflow.core.framework import dataset_metadata_pb2  # no public name
 
-    return str(dataset_metadata_pb2.Metadata.FromString(node.attr["metadata"].s).name) or None
+    name: bytes = dataset_metadata_pb2.Metadata.FromString(node.attr["metadata"].s).name
+    return name.decode() if b":" in name else None
 
 
 def _argument_names(node: Any) -> list[str]:

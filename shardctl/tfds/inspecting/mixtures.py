@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from shardctl.core.stages.stages import KernelPair
+from shardctl.core.stages.fields import KernelPair
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, constant
 from shardctl.tfds.inspecting.seeds import kernel_pair

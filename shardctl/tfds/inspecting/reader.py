@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.stages.stages import KernelPair
+from shardctl.core.stages.fields import KernelPair
 from shardctl.core.tfds_rules import DEFAULT_BLOCK
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.inspecting.file_function import FileFunction, file_function

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shardctl.core.stages.stages import KernelPair
+from shardctl.core.stages.fields import KernelPair
 from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
 from shardctl.tfds.inspecting.graph import Operation
 
