@@ -15,12 +15,15 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
-from shardctl.errors import UnpredictableOrderError
+from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.planning.lint.lint import Finding
     from shardctl.planning.order import PlannedOrder
+
+
+_ENDLESS = "the pipeline has no end, so its ids have none; put a take(N) behind it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +133,8 @@ class Inspection(Tabular):
         if self.dataset is None:
             return self._indices(pass_index)
         order = self.order(pass_index).order
+        if getattr(order, "is_endless", False):
+            raise UsageError(_ENDLESS)
         codes = order.read(0, order.num_examples)
         return order.codes.names(codes) if order.codes.several_splits else codes
 
@@ -141,13 +146,19 @@ class Inspection(Tabular):
             UnpredictableOrderError: a stage leaves the order open; it is named.
             UsageError: no dataset is read.
         """
-        from shardctl.errors import UsageError
-        from shardctl.planning.order import plan_order
-
         self.check_predictable()
         if self.dataset is None:
             raise UsageError("the pipeline reads no dataset, so that there are no ids of one")
-        return plan_order(self.dataset, self.spec, replace(self.settings, pass_index=pass_index))
+        settings = replace(self.settings, pass_index=pass_index)
+        if not self.datasets:
+            from shardctl.planning.order import plan_order
+
+            return plan_order(self.dataset, self.spec, settings)
+        from shardctl.planning.order import PlannedOrder
+        from shardctl.planning.sources import sources
+
+        found = sources(self.dataset, self.spec, settings, self.datasets)
+        return PlannedOrder(resolved=found.resolved, order=found.order(settings))
 
     def check_predictable(self) -> None:
         """Refuse a pipeline whose order is open.
@@ -179,17 +190,15 @@ class Inspection(Tabular):
 
         from shardctl.core.iteration.build import build
         from shardctl.core.iteration.generator import ScriptSeeds
+        from shardctl.core.iteration.iteration import EVERYTHING
         from shardctl.core.iteration.passes import iteration_of_pass
-        from shardctl.errors import UsageError
 
         assert self.settings.stages is not None
         seeds = ScriptSeeds(self.settings.global_seed)
         node = build(self.settings.stages, _no_reader, seeds=seeds)
         if node.is_infinite:
-            raise UsageError("the pipeline has no end; put a take(N) behind it")
+            raise UsageError(_ENDLESS)
         root = iteration_of_pass(node, pass_index, loop=self.settings.loop)
-        from shardctl.core.iteration.iteration import EVERYTHING
-
         count = root.pull(EVERYTHING)
         return root.examples(np.arange(count, dtype=np.int64))
 

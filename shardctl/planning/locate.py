@@ -59,18 +59,27 @@ class Query:
         keep_fields(self)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConsumedSource:
+    """How many examples of a source are handed out up to the last position or step asked for."""
+
+    spec: str
+    consumed: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Located(Tabular):
     """What was found, in the order asked, and what was not.
 
     `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
-    one: a buffer has no random access.
+    one: a buffer has no random access. `sources` is empty where there is one alone.
     """
 
     order: Order
     matches: Sequence[Match]
     warnings: tuple[str, ...] = ()
     num_replayed: int = 0
+    sources: tuple[ConsumedSource, ...] = ()
 
     def __repr__(self) -> str:
         several = "match" if len(self.matches) == 1 else "matches"
@@ -184,9 +193,11 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
     """
     pieces: list[tuple[Int64s, Int64s]] = []
     warnings: list[str] = []
+    last = -1
     for kind, values in _runs(queries):
         if kind in ("position", "step"):
             positions = _positions(order, kind, values)
+            last = max(last, int(positions.max(initial=-1)))
             pieces.append((positions, order.codes_at(positions)))
             continue
         parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
@@ -201,6 +212,19 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
         matches=_matches(order, *found),
         warnings=tuple(warnings),
         num_replayed=_num_replayed(order, found[0]),
+        sources=_consumed(order, last + 1),
+    )
+
+
+def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
+    """Return how much of each source is handed out before a position, where there are several."""
+    if len(order.sources) < 2 or not stop:
+        return ()
+    progress = Progress(None, "examples of the sources", stop, per_second=1_000_000)
+    counts = order.consumed(stop, progress.advance)
+    return tuple(
+        ConsumedSource(spec=spec, consumed=count)
+        for spec, count in zip(order.sources, counts, strict=True)
     )
 
 
@@ -225,7 +249,7 @@ def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
 
 def _num_replayed(order: Order, found: Int64s) -> int:
     """Return the steps between the positions, where they are near, or before each, where far."""
-    if order.num_buffered is None or not len(found):
+    if order.num_buffered is None or not len(found) or not order.stream_size:
         return 0
     reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
     positions = np.unique(found)
@@ -262,7 +286,7 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
             raise UsageError(
                 f"step {number}: the order has {order.num_steps} {batches}, counted from 0"
             )
-    ranges = [order.positions_in_step(number) for number in numbers]
+    ranges = [order.positions_in_step(number) for number in numbers] or [range(0)]
     found = sum(map(len, ranges))
     if found > MAX_POSITIONS:
         raise UsageError(

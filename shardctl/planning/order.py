@@ -15,6 +15,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
+from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
@@ -54,6 +55,7 @@ class PlannedOrder:
 
     def __repr__(self) -> str:
         total = counted(self.order.num_examples, "example")
+        total = "without end" if self.order.is_endless else total
         return in_short(self, f"{self.order.dataset.title} {self.spec}", total)
 
 
@@ -122,18 +124,24 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
 
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
     """Return the order of settings with stages, of those that say the same where there are such."""
+    from shardctl.core.iteration.openness import open_stages
     from shardctl.core.settings.short_form import short_form
     from shardctl.planning.sources import single_reader, sources
 
+    assert settings.stages is not None
+    for found in open_stages(settings.stages, global_seed=settings.global_seed):
+        raise UnpredictableOrderError(
+            phrase("{stages}: {} leaves the order open: {}", found.stage.name, found.reason)
+        )
     short = short_form(settings)
     reader = single_reader(settings)
     if short.stages is None and reader is not None:
         if reader.data is not None:
             dataset, spec = as_dataset(reader.data), None
         return order_of(resolved_spec(dataset, reader.spec or spec), short)
-    found = sources(dataset, spec, settings)
-    order = found.order(settings)
-    return _planned(found.resolved, order, _assumptions(settings, order.num_drawn_seeds))
+    whole = sources(dataset, spec, settings)
+    order = whole.order(settings)
+    return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))
 
 
 def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:

@@ -21,6 +21,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.stages_cost import progress_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +37,10 @@ class ResolvedSources(Resolved):
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What the readers of a pipeline read: the whole, and the part of each."""
+    """What the readers of a pipeline read: the whole, and the part and the name of each."""
 
     resolved: ResolvedSources
+    names: Mapping[Read, str]
     parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
 
     def order(self, settings: ReadSettings) -> StagedOrder:
@@ -47,11 +49,27 @@ class Sources:
             read: Order(dataset, ranges, _of_one_epoch(settings, read))
             for read, (dataset, ranges) in self.parts.items()
         }
-        return StagedOrder(self.resolved.dataset, readers, settings)
+        assert settings.stages is not None
+        sizes = {read: order.epoch_size for read, order in readers.items()}
+        progress = progress_of(settings.stages, sizes, settings.pass_index)
+        return StagedOrder(
+            self.resolved.dataset,
+            readers,
+            settings,
+            names=self.names,
+            advance=progress.advance,
+        )
 
 
-def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sources:
+def sources(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> Sources:
     """Return what the readers of stages read, where the command reads `spec` of `dataset`.
+
+    known: datasets by the references of readers; others are looked up.
 
     Raises:
         UsageError: a bad spec, or a source whose examples no dataset has.
@@ -67,18 +85,16 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
                 )
             )
     reads = list(dict.fromkeys(readers_of(settings.stages)))
-    of_read = dict(zip(reads, _datasets(dataset, reads), strict=True))
+    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
-    found = {
-        read: resolve_subsplit(specs[read], of_read[read]) for read in reads
-    }
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
     datasets = distinct_datasets(of_read.values())
     whole = combined(datasets)
     names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
-    shown: list[str] = []
+    shown: dict[Read, str] = {}
     warnings: list[str] = []
     for read in reads:
         own = next(one for one in datasets if one == of_read[read])
@@ -90,23 +106,27 @@ def sources(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sourc
             )
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
-        shown.append(f"{label}{specs[read]}")
+        shown[read] = f"{label}{specs[read]}"
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
-            spec=", ".join(dict.fromkeys(shown)),
+            spec=", ".join(dict.fromkeys(shown.values())),
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
         ),
+        names=shown,
         parts=parts,
     )
 
 
-def _datasets(dataset: Dataset, reads: list[Read]) -> list[Dataset]:
-    by_ref = {read.data: dataset if read.data is None else as_dataset(read.data) for read in reads}
+def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
+    by_ref = {None: dataset, **known}
+    for read in reads:
+        if read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
     return [by_ref[read.data] for read in reads]
 
 

@@ -198,7 +198,9 @@ class _Builder:
 
     @stage_node.register
     def _(self, stage: call.Skip, node: Node) -> Node:
-        return Strided(node, limit=0) if stage.count < 0 else Strided(node, first=stage.count)
+        if stage.count < 0:
+            return Strided(node, first=1, limit=0)
+        return Strided(node, first=stage.count)
 
     @stage_node.register
     def _(self, stage: call.Cache, node: Node) -> Node:

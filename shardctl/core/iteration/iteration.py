@@ -21,6 +21,7 @@ from shardctl.core.iteration import readings
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
+_EXAMPLES, _WIDTH = 1 << 20, 64  # of a piece of an answer, in elements of unknown width so many each
 PIECE = 1 << 16  # elements that are looked up at once where an answer is made piece by piece
 
 
@@ -124,8 +125,9 @@ class Iteration(ABC):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of elements [start, stop), one element after the other, in pieces."""
-        for first in range(start, stop, PIECE):
-            yield self.examples(np.arange(first, min(first + PIECE, stop)))
+        size = max(1, _EXAMPLES // (self.width or _WIDTH))
+        for first in range(start, stop, size):
+            yield self.examples(np.arange(first, min(first + size, stop)))
 
     # Examples are counted too: a place is that of an example among all of the iteration.
 

@@ -49,6 +49,7 @@ class ExampleCodes:
             if total > INT64_MAX:
                 raise UsageError(f"the splits together have more than {INT64_MAX} examples")
         self._starts = self.bases[self._splits]
+        self.num_codes = total
 
     @property
     def several_splits(self) -> bool:

@@ -61,6 +61,7 @@ class Order:
     [[0, 1], [2, 11]]
     """
 
+    sources: tuple[str, ...] = ()  # what several readers of a mixture are called
     is_endless = False  # whether `num_examples` is no more than a bound of what can be asked for
 
     @checked
@@ -267,6 +268,10 @@ class Order:
         """Return the positions of the examples of a batch."""
         size = self.settings.batch or 1
         return range(step * size, min((step + 1) * size, self.num_examples))
+
+    def consumed(self, stop: int, advance: Callable[[int], None]) -> list[int]:
+        """Return how many of the first `stop` examples come from each of `sources`."""
+        raise UsageError("an order of one reader has no sources to tell apart")
 
     @property
     def stream_size(self) -> int:

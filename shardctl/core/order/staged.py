@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
@@ -14,22 +15,27 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
-from shardctl.core.iteration.iteration import EVERYTHING
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.combined_codes import CombinedCodes
 from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
 from shardctl.core.order.reader_node import ReaderNode
 from shardctl.core.order.tickets import Tickets
 from shardctl.core.phrase import phrase
+from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.readers import readers_of
-from shardctl.core.stages.stages import Read, Shuffle
+from shardctl.core.stages.stages import Filter, Read, Shuffle
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
 _NONE = np.empty(0, np.int64)
 _ENDLESS = 1 << 40  # positions of an order without end that can be asked for
+_AT_ONCE = 1 << 22  # elements that are pulled between two reports
+
+
+def _ignore(count: int) -> None:
+    """Take a report that nobody wants."""
 
 
 class StagedOrder(Order):
@@ -41,7 +47,8 @@ class StagedOrder(Order):
     element of the pipeline, where elements are batches.
 
     A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
-    than a bound of that.
+    than a bound of that. `names` are what the readers are called, `advance` is told of elements as
+    they are counted.
 
     Raises:
         UnpredictableOrderError: a stage leaves this order open; the text names it.
@@ -49,13 +56,22 @@ class StagedOrder(Order):
     """
 
     def __init__(
-        self, dataset: Dataset, readers: Mapping[Read, Order], settings: ReadSettings
+        self,
+        dataset: Dataset,
+        readers: Mapping[Read, Order],
+        settings: ReadSettings,
+        *,
+        names: Mapping[Read, str],
+        advance: Callable[[int], None] = _ignore,
     ) -> None:
         assert settings.stages is not None
         self.dataset = dataset
         self.settings = settings
-        self.sources = [(read, readers[read]) for read in readers_of(settings.stages)]
-        orders = [order for _, order in self.sources]
+        reads = readers_of(settings.stages)
+        self.sources = tuple(names[read] for read in reads)
+        self._readers = dict(readers)
+        orders = [readers[read] for read in reads]
+        self._orders = orders
         self._ranges = tuple(piece for order in orders for piece in order.ranges)
         self.codes = CombinedCodes(
             dataset, [piece.split.name for piece in self._ranges], [o.given for o in orders]
@@ -64,17 +80,20 @@ class StagedOrder(Order):
             order.codes = self.codes
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
-        self._node = build(settings.stages, self._reader_node, seeds=self._seeds)
+        self._node = build(
+            settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
+        )
         self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
-            self._root.pull(EVERYTHING)
+            while self._root.pull(_AT_ONCE) == _AT_ONCE:
+                advance(_AT_ONCE)
             if self._root.num_examples > INT64_MAX:
                 raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
         self._root.check()
 
     def _reader_node(self, read: Read) -> ReaderNode:
-        order = next(order for each, order in self.sources if each == read)
+        order = self._readers[read]
         is_endless = order.settings.repeat_files
         tickets = Tickets.of(
             size=None if is_endless else order.epoch_size,
@@ -85,6 +104,11 @@ class StagedOrder(Order):
         self._nodes.append(node)
         return node
 
+    def _passing(self, stage: Filter) -> Callable[[Int64s], NDArray[np.bool_]]:
+        """Return which tickets pass a filter that has a list of the examples that do."""
+        passes = provided("kept")(stage.kept, self.codes)
+        return lambda tickets: passes(self._codes(tickets))
+
     @property
     def num_drawn_seeds(self) -> int:
         """How many parts of the pipeline draw a seed from the global one."""
@@ -93,12 +117,12 @@ class StagedOrder(Order):
     @cached_property
     def reads(self) -> Reads:
         """What all readers are given, one after the other."""
-        return joined([replace(order.reads, files=self.dataset) for _, order in self.sources])
+        return joined([replace(order.reads, files=self.dataset) for order in self._orders])
 
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples that all readers read at once; no more than the order has."""
-        return min(sum(order.epoch_size for _, order in self.sources), self.num_examples)
+        return min(sum(order.epoch_size for order in self._orders), self.num_examples)
 
     @property
     def stream_size(self) -> int:
@@ -219,10 +243,11 @@ class StagedOrder(Order):
         """Return which of `sources` (int64[q]) the example at each position comes from."""
         return self._nodes[0].tickets.readers(self._tickets_at(self._checked(positions)))
 
-    def consumed(self, stop: int) -> list[int]:
+    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
         counts = np.zeros(len(self.sources), np.int64)
         for tickets in self._tickets(0, stop):
+            advance(len(tickets))
             sources = self._nodes[0].tickets.readers(tickets)
             counts += np.bincount(sources, minlength=len(counts))
         return [int(count) for count in counts]

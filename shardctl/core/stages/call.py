@@ -96,7 +96,8 @@ class Call:
         placed = [parameter for parameter in self.parameters if not parameter.by_name]
         if index < len(placed):
             return placed[index]
-        if self.anything:
+        # Of a function that is written out `lambda x, y` is the first part.
+        if self.anything or (placed and placed[-1].takes == "code"):
             return Parameter(name="", takes="code")
         if self.name == "range":
             raise UsageError("range counts from 0 by 1: range(stop)")

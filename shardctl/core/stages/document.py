@@ -8,7 +8,7 @@ from typing import Any
 from shardctl.core.stages.call import Call, Parameter, said_of
 from shardctl.core.stages.calls import CALLS, call_named, name_alone, name_of
 from shardctl.core.stages.stages import Pipeline, Read, Source, Stage
-from shardctl.core.stages.text import parse_stages
+from shardctl.core.stages.text import parse_more_stages, parse_stages
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 
@@ -51,7 +51,7 @@ def _pipeline(document: object, depth: int) -> Pipeline:
     source: Source = Read()
     stages: list[Any] = []
     for index, item in enumerate(document):
-        first, parts = _item(item, f"stage {index + 1}", depth)
+        first, parts = _item(item, index, depth)
         if first is not None:
             if index:
                 raise UsageError(f"stage {index + 1}: {first.name} is a source; it comes first")
@@ -79,9 +79,11 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
     return Pipeline(source=made, stages=behind.stages)
 
 
-def _item(item: object, place: str, depth: int) -> tuple[Source | None, list[Any]]:
+def _item(item: object, index: int, depth: int) -> tuple[Source | None, list[Any]]:
     """Return the source that an item of a list is, and its stages."""
     try:
+        if isinstance(item, str) and index:
+            return None, [*parse_more_stages(item)]
         if isinstance(item, str):
             pipeline = parse_stages(item)
             return None if pipeline.source == Read() else pipeline.source, [*pipeline.stages]
@@ -91,7 +93,7 @@ def _item(item: object, place: str, depth: int) -> tuple[Source | None, list[Any
         call = call_named(printable(str(name)).replace("-", "_"))
         parts: Any = _made(call, _arguments(call, argument), depth)
     except UsageError as error:
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"stage {index + 1}: {error}") from None
     return (parts[0], []) if call.is_source else (None, [*parts])
 
 

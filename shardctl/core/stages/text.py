@@ -30,10 +30,19 @@ def parse_stages(text: str) -> Pipeline:
     Raises:
         UsageError: it says none; the place and the rule are told.
     """
+    return _parse(text, first=True)
+
+
+def parse_more_stages(text: str) -> tuple[Stage, ...]:
+    """Return the stages of a text that follows others, so that it begins with no source."""
+    return _parse(text, first=False).stages
+
+
+def _parse(text: str, *, first: bool) -> Pipeline:
     if len(text) > _MAX_LENGTH:
         raise UsageError(f"a text of at most {_MAX_LENGTH:,} characters is needed")
     scanner = Scanner(text)
-    pipeline = _Parser(scanner).pipeline(0)
+    pipeline = _Parser(scanner).pipeline(0, first=first)
     if not scanner.at_end:
         raise scanner.error("stages are parted by |")
     return pipeline
@@ -43,14 +52,13 @@ class _Parser:
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
 
-    def pipeline(self, depth: int) -> Pipeline:
-        """Read `[source |] stage | ..` up to what cannot go on one."""
+    def pipeline(self, depth: int, *, first: bool = True) -> Pipeline:
+        """Read `[source |] stage | ..` up to what cannot go on one; a source where it is first."""
         scanner = self._scanner
         if depth > _MAX_DEPTH:
             raise scanner.error(f"nested more than {_MAX_DEPTH} deep")
         source: Source = Read()
         stages: list[Stage] = []
-        first = True
         while True:
             if first and (spec := self._spec_as_source()) is not None:
                 source = Read(spec=spec)
@@ -151,8 +159,9 @@ class _Parser:
         if takes == "function":
             return scanner.skip_function()
         if takes == "spec":
-            spec = scanner.string() or scanner.spec()
-            if spec is None and scanner.peeked_name() is None:
+            spec = scanner.string()
+            spec = scanner.spec() if spec is None else spec
+            if spec is None:
                 raise scanner.error("a spec is needed, as train[:50%]")
             return spec
         if takes == "pipelines":

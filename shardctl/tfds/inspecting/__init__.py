@@ -1,1 +1,1 @@
-"""A real tf.data pipeline, read back as the stages that its script wrote."""
+"""A real tf.data pipeline and its script, told as the stages that it is."""

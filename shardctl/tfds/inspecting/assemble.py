@@ -1,4 +1,4 @@
-"""What was found of a pipeline -> the answer of `inspect`: settings, dataset, stages, what is open."""
+"""What was found of a pipeline -> the answer of `inspect`: settings, dataset, stages, open ones."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from shardctl.core.stages.stages import (
     Pipeline,
     Read,
     SampleFromDatasets,
+    Shared,
     Shuffle,
     Source,
     Zip,
@@ -30,10 +31,10 @@ from shardctl.core.text import printable
 from shardctl.errors import ShardctlError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.inspecting.effects import effect, effect_of_reader
-from shardctl.tfds.inspecting.found import FoundPipeline, FoundStage
-from shardctl.tfds.inspecting.graph import Operation, constant
-from shardctl.tfds.inspecting.reader import FoundReader
-from shardctl.tfds.inspecting.seeds import global_seed_of, stated_seed
+from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+from shardctl.tfds.recognizing.graph import Operation, constant
+from shardctl.tfds.recognizing.reader import FoundReader
+from shardctl.tfds.recognizing.seeds import global_seed_of, stated_seed
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
 _MOST_SHOWN = 8  # values of an argument
@@ -150,6 +151,8 @@ class _Parts:
             )
         if isinstance(part, Concatenate):
             return replace(part, other=self.pipeline(part.other))
+        if isinstance(part, Shared):
+            return replace(part, pipeline=self.pipeline(part.pipeline))
         return part
 
     def pipeline(self, pipeline: Pipeline) -> Pipeline:
@@ -245,6 +248,8 @@ def _call(part: Part) -> str:
         return _combination(part)
     if isinstance(part, Concatenate):
         return "concatenate(..)"
+    if isinstance(part, Shared):
+        return f"shared({part.label}, ..)"
     is_source = isinstance(part, _SOURCES)
     pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
     return text_of(pipeline)

@@ -8,7 +8,7 @@ from typing import Any
 from shardctl.core.stages import stages as call
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import WHOLE_DATASET
-from shardctl.tfds.inspecting.reader import FoundReader
+from shardctl.tfds.recognizing.reader import FoundReader
 
 
 @singledispatch
@@ -89,6 +89,11 @@ def _(stage: call.Concatenate) -> str:
 @effect.register
 def _(stage: call.Filter) -> str:
     return "drops elements by what is in them"
+
+
+@effect.register
+def _(stage: call.Shared) -> str:
+    return "the same dataset object as above; its iterators take their seeds in turn"
 
 
 @effect.register

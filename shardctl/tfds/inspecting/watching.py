@@ -18,7 +18,7 @@ from typing import Any
 
 from shardctl.planning.inspect import SourceLine
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.graph import Operation
+from shardctl.tfds.recognizing.graph import Operation
 
 _PREFIX = "shardctl:"
 _TOKEN = "_shardctl_token"  # noqa: S105 - the attribute of a dataset that has its name

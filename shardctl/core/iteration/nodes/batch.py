@@ -9,7 +9,6 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.iteration import (
-    INFINITE,
     UNKNOWN,
     Axis,
     Iteration,
@@ -30,9 +29,7 @@ class Batch(Node):
     def __init__(self, child: Node, size: int, *, drop_remainder: bool = False) -> None:
         self.child, self.inputs = child, (child,)
         self.size, self.drop_remainder = size, drop_remainder
-        # As tensorflow/core/kernels/data/batch_dataset_op.cc has it.
-        is_exact = drop_remainder or child.cardinality == INFINITE
-        self.shape = (Axis(size, is_exact), *child.shape)
+        self.shape = (Axis(size, drop_remainder), *child.shape)
 
     @property
     def is_infinite(self) -> bool:

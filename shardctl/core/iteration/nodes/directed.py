@@ -221,6 +221,10 @@ class DirectedIteration(Iteration):
         return (*self.sources, *self._choices.inputs)
 
     @property
+    def num_readings(self) -> int:
+        return max(source.num_readings for source in self.sources)
+
+    @property
     def width(self) -> int | None:
         widths = {source.width for source in self.sources if source.pulled}
         return widths.pop() if len(widths) == 1 else None if widths else 1

@@ -17,6 +17,7 @@ from shardctl.core.iteration.iteration import (
 )
 from shardctl.core.iteration.nodes.joined import Joined, in_order
 from shardctl.core.iteration.nodes.source import NOTHING
+from shardctl.errors import UsageError
 
 
 class Repeat(Node):
@@ -165,13 +166,19 @@ class Cycle(Iteration):
 
 
 class Concatenate(Node):
-    """`ds.concatenate(other)`: the iterator of the other is made when it is needed."""
+    """`ds.concatenate(other)`: the iterator of the other is made when it is needed.
+
+    Raises:
+        UsageError: only one of the two has batches.
+    """
 
     def __init__(self, first: Node, second: Node) -> None:
         self.inputs = (first, second)
+        if len(first.shape) != len(second.shape):
+            raise UsageError("concatenate of batches and single examples: batch both, or none")
         self.shape = tuple(
             Axis(max(one.size, other.size), one.is_exact and one == other)
-            for one, other in zip(first.shape, second.shape, strict=False)
+            for one, other in zip(first.shape, second.shape, strict=True)
         )
 
     @property

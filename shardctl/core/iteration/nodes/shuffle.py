@@ -70,6 +70,8 @@ class ShuffleIteration(Joined):
         self._num_opened = 0
         self._input: Iteration | None = None  # of the last slice, until it has ended
         self._buffered = 0
+        # A buffer for the whole dataset is as large as the first epoch from its end on.
+        self._capacity = None if node.buffer == WHOLE_DATASET else node.buffer
 
     def _advance(self, count: int) -> int:
         done = 0
@@ -95,6 +97,8 @@ class ShuffleIteration(Joined):
             self._buffered += got
             if got < room:
                 self._input = None
+                if self._capacity is None:
+                    self._capacity = self._buffered
                 if self._node.count is None and not self._buffered and not self.pieces:
                     return
 
@@ -105,13 +109,11 @@ class ShuffleIteration(Joined):
         return self._input is not None or count is None or self._num_opened < count
 
     def _room(self) -> int:
-        if self._node.buffer != WHOLE_DATASET:
-            return self._node.buffer - self._buffered
-        return EVERYTHING if self._input is not None or not self._buffered else 0
+        return EVERYTHING if self._capacity is None else self._capacity - self._buffered
 
     def _open(self) -> None:
         self._input = self._node.child.iterate()
-        self._slices.append(ShuffledEpoch(self._input, self._node.buffer))
+        self._slices.append(ShuffledEpoch(self._input, self._capacity))
         self._num_opened += 1
 
     def _clear(self) -> None:
@@ -127,9 +129,10 @@ class ShuffleIteration(Joined):
         """Hand out one element, and as many more as go on in the same way; return how many."""
         front = self._slices[0]
         more = 0
-        if not self._may_read() or self._node.buffer == WHOLE_DATASET:
+        if not self._may_read():
             more = min(count, front.left) - 1
-        elif self._input is not None:
+        elif self._input is not None and self._room() == 0:
+            # The buffer is full, so that for each one more one is read.
             wanted = count - 1
             if len(self._slices) > 1:
                 wanted = min(wanted, front.left - 1)
@@ -147,9 +150,12 @@ class ShuffleIteration(Joined):
 
 
 class ShuffledEpoch(Iteration):
-    """One epoch of a shuffle: what is read of its input, and in which order it comes out."""
+    """One epoch of a shuffle: what is read of its input, and in which order it comes out.
 
-    def __init__(self, child: Iteration, buffer: int) -> None:
+    buffer: None holds the whole epoch.
+    """
+
+    def __init__(self, child: Iteration, buffer: int | None) -> None:
         super().__init__()
         self._child, self._buffer = child, buffer
         self.seeds: TakenSeeds | None = None
@@ -178,7 +184,7 @@ class ShuffledEpoch(Iteration):
         size = max(1, self._child.pulled)
         return ShuffleReplay(
             num_elements=self._child.pulled,
-            buffer_size=size if self._buffer == WHOLE_DATASET else self._buffer,
+            buffer_size=size if self._buffer is None else self._buffer,
             seeds=self.seeds.seeds,
         )
 

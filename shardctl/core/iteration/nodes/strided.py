@@ -20,8 +20,8 @@ from shardctl.core.iteration.nodes.source import NOTHING
 class Strided(Node):
     """Elements `first`, `first + stride`, ... of the input, at most `limit` of them.
 
-    `take(n)` has a limit, `skip(n)` a first, `shard(n, i)` a first and a stride; `map`, `prefetch`
-    and `with_options` hand out all.
+    `take(n)` has a limit, `skip(n)` a first, `skip(-1)` both, `shard(n, i)` a first and a
+    stride; `map`, `prefetch` and `with_options` hand out all.
 
     reads_ahead: how many elements threads may read before they are asked for, None any number.
     warm: threads begin when an iterator is made, not when it is first asked.
@@ -56,7 +56,8 @@ class Strided(Node):
         if count == UNKNOWN:
             return count
         if count == INFINITE:
-            return count if self.limit is None else self.limit
+            # TensorFlow says so of skip(-1) too, which skips all (skip_dataset_op.cc).
+            return count if self.limit is None or self.first else self.limit
         count = len(range(self.first, count, self.stride))
         return count if self.limit is None else min(self.limit, count)
 
@@ -120,7 +121,8 @@ class StridedIteration(Iteration):
     def before(self, elements: Int64s) -> Int64s:
         if self._node.stride > 1:
             return super().before(elements)
-        return self._child.before(elements + self._node.first) - self._skipped
+        inputs = np.minimum(elements + self._node.first, self._child.pulled)
+        return self._child.before(inputs) - self._skipped
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         if self._node.stride > 1:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.stages.fields import KernelPair
-from shardctl.tfds.inspecting.graph import NoConstantError, Operation, constant
-from shardctl.tfds.inspecting.seeds import kernel_pair
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation, constant
+from shardctl.tfds.recognizing.seeds import kernel_pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,8 +12,8 @@ from typing import Any
 
 from shardctl.core.stages.fields import KernelPair
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, constant
-from shardctl.tfds.inspecting.seeds import kernel_pair
+from shardctl.tfds.recognizing.graph import Function, NoConstantError, Operation, constant
+from shardctl.tfds.recognizing.seeds import kernel_pair
 
 _MOST_DIGITS = 9  # of a float32, as people write it
 
@@ -31,42 +31,47 @@ class Sampling:
 def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
     """Return the sampling that a selector is, None where it is none."""
     function = selector.function
-    if selector.op != "MapDataset" or function is None or not _is_multinomial(function):
+    if selector.op != "MapDataset" or function is None:
         return None
+    logits = _logits(function, selector)
     batch = selector.input
-    if batch.op not in ("BatchDatasetV2", "BatchDataset") or len(selector.others) != 1:
+    if logits is None or batch.op not in ("BatchDatasetV2", "BatchDataset"):
         return None
     numbers = batch.input
     if numbers.op not in ("RandomDataset", "RandomDatasetV2"):
         return None
-    logits = constant(selector.others[0])
     try:
-        pairs = batch.number("batch_size") == 2
-        if logits is None or logits.shape != (1, num_inputs) or not pairs:
+        in_pairs = batch.number("batch_size") == 2
+        if logits.shape != (1, num_inputs) or not in_pairs:
             return None
-        pair = kernel_pair(numbers)
+        return Sampling(
+            weights=weights_of_logits(logits[0]),
+            pair=kernel_pair(numbers),
+            rerandomize=numbers.flag("rerandomize_each_iteration") or None,
+        )
     except NoConstantError:
         return None
-    return Sampling(
-        weights=weights_of_logits(logits[0]),
-        pair=pair,
-        rerandomize=numbers.flag("rerandomize_each_iteration") or None,
-    )
 
 
-def _is_multinomial(function: Function) -> bool:
-    """Return whether a function of (seed; logits) is one draw of a multinomial distribution."""
-    if len(function.parameters) != 2 or len(function.returned) != 1:
-        return False
-    squeeze = function.returned[0]
-    if function.op(squeeze) != "Squeeze":
-        return False
-    draw = function.inputs(squeeze)[0]
+def _logits(function: Function, selector: Operation) -> Any:
+    """Return the logits of a function of a seed that is one draw of a multinomial distribution.
+
+    They are captured, or a constant of the function where a script gives no weights.
+    """
+    if len(function.returned) != 1 or function.op(function.returned[0]) != "Squeeze":
+        return None
+    draw = function.inputs(function.returned[0])[0]
     if function.op(draw) != "StatelessMultinomial":
-        return False
+        return None
     logits, count, seed = function.inputs(draw)
     one = function.constant(count)
-    return (seed, logits) == function.parameters and one is not None and int(one) == 1
+    if seed != function.parameters[0] or one is None or int(one) != 1:
+        return None
+    if logits in function.parameters[1:]:
+        captured = selector.others
+        place = function.parameters.index(logits) - 1
+        return constant(captured[place]) if place < len(captured) else None
+    return function.constant(logits)
 
 
 def weights_of_logits(logits: Any) -> tuple[float, ...] | None:

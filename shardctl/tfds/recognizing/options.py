@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from shardctl.core.stages.stages import WithOptions
-from shardctl.tfds.inspecting.graph import Operation
+from shardctl.tfds.recognizing.graph import Operation
 
 
 @dataclass(frozen=True, kw_only=True)

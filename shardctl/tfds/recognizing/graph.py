@@ -48,7 +48,7 @@ class Operation:
 
         >>> Operation(op="TakeDataset", library=Library({})).number("count")
         Traceback (most recent call last):
-        shardctl.tfds.inspecting.graph.NoConstantError: count of TakeDataset is no constant
+        shardctl.tfds.recognizing.graph.NoConstantError: count of TakeDataset is no constant
         """
         value = self.value(name)
         if getattr(value, "size", 0) != 1:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shardctl.core.stages.stages import WithOptions
-from shardctl.tfds.inspecting.graph import NoConstantError, Operation
-from shardctl.tfds.inspecting.options import Options, options_of
-from shardctl.tfds.inspecting.reader import FoundReader
-from shardctl.tfds.inspecting.stage_of import deterministic
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation
+from shardctl.tfds.recognizing.options import Options, options_of
+from shardctl.tfds.recognizing.reader import FoundReader
+from shardctl.tfds.recognizing.stage_of import deterministic
 
 _MAPS = ("MapDataset", "ParallelMapDatasetV2")
 

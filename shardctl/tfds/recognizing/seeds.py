@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
-from shardctl.tfds.inspecting.graph import Operation
+from shardctl.tfds.recognizing.graph import Operation
 
 
 def kernel_pair(operation: Operation) -> KernelPair | None:

@@ -20,9 +20,9 @@ from shardctl.core.stages.stages import (
     Take,
     Unbatch,
 )
-from shardctl.tfds.inspecting.graph import NoConstantError, Operation
-from shardctl.tfds.inspecting.options import Options, options_of
-from shardctl.tfds.inspecting.seeds import kernel_pair
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation
+from shardctl.tfds.recognizing.options import Options, options_of
+from shardctl.tfds.recognizing.seeds import kernel_pair
 
 _AUTOTUNE = -1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from shardctl.tfds.inspecting.graph import Function
+from shardctl.tfds.recognizing.graph import Function
 
 _MOST_STEPS = 64  # of a body, from the file to what it returns
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shardctl.core.stages.stages import Pipeline, Source, Stage
-from shardctl.tfds.inspecting.graph import Operation
-from shardctl.tfds.inspecting.reader import FoundReader
+from shardctl.tfds.recognizing.graph import Operation
+from shardctl.tfds.recognizing.reader import FoundReader
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

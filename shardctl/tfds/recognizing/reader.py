@@ -11,10 +11,10 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.tfds_rules import DEFAULT_BLOCK
 from shardctl.errors import DatasetError, UsageError
-from shardctl.tfds.inspecting.file_function import FileFunction, file_function
-from shardctl.tfds.inspecting.files import Listed, Piece, listed
-from shardctl.tfds.inspecting.graph import NoConstantError, Operation
-from shardctl.tfds.inspecting.rows import Rows, UnknownRowsError, rows_of
+from shardctl.tfds.recognizing.file_function import FileFunction, file_function
+from shardctl.tfds.recognizing.files import Listed, Piece, listed
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation
+from shardctl.tfds.recognizing.rows import Rows, UnknownRowsError, rows_of
 
 INTERLEAVES = (
     "ParallelInterleaveDatasetV4",
