@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from shardctl.core.text import quoted
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.recognizing.graph import Library
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 
@@ -154,6 +155,12 @@ class DatasetGraph:
                 for attr in inner.attr.values():
                     ahead += [attr.func.name, *(f.name for f in attr.list.func)]
         return found - library.keys()
+
+    def is_identity(self, node: Any) -> bool:
+        """Whether a map returns its elements as they are; `unbatch` puts such a map below it."""
+        functions = {f.signature.name: f for f in self.definition.library.function}
+        function = Library(functions).function(node.attr["f"].func.name)
+        return function is not None and function.is_identity
 
     def below(self, node: Any) -> Iterator[Any]:
         """Yield a node and every node that it needs."""

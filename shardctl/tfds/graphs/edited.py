@@ -144,13 +144,19 @@ class EditedGraph:
         """Mark every `unbatch` and the batch below it, which undo each other."""
         if node.kind == "unbatch":
             below = node.inputs[0]
-            while below.kind in ("dropped", "order") or below.node.op == "PrefetchDataset":
+            while self._keeps_batches(below):
                 below = below.inputs[0]
             if below.kind != "batch":
                 raise NotRebuildable("unbatch takes apart what maps have made of batches")
             self._cancelled |= {id(node), id(below)}
         for below in node.inputs:
             self._cancel(below)
+
+    def _keeps_batches(self, node: GraphNode) -> bool:
+        """Whether batches pass a node as they were made, whatever their order."""
+        if node.kind in ("dropped", "order") or node.node.op == "PrefetchDataset":
+            return True
+        return node.kind == "kept" and self.graph.is_identity(node.node)
 
     def _check_batches(self, node: GraphNode, *, outer: bool, mixed: bool) -> None:
         """Refuse a batch of batches that were reordered: the inner ones cannot be told apart."""

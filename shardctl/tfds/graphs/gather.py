@@ -151,14 +151,15 @@ class NodeSource(Source):
             if below.op.endswith("Dataset") or "DatasetV" in below.op:
                 if any(word in below.op for word in _ORDER_BELOW):
                     raise NotRebuildable(f"{node.op} reads what has an order of its own")
-        if "output_types" not in node.attr or tf.variant in (t.dtype for t in self.types):
+        if not self.types or tf.variant in (t.dtype for t in self.types):
             raise NotRebuildable(f"{node.op} yields what is no plain tensor")
 
     @property
     def types(self) -> tuple[Any, ...]:
         tf = tensorflow()
         attr = self.leaf.node.attr
-        types = map(tf.dtypes.as_dtype, attr["output_types"].list.type)
+        name = "output_types" if "output_types" in attr else "Toutput_types"
+        types = map(tf.dtypes.as_dtype, attr[name].list.type)
         shapes = map(tf.TensorShape, attr["output_shapes"].list.shape)
         return tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, types, strict=True))
 
