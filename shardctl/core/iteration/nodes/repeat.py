@@ -10,13 +10,14 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import (
     INFINITE,
+    PIECE,
     UNKNOWN,
     Axis,
     Iteration,
     Node,
     lasting_below,
 )
-from shardctl.core.iteration.nodes.joined import Joined, in_order
+from shardctl.core.iteration.nodes.joined import NONE, Joined, in_order
 from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.errors import UsageError
 
@@ -169,6 +170,13 @@ class Cycle(Iteration):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         size = max(self._epoch.pulled, 1)
+        if self._epoch.num_examples <= PIECE < (stop - start):
+            # Many short epochs, taken from one copy of it.
+            codes = np.concatenate([NONE, *self._epoch.chunks(0, self._epoch.pulled)])
+            first, last = self.before(np.array([start, stop])).tolist()
+            for place in range(first, last, PIECE):
+                yield codes[np.arange(place, min(place + PIECE, last)) % len(codes)]
+            return
         while start < stop:
             first = start // size * size
             yield from self._epoch.chunks(start - first, min(stop - first, size))
