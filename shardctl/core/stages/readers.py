@@ -12,6 +12,7 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shared,
     Source,
+    Stage,
     Zip,
 )
 
@@ -44,3 +45,20 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
 def readers_of(pipeline: Pipeline) -> list[Read]:
     """Return the readers, each as often as it is there."""
     return [source for source in sources_of(pipeline) if isinstance(source, Read)]
+
+
+def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
+    """Yield every source and stage, those of inputs and of choices too."""
+    source = pipeline.source
+    yield source
+    inside: tuple[Pipeline, ...] = getattr(source, "inputs", ())
+    if isinstance(source, ChooseFromDatasets):
+        inside = (*inside, source.choices)
+    if isinstance(source, Shared):
+        inside = (source.pipeline,)
+    for part in inside:
+        yield from parts_of(part)
+    for stage in pipeline.stages:
+        yield stage
+        if isinstance(stage, Concatenate):
+            yield from parts_of(stage.other)
