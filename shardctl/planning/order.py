@@ -86,7 +86,7 @@ def plan_order(
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.stages is None:
         return order_of(resolved_spec(dataset, spec), settings)
-    from shardctl.planning.sources import refuse_unread_spec
+    from shardctl.planning.stages.sources import refuse_unread_spec
 
     refuse_unread_spec(spec, settings)
     return _with_stages(dataset, spec, settings)
@@ -126,12 +126,15 @@ def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> 
     """Return the order of settings with stages, of those that say the same where there are such."""
     from shardctl.core.iteration.openness import open_stages
     from shardctl.core.settings.short_form import short_form
-    from shardctl.planning.sources import single_reader, sources
+    from shardctl.core.stages.text import text_of_part
+    from shardctl.planning.stages.sources import single_reader, sources
 
     assert settings.stages is not None
     for found in open_stages(settings.stages, global_seed=settings.global_seed):
         raise UnpredictableOrderError(
-            phrase("{stages}: {} leaves the order open: {}", found.stage.name, found.reason)
+            phrase(
+                "{stages}: {} leaves the order open: {}", text_of_part(found.stage), found.reason
+            )
         )
     short = short_form(settings)
     reader = single_reader(settings)

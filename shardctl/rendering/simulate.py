@@ -31,7 +31,9 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     yield paragraph(pipeline_line(simulation.spec, order), screen, style="bold")
     total = "an endless order" if order.is_endless else f"{order.num_examples:,}"
     if not simulation.take:
-        yield paragraph(f"no positions of {total}" if order.is_endless else f"none of {total} positions", screen)
+        yield paragraph(
+            f"no positions of {total}" if order.is_endless else f"none of {total} positions", screen
+        )
         return
     last = simulation.skip + simulation.take - 1
     yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)

@@ -225,7 +225,9 @@ class _Builder:
     @stage_node.register
     def _(self, stage: call.Filter, node: Node) -> Node:
         if self.kept is None:
-            raise UnpredictableOrderError(f"{stage.name}: nothing here says which examples are kept")
+            raise UnpredictableOrderError(
+                f"{stage.name}: nothing here says which examples are kept"
+            )
         return Filter(node, self.kept(stage))
 
     def _read_ahead(self, node: Node, count: int | str) -> Node:

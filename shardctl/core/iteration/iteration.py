@@ -21,7 +21,10 @@ from shardctl.core.iteration import readings
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
-_EXAMPLES, _WIDTH = 1 << 20, 64  # of a piece of an answer, in elements of unknown width so many each
+_EXAMPLES, _WIDTH = (
+    1 << 20,
+    64,
+)  # of a piece of an answer, in elements of unknown width so many each
 PIECE = 1 << 16  # elements that are looked up at once where an answer is made piece by piece
 
 
@@ -72,6 +75,19 @@ class Node(ABC):
     @abstractmethod
     def cardinality(self) -> int:
         """What `ds.cardinality()` says: the number of elements, INFINITE or UNKNOWN."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether `cardinality` is the number of elements, where it says one.
+
+        TensorFlow calls a mixture infinite where one of its inputs is, also if it ends before.
+        """
+        return self.cardinality != UNKNOWN and all(node.is_counted for node in self.inputs)
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether its iterators have no end for certain; one that `is_infinite` may be empty."""
+        return self.is_infinite and all(node.never_ends for node in self.inputs)
 
     @property
     def is_fixed(self) -> bool:

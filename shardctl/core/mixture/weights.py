@@ -47,8 +47,8 @@ def cumulative_of(weights: Sequence[float], dtype: WeightsDtype = "float32") -> 
     Raises:
         UsageError: no weight is left that can be chosen; TensorFlow fails at the first choice.
     """
-    rounded = np.array(weights, np.float32 if dtype == "float32" else np.float64)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
+        rounded = np.array(weights, np.float32 if dtype == "float32" else np.float64)
         logits = _float32_logs(rounded) if rounded.dtype == np.float32 else np.log(rounded)
     finite = np.isfinite(logits)
     if not finite.any():
@@ -111,7 +111,9 @@ _GROUP = 8  # float32 numbers that AVX works on at once
 
 def _float32_logs(weights: Float32s) -> Float32s:
     in_groups = len(weights) // _GROUP * _GROUP
-    return np.concatenate([_logs_of_eigen(weights[:in_groups]), _logs_of_glibc(weights[in_groups:])])
+    return np.concatenate(
+        [_logs_of_eigen(weights[:in_groups]), _logs_of_glibc(weights[in_groups:])]
+    )
 
 
 _SQRT_HALF = np.float32(0.707106781186547524)

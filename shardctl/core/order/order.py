@@ -16,10 +16,10 @@ from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
-from shardctl.core.order.shuffled_codes import shuffled_codes
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -62,7 +62,6 @@ class Order:
     """
 
     sources: tuple[str, ...] = ()  # what several readers of a mixture are called
-    is_endless = False  # whether `num_examples` is no more than a bound of what can be asked for
 
     @checked
     def __init__(
@@ -123,6 +122,11 @@ class Order:
         """Number of examples in an epoch of this host, before whole batches are formed."""
         stride, phase = self._stride_and_phase
         return len(range(phase, self.reads.num_examples, stride))
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether `num_examples` is no more than a bound of what can be asked for."""
+        return False
 
     @property
     def num_examples(self) -> int:
@@ -239,6 +243,17 @@ class Order:
         return self._checked(positions) // max(self.epoch_size, 1)
 
     @property
+    def shuffles(self) -> bool:
+        """Whether a buffer, or a shuffle of the files, mixes anything."""
+        files = self.settings.shuffles_files and len(self.reads) > 1
+        return (self.num_buffered or 1) > 1 or files
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
+        return (self.num_buffered or 1) >= self.epoch_size and not self.settings.repeat_files
+
+    @property
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since no buffer mixes them."""
         return self.num_buffered is None
@@ -247,6 +262,11 @@ class Order:
     def num_epochs(self) -> int | None:
         """Number of epochs of the pass, None without end."""
         return self.settings.epochs
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        return () if self.settings.batch is None else (self.settings.batch,)
 
     @property
     def has_steps(self) -> bool:

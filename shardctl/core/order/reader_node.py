@@ -70,7 +70,7 @@ class ReaderNode(Node):
     def iterate(self) -> ReaderIteration:
         """Return a new iterator, which takes the next pair of the file shuffle."""
         taken = None if self.files is None else self.files.take()
-        if taken is not None and self.is_infinite:
+        if self.files is not None and self.is_infinite:
             self.files.make_uncertain()
         iteration = ReaderIteration(self, len(self.iterations), taken)
         self.iterations.append(iteration)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
+from shardctl.core.iteration.iteration import EVERYTHING
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.combined_codes import CombinedCodes
 from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
@@ -23,8 +24,8 @@ from shardctl.core.order.tickets import Tickets
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.readers import readers_of
-from shardctl.core.stages.stages import Filter, Read, Shuffle
+from shardctl.core.stages.readers import parts_of, readers_of
+from shardctl.core.stages.stages import Filter, Read, SampleFromDatasets, Shuffle
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -38,6 +39,15 @@ def _ignore(count: int) -> None:
     """Take a report that nobody wants."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
+
+    name: str
+    dataset: Dataset
+    spec: str
+
+
 class StagedOrder(Order):
     """Every example of one pass over a pipeline with stages, from 0, batches taken apart.
 
@@ -47,7 +57,7 @@ class StagedOrder(Order):
     element of the pipeline, where elements are batches.
 
     A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
-    than a bound of that. `names` are what the readers are called, `advance` is told of elements as
+    than a bound of that. `origins` say what each reader reads, `advance` is told of elements as
     they are counted.
 
     Raises:
@@ -61,14 +71,15 @@ class StagedOrder(Order):
         readers: Mapping[Read, Order],
         settings: ReadSettings,
         *,
-        names: Mapping[Read, str],
-        advance: Callable[[int], None] = _ignore,
+        origins: Mapping[Read, Origin],
+        advance: Callable[[int], None] | None = None,
     ) -> None:
         assert settings.stages is not None
         self.dataset = dataset
         self.settings = settings
         reads = readers_of(settings.stages)
-        self.sources = tuple(names[read] for read in reads)
+        self.origins = dict(origins)
+        self.sources = tuple(origins[read].name for read in reads)
         self._readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
@@ -83,11 +94,11 @@ class StagedOrder(Order):
         self._node = build(
             settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
         )
-        self.is_endless = self._node.is_infinite
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
-            while self._root.pull(_AT_ONCE) == _AT_ONCE:
-                advance(_AT_ONCE)
+            at_once = EVERYTHING if advance is None else _AT_ONCE
+            while self._root.pull(at_once) == at_once:
+                (advance or _ignore)(at_once)
             if self._root.num_examples > INT64_MAX:
                 raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
         self._root.check()
@@ -130,6 +141,11 @@ class StagedOrder(Order):
         return self.num_examples
 
     @property
+    def is_endless(self) -> bool:
+        """Whether the pipeline has no end."""
+        return self._node.is_infinite
+
+    @property
     def num_examples(self) -> int:
         """Number of examples of the pass; without an end a bound of what can be asked for."""
         return _ENDLESS if self.is_endless else self._root.num_examples
@@ -142,6 +158,20 @@ class StagedOrder(Order):
         if WHOLE_DATASET in sizes:
             return max(1, self.epoch_size)
         return max(sizes, default=None)
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
+        assert self.settings.stages is not None
+        return any(order.shuffles for order in self._orders) or any(
+            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
+            for part in parts_of(self.settings.stages)
+        )
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether that is known without looking at it: it is not."""
+        return False
 
     @property
     def has_blocks(self) -> bool:
@@ -253,6 +283,12 @@ class StagedOrder(Order):
         return [int(count) for count in counts]
 
     @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        axes = self._node.shape
+        return tuple(axis.size for axis in axes) if all(axis.is_batch for axis in axes) else None
+
+    @property
     def has_steps(self) -> bool:
         """Whether elements are batches, or hold several examples."""
         return bool(self._node.shape) or self._root.width != 1
@@ -330,4 +366,3 @@ class StagedOrder(Order):
     def __repr__(self) -> str:
         total = "without end" if self.is_endless else counted(self.num_examples, "example")
         return in_short(self, self.dataset.title, total)
-

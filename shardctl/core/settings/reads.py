@@ -11,7 +11,6 @@ from shardctl.core.settings.names import SETTING_BY_ALIAS, main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.stages.changed import with_changed
 from shardctl.core.stages.stages import Pipeline, Read
-from shardctl.core.text import printable
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +55,10 @@ def _known(settings: tuple[tuple[str, object], ...]) -> tuple[tuple[str, object]
     from shardctl.core.settings.read_settings import ReadSettings
 
     arguments = _arguments(settings)
-    made = ReadSettings(**arguments)
+    try:
+        made = ReadSettings(**arguments)
+    except UsageError as error:
+        raise UsageError(f"read: {error}") from None
     known = []
     for setting in SETTINGS:
         if setting.field in arguments:
@@ -79,7 +81,7 @@ def _arguments(settings: tuple[tuple[str, object], ...]) -> dict[str, Any]:
         if arguments.get("host_by") == "examples":
             raise UsageError("host_by=examples is shard(N, I) behind the reader")
     except UsageError as error:
-        raise UsageError(f"read: {printable(str(error), 1000)}") from None
+        raise UsageError(f"read: {error}") from None  # text: they are no options
     return arguments
 
 

@@ -214,14 +214,19 @@ def text_of(pipeline: Pipeline) -> str:
     >>> text_of(parse_stages("train|shuffle(10,7)|repeat()"))
     'train | shuffle(10, seed=7) | repeat'
     """
-    texts = [_call_text(stage) for stage in pipeline.stages]
+    texts = [text_of_part(stage) for stage in pipeline.stages]
     if pipeline.source != Read() or not texts:
-        texts.insert(0, _call_text(pipeline.source, is_source=True))
+        texts.insert(0, text_of_part(pipeline.source, is_source=True))
     return " | ".join(texts)
 
 
-def _call_text(part: Stage | Source, *, is_source: bool = False) -> str:
-    """Return a stage or a source as it is written."""
+def text_of_part(part: Stage | Source, *, is_source: bool = False) -> str:
+    """Return a stage or a source as it is written.
+
+    >>> from shardctl.core.stages.stages import Shuffle
+    >>> text_of_part(Shuffle(buffer=10, seed=7))
+    'shuffle(10, seed=7)'
+    """
     alone = name_alone(part, is_source=is_source)
     if alone is not None:
         return alone

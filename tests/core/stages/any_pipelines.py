@@ -20,6 +20,7 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
+    Shared,
     Shuffle,
     Skip,
     Source,
@@ -66,11 +67,13 @@ def _sources(inputs: st.SearchStrategy[Pipeline]) -> st.SearchStrategy[Source]:
             seed=_SEEDS,
             stop_on_empty=st.booleans(),
             rerandomize=_FLAGS,
+            weights_dtype=st.sampled_from(["float32", "float64"]),
         )
     )
     return st.one_of(
         st.builds(Zip, inputs=several),
         sampled,
+        st.builds(Shared, label=_TEXTS, pipeline=inputs),
         st.builds(ChooseFromDatasets, inputs=several, choices=inputs, stop_on_empty=st.booleans()),
     )
 

@@ -55,6 +55,15 @@ class Directed(Node):
         return self.choices.is_infinite and (all if self.stop_on_empty else any)(taken)
 
     @property
+    def never_ends(self) -> bool:
+        taken = [self.data[number].never_ends for number in self.choices.ever(len(self.data))]
+        return self.choices.is_infinite and (all if self.stop_on_empty else any)(taken)
+
+    @property
+    def is_counted(self) -> bool:
+        return False
+
+    @property
     def cardinality(self) -> int:
         is_any = any(node.cardinality == INFINITE for node in self.data)
         return INFINITE if is_any else UNKNOWN

@@ -156,9 +156,7 @@ class Joined(Iteration):
         return in_order(np.concatenate(queries), np.concatenate(places))
 
 
-def gathered(
-    parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s
-) -> Int64s:
+def gathered(parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s) -> Int64s:
     """Return the codes of elements that come from several iterations, one after the other.
 
     parts: for each iteration which of the elements are its own, and the codes of these.

@@ -41,6 +41,12 @@ class Repeat(Node):
         return self.child.is_infinite or (self.count is None and self.child.cardinality != 0)
 
     @property
+    def never_ends(self) -> bool:
+        child = self.child
+        is_some = child.is_counted and child.cardinality > 0
+        return child.never_ends or (self.count is None and is_some)
+
+    @property
     def cardinality(self) -> int:
         count = self.child.cardinality
         if self.count == 0 or count == 0:
@@ -184,6 +190,10 @@ class Concatenate(Node):
     @property
     def is_infinite(self) -> bool:
         return any(node.is_infinite for node in self.inputs)
+
+    @property
+    def never_ends(self) -> bool:
+        return any(node.never_ends for node in self.inputs)
 
     @property
     def cardinality(self) -> int:

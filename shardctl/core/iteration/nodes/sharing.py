@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from shardctl.core.iteration.iteration import (
     EVERYTHING,
-    UNKNOWN,
     Iteration,
     Lasting,
     Node,
@@ -34,17 +33,12 @@ def certain_left(node: Node, iteration: Iteration) -> int:
     """
     if iteration.ended:
         return 0
+    if node.never_ends:
+        return EVERYTHING
     known = getattr(iteration, "certain_left", None)  # of a mixture, which has no cardinality
     if known is not None:
         return int(known)
-    if node.cardinality >= 0:
-        return max(0, node.cardinality - iteration.pulled)
-    return EVERYTHING if node.is_infinite and not _has_unknown(node) else 0
-
-
-def _has_unknown(node: Node) -> bool:
-    """Whether a node below may be empty though nothing says so; a repeat of it ends at once."""
-    return node.cardinality == UNKNOWN or any(map(_has_unknown, node.inputs))
+    return node.cardinality - iteration.pulled if node.is_counted else 0
 
 
 class Sharing:
@@ -93,7 +87,9 @@ def _ways(node: Node, lasting: Lasting, *, threads: bool = False, late: bool = F
         if late or isinstance(node, Cache) or _goes_on_taking(node):
             found.add("threads" if threads else "turns")
     for index, below in enumerate(node.inputs):
-        is_late = isinstance(node, Repeat | Shuffle) or (isinstance(node, Concatenate) and index > 0)
+        is_late = isinstance(node, Repeat | Shuffle) or (
+            isinstance(node, Concatenate) and index > 0
+        )
         way = _ways(below, lasting, threads=threads, late=late or is_late)
         found |= {way} - {None}
     return "threads" if "threads" in found else "turns" if found else None

@@ -22,11 +22,11 @@ from shardctl.core.stages.stages import (
     Take,
     Zip,
 )
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 from shardctl.planning.progress import Progress
 
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
-_AT_ONCE = 1 << 50  # what takes no time: counts of all other stages
 _MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
 
 _LESS = phrase("end the stages earlier with take(N), or read a part as train[:1%]")
@@ -47,8 +47,12 @@ class _Extent:
     seeded: bool = False
 
 
-def progress_of(stages: Pipeline, sizes: Mapping[Read, int], pass_index: int = 0) -> Progress:
-    """Return what is told how far a pipeline is followed; `sizes` are the examples of its readers.
+def progress_of(
+    stages: Pipeline, sizes: Mapping[Read, int], pass_index: int = 0
+) -> Progress | None:
+    """Return what is told how far a pipeline is followed; None where counting takes no time.
+
+    `sizes` are the examples of its readers.
 
     Raises:
         UsageError: it would take more than a day, or more memory than there is.
@@ -65,7 +69,11 @@ def progress_of(stages: Pipeline, sizes: Mapping[Read, int], pass_index: int = 0
                 _MOST_READINGS,
             )
         )
+    if extent.examples != inf and extent.examples > INT64_MAX:
+        raise UsageError(phrase("{stages} repeat too often: positions go up to {}", INT64_MAX))
     total = extent.examples * passes if extent.counted and extent.examples != inf else 0
+    if not total:
+        return None
     return Progress(
         None, "examples of the stages", int(total), per_second=PER_SECOND, instead=_LESS
     )

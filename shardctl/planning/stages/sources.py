@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.order.order import Order
-from shardctl.core.order.staged import StagedOrder
+from shardctl.core.order.staged import Origin, StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
@@ -21,7 +21,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
-from shardctl.planning.stages_cost import progress_of
+from shardctl.planning.stages.cost import progress_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +37,10 @@ class ResolvedSources(Resolved):
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What the readers of a pipeline read: the whole, and the part and the name of each."""
+    """What the readers of a pipeline read: the whole, and the part and the origin of each."""
 
     resolved: ResolvedSources
-    names: Mapping[Read, str]
+    origins: Mapping[Read, Origin]
     parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
 
     def order(self, settings: ReadSettings) -> StagedOrder:
@@ -56,8 +56,8 @@ class Sources:
             self.resolved.dataset,
             readers,
             settings,
-            names=self.names,
-            advance=progress.advance,
+            origins=self.origins,
+            advance=None if progress is None else progress.advance,
         )
 
 
@@ -94,7 +94,7 @@ def sources(
     whole = combined(datasets)
     names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
-    shown: dict[Read, str] = {}
+    origins: dict[Read, Origin] = {}
     warnings: list[str] = []
     for read in reads:
         own = next(one for one in datasets if one == of_read[read])
@@ -106,18 +106,18 @@ def sources(
             )
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
-        shown[read] = f"{label}{specs[read]}"
+        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
-            spec=", ".join(dict.fromkeys(shown.values())),
+            spec=", ".join(dict.fromkeys(origin.name for origin in origins.values())),
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
         ),
-        names=shown,
+        origins=origins,
         parts=parts,
     )
 
