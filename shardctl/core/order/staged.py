@@ -80,7 +80,7 @@ class StagedOrder(Order):
         reads = readers_of(settings.stages)
         self.origins = dict(origins)
         self.sources = tuple(origins[read].name for read in reads)
-        self._readers = dict(readers)
+        self.readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
         self._ranges = tuple(piece for order in orders for piece in order.ranges)
@@ -104,7 +104,7 @@ class StagedOrder(Order):
         self._root.check()
 
     def _reader_node(self, read: Read) -> ReaderNode:
-        order = self._readers[read]
+        order = self.readers[read]
         is_endless = order.settings.repeat_files
         tickets = Tickets.of(
             size=None if is_endless else order.epoch_size,
