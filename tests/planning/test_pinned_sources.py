@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.stages import Read
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
@@ -53,8 +54,9 @@ def through_file(one: TakenSnapshot, folder: Path) -> PinnedOrder:
     path = folder / "order.yaml"
     path.write_text("".join(snapshot_yaml(one.snapshot)))
     read = read_comparable(path)
+    assert isinstance(read, Snapshot)
     assert read == one.snapshot
-    return PinnedOrder(snapshot=read, label="then")  # type: ignore[arg-type]
+    return PinnedOrder(snapshot=read, label="then")
 
 
 @pytest.mark.parametrize(

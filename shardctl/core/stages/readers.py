@@ -62,20 +62,18 @@ def readers_of(pipeline: Pipeline) -> list[Read]:
     return [source for source in sources_of(pipeline) if isinstance(source, Read)]
 
 
-def stages_in(pipeline: Pipeline) -> Iterator[Stage]:
-    """Yield the stages of a pipeline and of its inputs; not those of choices.
-
-    >>> from shardctl.core.stages.stages import Cache, Repeat
-    >>> inner = Pipeline(stages=(Cache(),))
-    >>> whole = Pipeline(source=Zip(inputs=(inner,)), stages=(Repeat(),))
-    >>> [stage.name for stage in stages_in(whole)]
-    ['cache', 'repeat']
-    """
+def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
+    """Yield every source and stage, those of inputs and of choices too."""
     source = pipeline.source
-    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
-        for part in source.inputs:
-            yield from stages_in(part)
+    yield source
+    inside: tuple[Pipeline, ...] = getattr(source, "inputs", ())
+    if isinstance(source, ChooseFromDatasets):
+        inside = (*inside, source.choices)
+    if isinstance(source, Shared):
+        inside = (source.pipeline,)
+    for part in inside:
+        yield from parts_of(part)
     for stage in pipeline.stages:
         yield stage
         if isinstance(stage, Concatenate):
-            yield from stages_in(stage.other)
+            yield from parts_of(stage.other)

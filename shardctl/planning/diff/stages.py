@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, TypeVar
+from typing import Literal
 
 from shardctl.core.stages.stages import (
-    Batch,
-    Cache,
     ChooseFromDatasets,
     Concatenate,
-    Map,
-    Opaque,
     Pipeline,
-    Prefetch,
-    Read,
-    Repeat,
     SampleFromDatasets,
+    Shared,
     Shuffle,
     Source,
     Stage,
-    WithOptions,
     Zip,
 )
 from shardctl.core.stages.text import place_of, text_of, text_of_part
+from shardctl.planning.diff.alignment import (
+    aligned,
+    called,
+    cost_of,
+    cost_of_inputs,
+    gap_of,
+    gap_of_input,
+    with_moved,
+)
 
 StageChange = Literal["changed", "moved", "moved and changed", "added", "left out", "source"]
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ def changed_stages(expected: Pipeline, actual: Pipeline) -> tuple[ChangedStage, 
     stage 1: cache: moved from before shuffle to behind it
     stage 2: shuffle: seed 7 became 8
     """
-    return tuple(_pipelines(expected, actual, "", ""))
+    return tuple(dict.fromkeys(_pipelines(expected, actual, "", "")))  # what is shared comes often
 
 
 def _pipelines(old: Pipeline, new: Pipeline, where: str, now: str) -> Iterator[ChangedStage]:
@@ -82,6 +83,10 @@ def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[Changed
                 old.choices, new.choices, _in("choices", where), _in("choices", now)
             )
         return
+    if isinstance(old, Shared) and isinstance(new, Shared):
+        shared = f"shared {old.label}", f"shared {new.label}"
+        yield from _pipelines(old.pipeline, new.pipeline, *shared)
+        return
     words = _arguments(old, new) if type(old) is type(new) else ""
     yield _of_source(old, new, where, now, words or f"became {text_of_part(new, is_source=True)}")
 
@@ -90,7 +95,7 @@ def _of_source(old: Source, new: Source, where: str, now: str, words: str) -> Ch
     place, place_now = (f"source of {at}" if at else "source" for at in (where, now))
     return ChangedStage(
         change="source",
-        name=_name(old),
+        name=called(old),
         expected=text_of_part(old, is_source=True),
         actual=text_of_part(new, is_source=True),
         place=place,
@@ -103,7 +108,7 @@ def _inputs(
     old: Sequence[Pipeline], new: Sequence[Pipeline], where: str, now: str
 ) -> Iterator[ChangedStage]:
     """Compare the inputs of a mixture, those most alike with each other."""
-    for before, after in _aligned(old, new, _unlike, _gap_of):
+    for before, after in aligned(old, new, cost_of_inputs, gap_of_input):
         at = None if before is None else _in(f"input {before}", where)
         at_now = None if after is None else _in(f"input {after}", now)
         if before is not None and after is not None:
@@ -124,7 +129,7 @@ def _inputs(
 def _stages(
     old: Sequence[Stage], new: Sequence[Stage], where: str, now: str
 ) -> Iterator[ChangedStage]:
-    pairs = _with_moved(_aligned(old, new, _cost, _gap), old, new)
+    pairs = with_moved(aligned(old, new, cost_of, gap_of), old, new)
     for before, after, moved in pairs:
         at = None if before is None else place_of(before, where)
         at_now = None if after is None else place_of(after, now)
@@ -144,7 +149,7 @@ def _stages(
         if words:
             yield ChangedStage(
                 change=change,
-                name=_name(one),
+                name=called(one),
                 expected=text_of_part(one),
                 actual=text_of_part(other),
                 place=at,
@@ -164,7 +169,7 @@ def _one_sided(
     if before is not None:
         return ChangedStage(
             change="left out",
-            name=_name(old[before]),
+            name=called(old[before]),
             expected=text_of_part(old[before]),
             actual=None,
             place=at,
@@ -175,127 +180,13 @@ def _one_sided(
     behind = f" behind {text_of_part(new[index - 1])}" if index else ", the first stage"
     return ChangedStage(
         change="added",
-        name=_name(new[index]),
+        name=called(new[index]),
         expected=None,
         actual=text_of_part(new[index]),
         place=None,
         place_now=at_now,
         words=f"was added{behind}",
     )
-
-
-Pair = tuple[int | None, int | None]
-
-
-def _aligned(
-    old: Sequence[Item],
-    new: Sequence[Item],
-    cost: Callable[[Item, Item], float],
-    gap: Callable[[Item], float],
-) -> list[Pair]:
-    """Return which item of one list is which of the other, at the least cost, in order.
-
-    An item that has no counterpart costs its gap.
-    """
-    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-    for i in range(len(old) + 1):
-        for j in range(len(new) + 1):
-            ways = []
-            if i and j:
-                ways.append(best[i - 1][j - 1] + cost(old[i - 1], new[j - 1]))
-            if i:
-                ways.append(best[i - 1][j] + gap(old[i - 1]))
-            if j:
-                ways.append(best[i][j - 1] + gap(new[j - 1]))
-            best[i][j] = min(ways, default=0.0)
-    pairs: list[Pair] = []
-    i, j = len(old), len(new)
-    while i or j:
-        if i and j and best[i][j] == best[i - 1][j - 1] + cost(old[i - 1], new[j - 1]):
-            i, j = i - 1, j - 1
-            pairs.append((i, j))
-        elif j and best[i][j] == best[i][j - 1] + gap(new[j - 1]):
-            j -= 1
-            pairs.append((None, j))
-        else:
-            i -= 1
-            pairs.append((i, None))
-    return pairs[::-1]
-
-
-def _with_moved(
-    pairs: Sequence[Pair], old: Sequence[Stage], new: Sequence[Stage]
-) -> list[tuple[int | None, int | None, bool]]:
-    """Return the pairs, those of one kind that left here and came there joined as moved."""
-    left = [before for before, after in pairs if after is None and before is not None]
-    came = [after for before, after in pairs if before is None and after is not None]
-    alike = sorted(
-        (_cost(old[before], new[after]), before, after)
-        for before in left
-        for after in came
-        if type(old[before]) is type(new[after])
-    )
-    moved: dict[int, int] = {}
-    for _, before, after in alike:
-        if before not in moved and after not in moved.values():
-            moved[before] = after
-    found: list[tuple[int | None, int | None, bool]] = []
-    for before, after in pairs:
-        if before is not None and before in moved:
-            found.append((before, moved[before], True))
-        elif after is None or before is not None or after not in moved.values():
-            found.append((before, after, False))
-    return found
-
-
-# What orders depend on most keeps its place, and the rest has moved around it.
-_WEIGHTS: tuple[tuple[type[Stage], float], ...] = (
-    (Shuffle, 3.0),
-    (Repeat, 2.5),
-    (Batch, 2.0),
-    (Cache, 1.2),
-    (Map, 1.0),
-    (WithOptions, 0.9),
-    (Prefetch, 0.8),
-)
-
-
-def _gap(stage: Stage) -> float:
-    return next((weight for kind, weight in _WEIGHTS if isinstance(stage, kind)), 1.5)
-
-
-def _cost(old: Stage, new: Stage) -> float:
-    """Return how unlike two stages are: 0 for equal ones, more than their gaps for two kinds."""
-    if old == new:
-        return 0.0
-    if type(old) is not type(new) or (isinstance(old, Opaque) and _name(old) != _name(new)):
-        return _gap(old) + _gap(new) + 1.0
-    parts = fields(old)
-    differ = sum(getattr(old, part.name) != getattr(new, part.name) for part in parts)
-    return 0.2 + 0.3 * differ / max(len(parts), 1)
-
-
-def _gap_of(pipeline: Pipeline) -> float:
-    return 2.0 + sum(map(_gap, pipeline.stages))
-
-
-def _unlike(old: Pipeline, new: Pipeline) -> float:
-    """Return how unlike two inputs are, up to two whole gaps."""
-    cost = 0.0
-    if old.source != new.source:
-        cost = 1.0 if type(old.source) is type(new.source) else 3.0
-        if isinstance(old.source, Read) and isinstance(new.source, Read):
-            cost = 1.5 if (old.source.spec, old.source.data) != _what(new.source) else 0.5
-    for before, after in _aligned(old.stages, new.stages, _cost, _gap):
-        if before is not None and after is not None:
-            cost += _cost(old.stages[before], new.stages[after])
-        else:
-            cost += _gap(old.stages[before] if before is not None else new.stages[after or 0])
-    return cost
-
-
-def _what(read: Read) -> tuple[str | None, str | None]:
-    return read.spec, read.data
 
 
 def _arguments(old: Stage | Source, new: Stage | Source, leaving_out: Sequence[str] = ()) -> str:
@@ -348,10 +239,6 @@ def _moved(old: Sequence[Stage], new: Sequence[Stage], before: int, after: int) 
 def _same_kind(stages: Sequence[Stage], others: Sequence[Stage]) -> list[Stage]:
     kinds = {type(other) for other in others}
     return [stage for stage in stages if type(stage) in kinds]
-
-
-def _name(part: Stage | Source) -> str:
-    return part.call if isinstance(part, Opaque) else part.name
 
 
 def _in(part: str, where: str) -> str:

@@ -19,6 +19,7 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
+    Shared,
     Shuffle,
     Skip,
     Source,
@@ -64,13 +65,14 @@ class Chain:
 
     def stages(self, count_of_read: CountOfRead) -> Iterator[StageAt]:
         """Yield every stage of the chain."""
+        source, inlined = _inlined(self.pipeline.source)
         stages = self.pipeline.stages
         counts = list(counts_of(self.pipeline, count_of_read))
         for index, stage in enumerate(stages):
             yield StageAt(
                 stage=stage,
-                source=self.pipeline.source,
-                before=stages[:index],
+                source=source,
+                before=inlined + stages[:index],
                 behind=stages[index + 1 :] + self.behind,
                 place=place_of(index, self.place),
                 num_elements=counts[index],
@@ -78,9 +80,20 @@ class Chain:
             )
 
 
+def _inlined(source: Source) -> tuple[Source, tuple[Stage, ...]]:
+    """Return what a source is in the end, and the stages of what is shared behind that."""
+    stages: tuple[Stage, ...] = ()
+    while isinstance(source, Shared):
+        stages = source.pipeline.stages + stages
+        source = source.pipeline.source
+    return source, stages
+
+
 def inputs_of(pipeline: Pipeline) -> Iterator[tuple[str, Pipeline, tuple[Stage, ...]]]:
     """Yield what feeds a pipeline besides its source: name, pipeline, the stages behind it."""
     source = pipeline.source
+    if isinstance(source, Shared):
+        yield f"shared {source.label}", source.pipeline, pipeline.stages
     if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
         for index, one in enumerate(source.inputs):
             yield f"input {index}", one, pipeline.stages
@@ -90,13 +103,22 @@ def inputs_of(pipeline: Pipeline) -> Iterator[tuple[str, Pipeline, tuple[Stage, 
 
 
 def chains(pipeline: Pipeline) -> Iterator[Chain]:
-    """Yield the chain of a pipeline, then those of its inputs, from the outside in."""
+    """Yield the chain of a pipeline, then those of its inputs, from the outside in.
+
+    What is shared comes once, with what is behind its first use.
+    """
     waiting = [Chain(pipeline=pipeline)]
+    shared = set()
     while waiting:
         chain = waiting.pop(0)
         yield chain
         for name, one, behind in inputs_of(chain.pipeline):
             place = f"{name} of {chain.place}" if chain.place else name
+            if isinstance(chain.pipeline.source, Shared) and one is chain.pipeline.source.pipeline:
+                place = name
+                if place in shared:
+                    continue
+                shared.add(place)
             waiting.append(Chain(pipeline=one, behind=behind + chain.behind, place=place))
 
 
@@ -198,6 +220,8 @@ def _count_of_source(source: Source, count_of_read: CountOfRead) -> Count:
         return len(source.values)
     if isinstance(source, Opaque):
         return None
+    if isinstance(source, Shared):
+        return count_of(source.pipeline, count_of_read)
     counts = [count_of(one, count_of_read) for one in source.inputs]
     known = [count for count in counts if count is not None]
     if isinstance(source, Zip):

@@ -18,8 +18,8 @@ from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import short_form
-from shardctl.core.stages.readers import stages_in
-from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Stage, Take
+from shardctl.core.stages.readers import parts_of
+from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Source, Stage, Take
 from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -115,7 +115,7 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
     host = settings.host
-    if settings.stages is not None and any(map(_is_shared, stages_in(settings.stages))):
+    if settings.stages is not None and any(map(_is_shared, parts_of(settings.stages))):
         raise UsageError(
             phrase(
                 "{seen} with a shard among the {stages}: which examples are a host's own depends "
@@ -167,8 +167,8 @@ def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
     return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)
 
 
-def _is_shared(stage: Stage) -> bool:
-    return isinstance(stage, Shard) and stage.num_shards > 1
+def _is_shared(part: Source | Stage) -> bool:
+    return isinstance(part, Shard) and part.num_shards > 1
 
 
 def _left_out_by_stages(settings: ReadSettings) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _left_out_by_stages(settings: ReadSettings) -> Iterator[str]:
         return
     found = (
         stage
-        for stage in stages_in(settings.stages)
+        for stage in parts_of(settings.stages)
         if isinstance(stage, Take | Skip | Filter | Opaque)
     )
     cut = next(found, None)

@@ -44,7 +44,7 @@ from shardctl.core.stages.stages import (
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned_sources import spec_as_given
-from shardctl.planning.resume.rest_of_epoch import reader_state, resume_point, rest_after
+from shardctl.planning.resume.rest_of_epoch import reader_state, rest_after, resume_point
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
 
@@ -125,9 +125,7 @@ def _consumed(order: StagedOrder, *, consumed: int | None, steps: int | None) ->
             )
         return consumed
     if not order.has_steps:
-        raise UsageError(
-            phrase("{steps} needs batches, and no stage makes any: give {consumed=N}")
-        )
+        raise UsageError(phrase("{steps} needs batches, and no stage makes any: give {consumed=N}"))
     steps, most = steps or 0, order.num_steps
     if steps < 0 or (most is not None and steps > most):
         raise UsageError(

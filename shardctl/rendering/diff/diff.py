@@ -197,7 +197,7 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
 
 def _stage_line(stage: ChangedStage, whole: bool) -> str:
     limit = sys.maxsize if whole else _VALUE
-    text = printable(stage.actual if stage.expected is None else stage.expected, limit)
+    text = printable(stage.expected or stage.actual or "", limit)
     if stage.change == "source" and not stage.words.startswith("became"):
         text = stage.name  # its inputs are compared one by one
     parted = "," if stage.change in ("moved", "added", "left out") else ":"

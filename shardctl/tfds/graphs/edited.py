@@ -148,7 +148,7 @@ class EditedGraph:
                 below = below.inputs[0]
             if below.kind != "batch":
                 raise NotRebuildable("unbatch takes apart what maps have made of batches")
-            self._cancelled |= {id(node), id(below)}
+            self._cancelled.update((id(node), id(below)))
         for below in node.inputs:
             self._cancel(below)
 

@@ -11,7 +11,7 @@ from shardctl.planning.diff.stages import changed_stages
 
 MIX = "sample_from_datasets([train | shuffle({}, seed=1) | repeat, {} | repeat], {}) | batch(8)"
 
-CASES = (
+CASES: tuple[tuple[str, str, list[str]], ...] = (
     ("cache | batch(8)", "cache | batch(8)", []),
     (
         "map | shuffle(10, seed=7)",
@@ -56,6 +56,14 @@ CASES = (
     ("cache", "cache | batch(8)", ["None/stage 2 added batch: was added behind cache"]),
     ("batch(8)", "cache | batch(8)", ["None/stage 1 added cache: was added, the first stage"]),
     ("cache | map | batch(8)", "cache | batch(8)", ["stage 2/None left out map: was left out"]),
+    (
+        "zip(shared('a', train | cache), shared('a', train | cache) | map)",
+        "zip(shared('a', train | map), shared('a', train | map) | map)",
+        [
+            "stage 1 of shared a/None left out cache: was left out",
+            "None/stage 1 of shared a added map: was added, the first stage",
+        ],
+    ),
     # Two of a kind: the one that is the same keeps its place.
     (
         "shuffle(10, seed=1) | batch(8) | shuffle(5, seed=2)",

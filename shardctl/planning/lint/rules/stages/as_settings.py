@@ -235,7 +235,8 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
             ]
             opaque = of_type(here.before, Opaque)
             if unseeded or opaque or open_files or timed:
-                cause = text_of_part((*unseeded, *opaque)[0]) if unseeded or opaque else "the files"
+                causes = [*map(text_of_part, unseeded), *map(text_of_part, opaque)]
+                cause = next(iter(causes), "the files")
                 yield Violation(
                     why=f"{here.place}, {text_of_part(here.stage)}: each host has an order of its "
                     f"own behind {cause}, so some examples go to several hosts and others to none",
