@@ -16,7 +16,7 @@ from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import counted, in_short
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import PlannedOrder
-from shardctl.planning.pinned_sources import order_again
+from shardctl.planning.stages.pinned_sources import order_again
 
 
 @dataclass(frozen=True, kw_only=True)

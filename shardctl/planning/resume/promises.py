@@ -20,12 +20,12 @@ from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.planning.order import order_of
-from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.planning.resume.unseeded import order_to_resume
+from shardctl.planning.stages.pinned_sources import resolved_reading
 
 # Settings are what is planned anew with, instructions are read; refs and warnings promise nothing.
 _NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings"})

@@ -43,8 +43,8 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned_sources import spec_as_given
 from shardctl.planning.resume.rest_of_epoch import reader_state, rest_after, resume_point
+from shardctl.planning.stages.pinned_sources import spec_as_given
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
 

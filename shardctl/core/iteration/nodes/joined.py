@@ -25,6 +25,7 @@ class Joined(Iteration):
         super().__init__()
         self.pieces: list[Iteration] = []
         self._counted = (-1, -1)
+        self._readings: Int64s | None = None
         self._starts = self._example_starts = NONE
 
     @property
@@ -46,6 +47,7 @@ class Joined(Iteration):
     def _count(self) -> None:
         if self._counted != (self.pulled, len(self.pieces)):
             self._counted = (self.pulled, len(self.pieces))
+            self._readings = None
             counts = [piece.pulled for piece in self.pieces]
             examples = [piece.num_examples for piece in self.pieces]
             self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -100,14 +102,18 @@ class Joined(Iteration):
     @property
     def _reading_starts(self) -> Int64s:
         """The readings before each piece, int64[pieces + 1]."""
-        numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
-        return np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+        self._count()
+        if self._readings is None:
+            numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
+            self._readings = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+        return self._readings
 
     def _counted_from(self, index: int, found: Int64s) -> Int64s:
         """Return what a piece hands out; where readings are counted, on from those before it."""
         if not (index and self.is_repeated and readings.are_counted()):
             return found
-        return found + self._reading_starts[index]
+        numbers: Int64s = found + self._reading_starts[index]
+        return numbers
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._found(self.starts, lambda piece: piece.elements_of(codes))

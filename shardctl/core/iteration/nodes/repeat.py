@@ -134,7 +134,8 @@ class Cycle(Iteration):
         if not readings.are_counted():
             return self._epoch.examples(local)
         earlier = np.repeat(epochs, self._epoch.widths(local)) * self._epoch.num_readings
-        return self._epoch.examples(local) + earlier
+        numbers: Int64s = self._epoch.examples(local) + earlier
+        return numbers
 
     def before(self, elements: Int64s) -> Int64s:
         epochs, local = self._local(elements)
@@ -149,7 +150,8 @@ class Cycle(Iteration):
         epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
         if not readings.are_counted():
             return self._epoch.codes_at(local)
-        return self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+        numbers: Int64s = self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+        return numbers
 
     @property
     def num_readings(self) -> int:

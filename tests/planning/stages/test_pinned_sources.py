@@ -21,8 +21,8 @@ from shardctl.files.snapshot.writer import snapshot_yaml
 from shardctl.planning.diff.diff import diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.order import plan_order
-from shardctl.planning.pinned_sources import reads_spec, resolved_reading, spec_as_given
 from shardctl.planning.snapshot import TakenSnapshot, snapshot
+from shardctl.planning.stages.pinned_sources import reads_spec, resolved_reading, spec_as_given
 from tests.cases import check_cases
 from tests.pipelines.random_pipelines import RandomPipeline, Sized, pipelines
 
@@ -109,11 +109,19 @@ def test_without_an_end_there_is_no_snapshot_but_of_a_part() -> None:
     assert taken("map | repeat | batch(2) | take(50)").snapshot.num_examples == 100
 
 
-def test_settings_that_say_the_same_make_the_same_file(tmp_path: Path) -> None:
-    text = "map | shuffle(5, seed=1) | repeat(2) | batch(3)"
+def test_stages_are_pinned_as_they_were_written_and_compared_as_what_they_say(
+    tmp_path: Path,
+) -> None:
+    one = taken("map | shuffle(5, seed=1) | repeat(2) | batch(3)")
     short = snapshot(TOY, None, ReadSettings(buffer=5, buffer_seed=1, epochs=2, batch=3))
-    assert list(snapshot_yaml(taken(text).snapshot)) == list(snapshot_yaml(short.snapshot))
     assert "stages" not in "".join(snapshot_yaml(short.snapshot))
+    pinned = through_file(one, tmp_path)
+    assert pinned.rebuilt is not None
+    found = diff(pinned, PinnedOrder(snapshot=short.snapshot, label="now"))
+    assert found.equal
+    assert [(c.kind, c.name, c.stage and c.stage.change) for c in found.changes] == [
+        ("stage", "map", "left out")
+    ]
 
 
 def any_source(rng: random.Random) -> Sized:

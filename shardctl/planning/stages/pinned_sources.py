@@ -9,16 +9,18 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.snapshot.pinned_source import PinnedSource, datasets_of
 from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.readers import readers_of
 from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
 from shardctl.planning.stages.sources import ResolvedSources, sources
 
 
 def pinned_sources(live: PlannedOrder) -> tuple[PinnedSource, ...]:
-    """Return the datasets that the readers of an order name; none without stages."""
+    """Return the datasets that the readers of an order of stages name."""
     order = live.order
-    if not isinstance(order, StagedOrder):
-        return ()
+    if not isinstance(order, StagedOrder):  # settings without stages say the same
+        dataset = order.dataset
+        return (PinnedSource(data=None, label="", title=dataset.title, ordered=dataset.ordered),)
     found: dict[str | None, PinnedSource] = {}
     for read, reader in order.readers.items():
         own = order.origins[read].dataset
@@ -53,14 +55,40 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
     return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
 
+def spec_as_pinned(pinned: Snapshot, settings: ReadSettings) -> str | None:
+    """Return the spec of a snapshot for settings of today; None where stages say what is read."""
+    of_command = not pinned.sources or _pins_spec(pinned)
+    return pinned.spec if of_command and reads_spec(settings) else None
+
+
+def _pins_spec(pinned: Snapshot) -> bool:
+    """Whether a snapshot's spec is one of the command, and not what its stages say."""
+    stages = pinned.pipeline.get("stages")
+    return stages is None or any(
+        (read.spec, read.data) == (None, None) for read in readers_of(pipeline_of(stages))
+    )
+
+
+def ref_as_pinned(pinned: Snapshot) -> str:
+    """Return the dataset of the command that a snapshot names; of a mixture, a source of it."""
+    names = {source.data: source.title for source in pinned.sources}
+    return names.get(None, next((data for data in names if data is not None), pinned.title))
+
+
+def dataset_as_given(live: PlannedOrder) -> Dataset:
+    """Return the dataset of the command, of which a mixture may be a part."""
+    resolved = live.resolved
+    return resolved.given[0] if isinstance(resolved, ResolvedSources) else live.order.dataset
+
+
 def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> PlannedOrder:
     """Return the order that a snapshot pins, from what it holds; `dataset` is the pinned one.
 
     Raises:
         ShardctlError: this version refuses it.
     """
-    if settings.stages is None:
-        return order_of(resolved_spec(dataset, pinned.spec), settings)
+    if short_form(settings).stages is None:
+        return order_of(resolved_spec(dataset, pinned.spec), short_form(settings))
     datasets = datasets_of(dataset, pinned.sources)
     spec = pinned.spec if reads_spec(settings) else None
     known = {data: one for data, one in datasets.items() if data is not None}
