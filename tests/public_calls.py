@@ -241,6 +241,8 @@ CALLS: Mapping[str, list[Call]] = {
             loop="keras-fit",
         ),
         _call(ReadSettings, cycle="auto", cpus=8, file_order=["b", "a"]),
+        _call(ReadSettings, stages="repeat(2) | take(9)"),
+        _call(ReadSettings, stages=["cache", {"shuffle": {"buffer": 9, "seed": 3}}]),
     ],
     "ReadSettings.cycle_length": [_of("settings.cycle_length", ordered=True)],
     "ReadSettings.check_predictable": [_of("settings.check_predictable", ordered=False)],

@@ -125,9 +125,8 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
     """Return the order of settings with stages, of those that say the same where there are such."""
     from shardctl.core.iteration.openness import open_stages
-    from shardctl.core.settings.short_form import short_form
     from shardctl.core.stages.text import text_of_part
-    from shardctl.planning.stages.sources import single_reader, sources
+    from shardctl.planning.stages.sources import single_reader, sources, without_own
 
     assert settings.stages is not None
     for found in open_stages(settings.stages, global_seed=settings.global_seed):
@@ -136,8 +135,7 @@ def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> 
                 "{stages}: {} leaves the order open: {}", text_of_part(found.stage), found.reason
             )
         )
-    short = short_form(settings)
-    reader = single_reader(settings)
+    short, reader = without_own(settings), single_reader(settings)
     if short.stages is None and reader is not None:
         if reader.data is not None:
             dataset, spec = as_dataset(reader.data), None

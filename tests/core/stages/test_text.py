@@ -27,6 +27,7 @@ from shardctl.core.stages.stages import (
     Source,
     Stage,
     Take,
+    Unbatch,
     Values,
     WithOptions,
     Zip,
@@ -148,6 +149,26 @@ def test_a_batch_with_threads_of_its_own_reads_ahead_like_a_map() -> None:
         Map(calls="auto", deterministic=False),
     )
     assert _stages("batch(4, deterministic=False)") == (Batch(size=4),)  # TensorFlow ignores it
+
+
+def test_a_rebatch_is_a_batch_of_what_is_taken_apart() -> None:
+    import tensorflow as tf
+
+    assert _stages("rebatch(4, drop_remainder=True)") == (
+        Unbatch(),
+        Batch(size=4, drop_remainder=True),
+    )
+    for count, first, then, drop in counted(
+        (count, first, then, drop)
+        for count in (0, 7, 12)
+        for first in (1, 4)
+        for then in (2, 5)
+        for drop in (False, True)
+    ):
+        ds = tf.data.Dataset.range(count).shuffle(5, seed=3).batch(first)
+        rebatched = [list(batch) for batch in ds.rebatch(then, drop).as_numpy_iterator()]
+        again = tf.data.Dataset.range(count).shuffle(5, seed=3).batch(first).unbatch()
+        assert rebatched == [list(b) for b in again.batch(then, drop).as_numpy_iterator()]
 
 
 @pytest.mark.parametrize("name", [call for call in WHY_OPEN if "(" not in call])
@@ -276,7 +297,7 @@ def _is_read_back(pipeline: Pipeline) -> None:
         ),
         ("range(1, 5)", "range counts from 0 by 1: range(stop)"),
         ("'train", "at ''train': the quote is not closed"),
-        ("rebatch(3)", "no stage 'rebatch'; did you mean"),
+        ("rebatch([3, 4])", "rebatch: batch: size=(3, 4): a whole number is needed"),
         ("shuffle(" + "9" * 200 + ")", "a number of at most 100 digits is needed"),
         ("a\x1b[31m | cache", r"at '\x1b[31m | cache'"),
     ],

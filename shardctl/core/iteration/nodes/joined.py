@@ -10,7 +10,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import Iteration
 
-_NONE = np.empty(0, np.int64)
+NONE = np.empty(0, np.int64)
 
 
 class Joined(Iteration):
@@ -25,7 +25,8 @@ class Joined(Iteration):
         super().__init__()
         self.pieces: list[Iteration] = []
         self._counted = (-1, -1)
-        self._starts = self._example_starts = _NONE
+        self._readings: Int64s | None = None
+        self._starts = self._example_starts = NONE
 
     @property
     def inputs(self) -> Sequence[Iteration]:
@@ -46,6 +47,7 @@ class Joined(Iteration):
     def _count(self) -> None:
         if self._counted != (self.pulled, len(self.pieces)):
             self._counted = (self.pulled, len(self.pieces))
+            self._readings = None
             counts = [piece.pulled for piece in self.pieces]
             examples = [piece.num_examples for piece in self.pieces]
             self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -100,14 +102,18 @@ class Joined(Iteration):
     @property
     def _reading_starts(self) -> Int64s:
         """The readings before each piece, int64[pieces + 1]."""
-        numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
-        return np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+        self._count()
+        if self._readings is None:
+            numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
+            self._readings = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+        return self._readings
 
     def _counted_from(self, index: int, found: Int64s) -> Int64s:
         """Return what a piece hands out; where readings are counted, on from those before it."""
         if not (index and self.is_repeated and readings.are_counted()):
             return found
-        return found + self._reading_starts[index]
+        numbers: Int64s = found + self._reading_starts[index]
+        return numbers
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._found(self.starts, lambda piece: piece.elements_of(codes))
@@ -147,7 +153,7 @@ class Joined(Iteration):
     def _found(
         self, starts: Int64s, ask: Callable[[Iteration], tuple[Int64s, Int64s]]
     ) -> tuple[Int64s, Int64s]:
-        queries, places = [_NONE], [_NONE]
+        queries, places = [NONE], [NONE]
         for piece, start in zip(self.pieces, starts.tolist()[:-1], strict=True):
             if piece.pulled:
                 query, place = ask(piece)
