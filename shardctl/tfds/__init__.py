@@ -6,6 +6,7 @@ Importing this loads neither TensorFlow nor TFDS; the calls do.
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.training.keras import keras_epochs
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.position import Position
@@ -20,6 +21,7 @@ __all__ = [
     "ReadSettings",
     "dataset_of",
     "exact_order",
+    "inspect",
     "keras_epochs",
     "pipeline",
     "read_config",

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.core.iteration.iteration import (
-    EVERYTHING,
-    INFINITE,
-    UNKNOWN,
-    Iteration,
-    Node,
-)
+from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import UsageError
 
@@ -40,9 +34,12 @@ def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python")
 
 
 def play(node: Node, *, loop: Loop = "python") -> None:
-    """Read a whole pass, counts only, as the loop does."""
+    """Read a whole pass, counts only, as the loop does.
+
+    Keras has no steps to count where a dataset says 0, INFINITE or UNKNOWN, and reads to the end.
+    """
     iteration = node.iterate()
-    if loop == "python" or node.cardinality in (UNKNOWN, INFINITE):
+    if loop == "python" or node.cardinality <= 0:
         iteration.pull(EVERYTHING)
         return
     iteration.pull(node.cardinality)

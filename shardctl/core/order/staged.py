@@ -312,6 +312,23 @@ class StagedOrder(Order):
         start, stop = self._root.before(np.array([step, step + 1])).tolist()
         return range(start, stop)
 
+    def steps_up_to(self, stop: int) -> int:
+        """Return `stop`, or how many elements there are where those are fewer."""
+        root = self._root
+        if self.is_endless and root.pulled < stop:
+            root.pull(stop - root.pulled)
+            root.check()
+        return min(stop, root.pulled)
+
+    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which of `sources`, code) of the examples of elements [start, stop).
+
+        And how many each element has, int64[stop - start].
+        """
+        tickets = np.concatenate([_NONE, *self._root.chunks(start, self.steps_up_to(stop))])
+        sources = self._nodes[0].tickets.readers(tickets)
+        return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))
+
     def _reach(self, stop: int) -> None:
         """Follow a pipeline without end until it has handed out so many examples."""
         root = self._root

@@ -113,7 +113,7 @@ def test_settings_of_stages_have_the_order_of_the_stages_in_keras() -> None:
         ),
         ("shuffle(9, seed=7) | map | repeat(1) | batch(4)", SHUFFLED | {"batch": 4}),
         (
-            "shuffle(9, seed=7) | take(-1) | skip(0) | prefetch(0) | repeat(2)",
+            "shuffle(9, seed=7) | take(-1) | skip(0) | repeat(1) | repeat(2)",
             SHUFFLED | {"epochs": 2},
         ),
         (

@@ -10,7 +10,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import Iteration
 
-_NONE = np.empty(0, np.int64)
+NONE = np.empty(0, np.int64)
 
 
 class Joined(Iteration):
@@ -26,7 +26,7 @@ class Joined(Iteration):
         self.pieces: list[Iteration] = []
         self._counted = (-1, -1)
         self._readings: Int64s | None = None
-        self._starts = self._example_starts = _NONE
+        self._starts = self._example_starts = NONE
 
     @property
     def inputs(self) -> Sequence[Iteration]:
@@ -153,7 +153,7 @@ class Joined(Iteration):
     def _found(
         self, starts: Int64s, ask: Callable[[Iteration], tuple[Int64s, Int64s]]
     ) -> tuple[Int64s, Int64s]:
-        queries, places = [_NONE], [_NONE]
+        queries, places = [NONE], [NONE]
         for piece, start in zip(self.pieces, starts.tolist()[:-1], strict=True):
             if piece.pulled:
                 query, place = ask(piece)
