@@ -11,6 +11,7 @@ from shardctl.core.shuffle.seeds import iterator_seeds
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
+    Concatenate,
     Map,
     Repeat,
     Shuffle,
@@ -23,6 +24,8 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.core.iteration.elements import chain, elements_of, node_of, pass_of
 
 SHUFFLE = Shuffle(buffer=9, seed=7)
+
+NOTHING_OF_40 = chain(9, Repeat(), Skip(count=-1), Take(count=40))
 
 
 def pairs_of(*stages: Stage, pass_index: int = 0, loop: Loop = "python") -> list[int]:
@@ -51,6 +54,8 @@ def pairs_of(*stages: Stage, pass_index: int = 0, loop: Loop = "python") -> list
         ((SHUFFLE, Batch(size=4)), "keras-fit", [2]),
         ((SHUFFLE, Repeat(count=2), Batch(size=4)), "keras-fit", [3, 4]),
         ((SHUFFLE, Batch(size=4), Unbatch()), "keras-fit", [1]),
+        # TensorFlow takes skip(-1) of what has no end for endless, and so expects 49 elements.
+        ((SHUFFLE, Concatenate(other=NOTHING_OF_40)), "keras-fit", [1]),
     ],
 )
 def test_the_second_pass_goes_on_with_the_pairs(
