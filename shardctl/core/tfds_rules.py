@@ -73,6 +73,10 @@ PHILOX_SAMPLES_PER_BLOCK = 4  # kResultElementCount
 PHILOX_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)  # kPhiloxM4x32A, kPhiloxM4x32B
 PHILOX_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)  # kPhiloxW32A, kPhiloxW32B
 
+# tensorflow/core/kernels/stateless_random_ops.cc, GenerateKey: the key that mixes the two seeds of
+# a stateless op, as `sample_from_datasets` makes its choices with.
+STATELESS_KEY = (0x3EC8F720, 0x02461E29)
+
 # tensorflow/core/kernels/data/random_seed_ops.cc, RandomSeedGenerator: samples for each iterator.
 SEEDS_PER_ITERATOR = 2
 MAX_ITERATORS = 2**63 // SEEDS_PER_ITERATOR  # num_random_samples_ is an int64

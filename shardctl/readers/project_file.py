@@ -15,7 +15,7 @@ from shardctl.files.file_text import decode, read_file
 from shardctl.readers.dataset_name import is_remote
 
 PROJECT_FILENAME = "shardctl.yaml"
-PROJECT_KEYS = ("dataset", "data_dir", "read", "lint")
+PROJECT_KEYS = ("dataset", "data_dir", "read", "stages", "lint")
 _SECTIONS = ("read", "lint")
 
 
@@ -23,7 +23,7 @@ _SECTIONS = ("read", "lint")
 class Project:
     """What the shardctl.yaml of a project says; `path` is None where there is no such file.
 
-    `read` and `lint` are checked by those who use them.
+    `read` and `lint` are checked by those who use them; `stages` is in `read`.
     """
 
     path: Path | None = None
@@ -100,7 +100,7 @@ def read_project(path: Path) -> Project:
             path=path,
             dataset=_dataset(settings.get("dataset")),
             data_dir=_data_dir(settings.get("data_dir"), path.parent),
-            read=_section(settings, "read"),
+            read=_read(settings),
             lint=_section(settings, "lint"),
             text=text,
         )
@@ -130,6 +130,8 @@ def _lines(text: bytes, source: str) -> dict[str, int]:
     lines = {}
     for key, section in root.value:
         lines[str(key.value)] = key.start_mark.line + 1
+        if key.value == "stages":  # is read as one of the settings
+            lines["read.stages"] = key.start_mark.line + 1
         if isinstance(section, yaml.MappingNode):
             for name, _ in section.value:
                 written = str(name.value).replace("-", "_")
@@ -154,6 +156,16 @@ def _data_dir(value: object, folder: Path) -> str | None:
     if not isinstance(value, str) or not value or "\0" in value:
         raise DatasetError(f"data_dir must be the path of a folder, not {fields.shown(value)}")
     return value if is_remote(value) else os.path.abspath(folder / os.path.expanduser(value))
+
+
+def _read(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the settings under `read:`; stages may be beside it, as they are behind the reader."""
+    read = _section(settings, "read")
+    if settings.get("stages") is None:
+        return read
+    if read.get("stages") is not None:
+        raise DatasetError("stages and read.stages are one setting; keep one")
+    return {**read, "stages": settings["stages"]}
 
 
 def _section(settings: Mapping[str, object], key: str) -> Mapping[str, object]:

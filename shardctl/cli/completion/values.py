@@ -1,4 +1,4 @@
-"""What the shell offers after a TAB: datasets, split names, codes of findings."""
+"""What the shell offers after a TAB: datasets, split names, stages, codes of findings."""
 
 from __future__ import annotations
 
@@ -106,6 +106,19 @@ def code_lists(incomplete: str) -> list[tuple[str, str]]:
     """Offer the codes of findings behind those of a list, which are separated by commas."""
     before, comma, last = incomplete.rpartition(",")
     return [(before + comma + code, title) for code, title in codes(last)]
+
+
+def stages(incomplete: str) -> list[str]:
+    """Offer the names of stages, at the start those of sources too, behind what is typed."""
+    from shardctl.core.stages.calls import CALLS
+
+    found = re.search(r"(?:^|[|\[])\s*([A-Za-z_]*)$", incomplete)
+    if found is None:
+        return []
+    before = incomplete[: found.start(1)]
+    first = not before.rstrip().endswith("|")
+    names = [name for name, call in CALLS.items() if call.is_offered and first >= call.is_source]
+    return [before + name for name in _starting(names, found[1])]
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:

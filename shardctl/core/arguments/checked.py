@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields
 from functools import cache, wraps
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
@@ -113,7 +114,7 @@ def keep_fields(value: object, takers: Mapping[str, _Take] | None = None) -> Non
 @cache
 def _of_fields(of: Any) -> dict[str, _Take]:
     hints = get_type_hints(of, include_extras=True)
-    return {name: kind_of(hints[name]).take for name in of.__dataclass_fields__}
+    return {field.name: kind_of(hints[field.name]).take for field in fields(of)}
 
 
 def _refusal(name: str, value: object, rule: UsageError) -> UsageError:

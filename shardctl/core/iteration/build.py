@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
 from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.iteration.iteration import Node
 from shardctl.core.iteration.nodes.batch import Batch, Unbatch
 from shardctl.core.iteration.nodes.cache import Cache
+from shardctl.core.iteration.nodes.choosing import Chosen, Sampled
+from shardctl.core.iteration.nodes.directed import Directed
+from shardctl.core.iteration.nodes.filtered import Filter, Passing
 from shardctl.core.iteration.nodes.repeat import Concatenate, Repeat
 from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.nodes.strided import Strided
+from shardctl.core.iteration.nodes.zipped import Zip
 from shardctl.core.iteration.openness import open_reason
-from shardctl.core.iteration.rewrites import Rewrites, optimized, options_of
+from shardctl.core.iteration.rewrites import Rewrites, inputs_of, optimized, options_of
+from shardctl.core.mixture.weights import chosen_inputs, cumulative_of, uniform_cumulative
 from shardctl.core.stages import stages as call
 from shardctl.core.stages.stages import WithOptions
+from shardctl.core.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 SourceOf = Callable[[call.Read], Node]
+PassingOf = Callable[[call.Filter], Passing]
 
 
-def build(pipeline: call.Pipeline, source: SourceOf, *, seeds: ScriptSeeds | None = None) -> Node:
+def build(
+    pipeline: call.Pipeline,
+    source: SourceOf,
+    *,
+    seeds: ScriptSeeds | None = None,
+    kept: PassingOf | None = None,
+) -> Node:
     """Return the node of a whole pipeline as TensorFlow runs it (see `optimized`).
 
-    source: makes the node of a TFDS reader.
+    Each part of a pipeline is a dataset object of its own, however alike two of them are; what a
+    script uses twice is a source `Shared`, one object wherever its label stands.
 
+    source: makes the node of a TFDS reader.
     seeds: what ops without a seed get, counted on from here in the order of the script; `source`
         may hold it too.
+    kept: returns which codes pass a filter that has a list of those kept.
 
     >>> from shardctl.core.iteration.nodes.source import NOTHING
     >>> stages = (call.Skip(count=2), call.Batch(size=2))
@@ -40,7 +56,7 @@ def build(pipeline: call.Pipeline, source: SourceOf, *, seeds: ScriptSeeds | Non
     Raises:
         UnpredictableOrderError: a stage leaves the order open; a shuffle without a seed does so
             only where its order is asked for.
-        UsageError: TensorFlow refuses the pipeline.
+        UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
     """
     options = options_of(pipeline)
     builder = _Builder(
@@ -48,6 +64,7 @@ def build(pipeline: call.Pipeline, source: SourceOf, *, seeds: ScriptSeeds | Non
         seeds=seeds or ScriptSeeds(),
         options=options,
         rewrites=Rewrites.of(options),
+        kept=kept,
     )
     return builder.node_of(optimized(pipeline))
 
@@ -59,18 +76,27 @@ class _Builder:
 
     options: WithOptions
     rewrites: Rewrites
+    kept: PassingOf | None
+    shared: dict[str, tuple[call.Pipeline, Node]] = field(default_factory=dict)
 
     def node_of(self, pipeline: call.Pipeline) -> Node:
         self._check(pipeline.source)
         node = self.source_node(pipeline.source)
         for index, stage in enumerate(pipeline.stages):
             self._check(stage)
-            if self.rewrites.fuses(pipeline.stages, index):
+            if self._fuses(pipeline, index):
                 assert isinstance(node, Shuffle)
                 node = _fused(node, stage)
             else:
                 node = self.stage_node(stage, node)
         return node
+
+    def _fuses(self, pipeline: call.Pipeline, index: int) -> bool:
+        """Whether a stage becomes one op with the one before, which may be that of its source."""
+        if index:
+            return self.rewrites.fuses(pipeline.stages, index)
+        before = _last_stage(pipeline.source)
+        return before is not None and self.rewrites.fuses((before, pipeline.stages[0]), 1)
 
     def _check(self, stage: call.Stage | call.Source) -> None:
         if isinstance(stage, call.Shuffle | call.SampleFromDatasets):
@@ -95,6 +121,50 @@ class _Builder:
     @source_node.register
     def _(self, source: call.Values) -> Node:
         return Source(source.values)
+
+    @source_node.register
+    def _(self, source: call.Zip) -> Node:
+        return Zip([self.node_of(one) for one in source.inputs])
+
+    @source_node.register
+    def _(self, source: call.SampleFromDatasets) -> Node:
+        inputs = [self.node_of(one) for one in source.inputs]
+        # Those of weight 0 are built too, and left out.
+        numbers = _kept_inputs(source)
+        if not numbers:
+            return Strided(inputs[0], limit=0)
+        if len(numbers) == 1:
+            return inputs[numbers[0]]
+        if source.weights is None:
+            cumulative = uniform_cumulative(len(inputs))
+        else:
+            weights = [source.weights[number] for number in numbers]
+            cumulative = cumulative_of(weights, source.weights_dtype)
+        generator = SeedGenerator(
+            self.seeds.kernel(source.seed), source.rerandomize is True, stage=source.name
+        )
+        choices = Sampled(generator, cumulative)
+        data = [inputs[number] for number in numbers]
+        return Directed(data, choices, stop_on_empty=source.stop_on_empty)
+
+    @source_node.register
+    def _(self, source: call.ChooseFromDatasets) -> Node:
+        inputs = [self.node_of(one) for one in source.inputs]
+        _check_choices(source.choices)
+        choices = Chosen(self.node_of(source.choices))
+        return Directed(inputs, choices, stop_on_empty=source.stop_on_empty)
+
+    @source_node.register
+    def _(self, source: call.Shared) -> Node:
+        known = self.shared.get(source.label)
+        if known is None:
+            known = self.shared[source.label] = source.pipeline, self.node_of(source.pipeline)
+        elif known[0] != source.pipeline:
+            raise UsageError(
+                f"shared: two different pipelines are called {quoted(source.label)}; one label is "
+                "one dataset object"
+            )
+        return known[1]
 
     @singledispatchmethod
     def stage_node(self, stage: call.Stage, node: Node) -> Node:
@@ -152,19 +222,51 @@ class _Builder:
     def _(self, stage: call.Concatenate, node: Node) -> Node:
         return Concatenate(node, self.node_of(stage.other))
 
+    @stage_node.register
+    def _(self, stage: call.Filter, node: Node) -> Node:
+        if self.kept is None:
+            raise UnpredictableOrderError(
+                f"{stage.name}: nothing here says which examples are kept"
+            )
+        return Filter(node, self.kept(stage))
+
     def _read_ahead(self, node: Node, count: int | str) -> Node:
         warm = self.options.warm_start is True
         return Strided(node, reads_ahead=count if isinstance(count, int) else None, warm=warm)
 
 
+def _kept_inputs(source: call.SampleFromDatasets) -> list[int]:
+    """Return the inputs of which tensorflow/python/data/ops/sample_from_datasets_op.py samples."""
+    if source.weights is None:
+        return list(range(len(source.inputs)))
+    return chosen_inputs(source.weights)
+
+
+def _last_stage(source: call.Source) -> call.Stage | None:
+    """Return the last stage of what a source is, where it is but one other pipeline."""
+    if isinstance(source, call.Shared):
+        pipeline = source.pipeline
+    elif isinstance(source, call.SampleFromDatasets) and len(_kept_inputs(source)) == 1:
+        # TensorFlow returns the one input itself.
+        pipeline = source.inputs[_kept_inputs(source)[0]]
+    else:
+        return None
+    return pipeline.stages[-1] if pipeline.stages else _last_stage(pipeline.source)
+
+
+def _check_choices(choices: call.Pipeline) -> None:
+    """Refuse choices that are no numbers of the script itself: those of examples are data."""
+    source = choices.source
+    if isinstance(source, call.Read | call.Zip):
+        raise UsageError(
+            f"choose_from_datasets: its choices are those of {source.name}, whose elements are "
+            "data; range(n) and values([..]) say numbers"
+        )
+    others = [stage.other for stage in choices.stages if isinstance(stage, call.Concatenate)]
+    for pipeline in (*inputs_of(source), *others):
+        _check_choices(pipeline)
+
+
 def _fused(shuffle: Shuffle, repeat: call.Stage) -> Node:
     assert isinstance(repeat, call.Repeat)
-    count = repeat.count
-    if count is not None and (count == 0 or count < -1):
-        raise UsageError(
-            f"TensorFlow refuses repeat({count}) right behind a shuffle: its count must be above "
-            "0, or -1"
-        )
-    if count == -1:
-        count = None
-    return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, count)
+    return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, repeat.count)

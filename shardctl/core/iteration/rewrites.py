@@ -18,6 +18,7 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
+    Shared,
     Shuffle,
     Skip,
     Source,
@@ -64,6 +65,8 @@ def inputs_of(source: Source) -> tuple[Pipeline, ...]:
     """Return the pipelines that a source combines, in the order in which a script builds them."""
     if isinstance(source, ChooseFromDatasets):
         return (*source.inputs, source.choices)
+    if isinstance(source, Shared):
+        return (source.pipeline,)
     return source.inputs if isinstance(source, Zip | SampleFromDatasets) else ()
 
 
@@ -130,6 +133,8 @@ def _optimized_source(source: Source) -> Source:
         source = replace(source, inputs=tuple(map(_optimized, source.inputs)))
     if isinstance(source, ChooseFromDatasets):
         source = replace(source, choices=_optimized(source.choices))
+    if isinstance(source, Shared):
+        source = replace(source, pipeline=_optimized(source.pipeline))
     return source
 
 

@@ -25,7 +25,12 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     >>> document["cycle"], document["shuffle_files"], document["reshuffle"], document["buffer"]
     (16, True, True, None)
     """
-    return {setting.name: setting.value_in_force(settings, ordered=ordered) for setting in SETTINGS}
+    document = {}
+    for setting in SETTINGS:
+        value = setting.value_in_force(settings, ordered=ordered)
+        if value is not None or not setting.is_rare:
+            document[setting.name] = value
+    return document
 
 
 def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:

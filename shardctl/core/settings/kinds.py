@@ -176,3 +176,31 @@ class FileNames(SettingKind):
 
     def to_document(self, value: Sequence[str]) -> list[str]:
         return list(value)
+
+
+class StageList(SettingKind):
+    """A pipeline behind the reader: its text, the list that a document has, or a `Pipeline`.
+
+    >>> StageList().take("shuffle(1000, seed=7) | batch(64)").stages[1]
+    Batch(size=64, drop_remainder=False)
+    """
+
+    @property
+    def metavar(self) -> str:
+        return "STAGES"
+
+    def typed(self, value: Any) -> Any:
+        # Who gives no stages loads nothing of them.
+        from shardctl.core.stages.document import pipeline_of
+        from shardctl.core.stages.stages import Pipeline
+
+        if isinstance(value, Pipeline):
+            return value
+        if isinstance(value, str | list | tuple):
+            return pipeline_of(value)
+        raise UsageError("a text of stages is needed, as 'cache | shuffle(1000)', or a list")
+
+    def to_document(self, value: Any) -> list[Any]:
+        from shardctl.core.stages.document import document_of
+
+        return document_of(value)

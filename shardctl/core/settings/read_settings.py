@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import made_kind, or_none
@@ -15,7 +15,7 @@ from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, counted, quoted
+from shardctl.core.text import choices, counted, printable, quoted
 from shardctl.core.tfds_rules import (
     CYCLE_PREFETCH_FACTOR,
     DEFAULT_BLOCK,
@@ -24,6 +24,9 @@ from shardctl.core.tfds_rules import (
     WHOLE_DATASET,
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
+
+if TYPE_CHECKING:
+    from shardctl.core.stages.stages import Pipeline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,7 @@ class ReadSettings:
     reverse, file_order: `experimental_interleave_sort_fn`.
     host, host_by: `tfds.even_splits` ("even"), `InputContext` ("files"), `ds.shard` ("examples").
     batch, drop_remainder: `ds.batch`.
+    stages: all that is behind the reader, as tf.data has it, in place of buffer, epochs and batch.
     pass_index: which iteration of the same dataset object, from 0.
     loop: who iterates.
 
@@ -72,6 +76,7 @@ class ReadSettings:
     host_by: HostBy = DEFAULT_HOST_MODE
     batch: int | None = None
     drop_remainder: bool = False
+    stages: Pipeline | None = None
     pass_index: int = 0
     loop: Loop = "python"
 
@@ -104,6 +109,29 @@ class ReadSettings:
             )
         if self.buffer is None and (self.buffer_seed, self.buffer_reshuffle) != (None, None):
             raise UsageError(phrase("{buffer_seed} and {buffer_reshuffle} need {buffer=N}"))
+        if self.stages is not None:
+            self._check_stages(self.stages)
+
+    def _check_stages(self, stages: Pipeline) -> None:
+        from shardctl.core.settings.reads import with_known_settings
+
+        beside = [name for name in _SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
+        if self.host is not None and self.host_by == "examples":
+            beside.append("host_by")
+        if beside:
+            given = Argument(beside[0], getattr(self, beside[0]))
+            raise UsageError(
+                phrase(
+                    "{stages} says all that is behind the reader, so {} has no place beside it; "
+                    "write {} there",
+                    given,
+                    _IN_STAGES[beside[0]],
+                )
+            )
+        try:
+            object.__setattr__(self, "stages", with_known_settings(stages))
+        except UsageError as error:
+            raise UsageError(phrase("{stages}: {}", str(error))) from None
 
     @property
     def host_mode(self) -> HostMode:
@@ -218,6 +246,18 @@ class ReadSettings:
             )
 
 
+# What is said by stages where there are stages, and how it is written there.
+_IN_STAGES = {
+    "buffer": "shuffle(N)",
+    "buffer_seed": "shuffle(N, seed=..)",
+    "buffer_reshuffle": "shuffle(N, reshuffle=..)",
+    "epochs": "repeat(N)",
+    "batch": "batch(N)",
+    "drop_remainder": "batch(N, drop_remainder=True)",
+    "host_by": "shard(N, I)",
+}
+_SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
+_DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
 _MOST_SHOWN = 8  # files of an order, in a repr
 _MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)
 _TAKERS = {
@@ -241,8 +281,12 @@ def as_settings(given: SettingsLike | None) -> ReadSettings:
     return settings
 
 
-def _in_short(value: object) -> str:
+def _in_short(value: Any) -> str:
     """Return the repr of a setting's value; of a long list of files how many there are."""
+    if hasattr(value, "stages"):  # a Pipeline, whose class is loaded where there is one
+        from shardctl.core.stages.text import text_of
+
+        return repr(printable(text_of(value), 300))
     if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
         return f"<{counted(len(value), 'file')}>"
     return repr(value)

@@ -16,12 +16,14 @@ from shardctl.core.settings.kinds import (
     BufferSize,
     FileNames,
     SettingKind,
+    StageList,
     Switch,
     WhichHost,
     WholeNumber,
     Word,
 )
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import printable
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, ORDERED_CYCLE, WHOLE_DATASET
 
 InForce = Mapping[str, Any]
@@ -44,6 +46,7 @@ class Setting:
         what no part of the pipeline reads. Without a rule it is the value as it was set.
     said: its words in the line that names a pipeline, "" where there is nothing to say, after
         those of a lower `place`.
+    is_rare: left out of documents where it is None.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Setting:
     in_force: ValueInForce | None = None
     said: Callable[[InForce], str] | None = None
     place: int = 0
+    is_rare: bool = False
 
     def __post_init__(self) -> None:
         if not self.field:
@@ -104,6 +108,15 @@ def _batches(in_force: InForce) -> str:
     if not in_force["batch"]:
         return ""
     return f"batches of {in_force['batch']}{', last dropped' * in_force['drop_remainder']}"
+
+
+def _stages(document: object) -> str:
+    if document is None:
+        return ""
+    from shardctl.core.stages.document import pipeline_of
+    from shardctl.core.stages.text import text_of
+
+    return f"stages {printable(text_of(pipeline_of(document)), 500)}"
 
 
 *_CALLS, _LAST_CALL = (mode.call for mode in HOST_MODES.values())
@@ -274,6 +287,15 @@ SETTINGS: tuple[Setting, ...] = (
         kind=Switch(),
         help="Drop a last partial batch.",
         stands_for="ds.batch(drop_remainder)",
+    ),
+    Setting(
+        name="stages",
+        kind=StageList(),
+        help="All that is behind the reader, in the order of the script, as 'cache | shuffle(9)'.",
+        stands_for="tf.data.Dataset",
+        said=lambda in_force: _stages(in_force.get("stages")),
+        place=8,
+        is_rare=True,
     ),
     Setting(
         name="pass",

@@ -11,8 +11,8 @@ from shardctl.core.tfds_rules import PHILOX_KEY_STEPS, PHILOX_MULTIPLIERS, PHILO
 from shardctl.core.tfds_rules import PHILOX_SAMPLES_PER_BLOCK as SAMPLES_PER_BLOCK
 from shardctl.errors import UsageError
 
-_MULTIPLIER_0, _MULTIPLIER_1 = PHILOX_MULTIPLIERS
-_KEY_STEP_0, _KEY_STEP_1 = PHILOX_KEY_STEPS
+_MULTIPLIER_0, _MULTIPLIER_1 = map(np.uint64, PHILOX_MULTIPLIERS)
+_KEY_STEP_0, _KEY_STEP_1 = map(np.uint64, PHILOX_KEY_STEPS)
 _WORD = 0xFFFFFFFF
 
 # Six lanes of 8 bytes a block: 16,384 blocks stay in a level 2 cache of 1 MiB.
@@ -31,11 +31,12 @@ def philox_block(seed: int, seed2: int, block: int) -> tuple[int, int, int, int]
     seed, seed2, block = index(seed), index(seed2), index(block)  # NumPy's own ints would wrap
     key_0, key_1 = seed & _WORD, seed >> 32
     x0, x1, x2, x3 = block & _WORD, block >> 32, seed2 & _WORD, seed2 >> 32
+    (multiplier_0, multiplier_1), (step_0, step_1) = PHILOX_MULTIPLIERS, PHILOX_KEY_STEPS
     for _ in range(PHILOX_ROUNDS):
-        low, high = x0 * _MULTIPLIER_0, x2 * _MULTIPLIER_1
+        low, high = x0 * multiplier_0, x2 * multiplier_1
         x0, x1 = (high >> 32) ^ x1 ^ key_0, high & _WORD
         x2, x3 = (low >> 32) ^ x3 ^ key_1, low & _WORD
-        key_0, key_1 = (key_0 + _KEY_STEP_0) & _WORD, (key_1 + _KEY_STEP_1) & _WORD
+        key_0, key_1 = (key_0 + step_0) & _WORD, (key_1 + step_1) & _WORD
     return x0, x1, x2, x3
 
 
@@ -67,31 +68,51 @@ def philox_samples(seed: int, seed2: int, start: int, count: int) -> NDArray[np.
     return blocks.reshape(-1)[skipped : skipped + count]
 
 
+def philox_rounds(
+    words: NDArray[np.uint64],
+    key_0: NDArray[np.uint64] | np.uint64,
+    key_1: NDArray[np.uint64] | np.uint64,
+    scratch: NDArray[np.uint64] | None = None,
+) -> None:
+    """Turn the four words of many counters into their samples, in place.
+
+    words: shape (4, num_blocks), 32 bits in 64, so that a product keeps its high half.
+    key_0, key_1: a word of the key, one for all blocks, or uint64[num_blocks].
+    scratch: shape (2, num_blocks).
+
+    >>> words = np.zeros((4, 1), np.uint64)
+    >>> philox_rounds(words, np.uint64(0), np.uint64(0))
+    >>> [f"{sample:08x}" for sample in words[:, 0]]
+    ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
+    """
+    x0, x1, x2, x3 = words
+    low, high = np.empty((2, len(x0)), np.uint64) if scratch is None else scratch
+    shift, word = np.uint64(32), np.uint64(_WORD)
+    for _ in range(PHILOX_ROUNDS):
+        np.multiply(x0, _MULTIPLIER_0, out=low)
+        np.multiply(x2, _MULTIPLIER_1, out=high)
+        np.right_shift(high, shift, out=x0)
+        np.bitwise_xor(x0, x1, out=x0)
+        np.bitwise_xor(x0, key_0, out=x0)
+        np.right_shift(low, shift, out=x2)
+        np.bitwise_xor(x2, x3, out=x2)
+        np.bitwise_xor(x2, key_1, out=x2)
+        np.bitwise_and(high, word, out=x1)
+        np.bitwise_and(low, word, out=x3)
+        key_0, key_1 = (key_0 + _KEY_STEP_0) & word, (key_1 + _KEY_STEP_1) & word
+
+
 def _fill(
     out: NDArray[np.uint32], scratch: NDArray[np.uint64], seed: int, seed2: int, first_block: int
 ) -> None:
     """Write len(out) blocks, shape (num_blocks, 4), with `scratch` of shape (6, num_blocks)."""
-    # The words are 32 bits in 64-bit lanes, so that a product keeps its high half.
-    x0, x1, x2, x3, low, high = scratch
-    shift, word = np.uint64(32), np.uint64(_WORD)
-    multiplier_0, multiplier_1 = np.uint64(_MULTIPLIER_0), np.uint64(_MULTIPLIER_1)
+    x0, x1, x2, x3, low, _ = scratch
+    word = np.uint64(_WORD)
     np.add(np.arange(len(out), dtype=np.uint64), np.uint64(first_block), out=low)
     np.bitwise_and(low, word, out=x0)
-    np.right_shift(low, shift, out=x1)
+    np.right_shift(low, np.uint64(32), out=x1)
     x2.fill(seed2 & _WORD)
     x3.fill(seed2 >> 32)
-    key_0, key_1 = seed & _WORD, seed >> 32
-    for _ in range(PHILOX_ROUNDS):
-        np.multiply(x0, multiplier_0, out=low)
-        np.multiply(x2, multiplier_1, out=high)
-        np.right_shift(high, shift, out=x0)
-        np.bitwise_xor(x0, x1, out=x0)
-        np.bitwise_xor(x0, np.uint64(key_0), out=x0)
-        np.right_shift(low, shift, out=x2)
-        np.bitwise_xor(x2, x3, out=x2)
-        np.bitwise_xor(x2, np.uint64(key_1), out=x2)
-        np.bitwise_and(high, word, out=x1)
-        np.bitwise_and(low, word, out=x3)
-        key_0, key_1 = (key_0 + _KEY_STEP_0) & _WORD, (key_1 + _KEY_STEP_1) & _WORD
-    for column, lane in enumerate((x0, x1, x2, x3)):
+    philox_rounds(scratch[:4], np.uint64(seed & _WORD), np.uint64(seed >> 32), scratch[4:])
+    for column, lane in enumerate(scratch[:4]):
         out[:, column] = lane

@@ -6,86 +6,121 @@ Every class is a call of tf.data and is named like it; the values are those of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
-KernelPair = tuple[int, int]
+from shardctl.core.arguments.checked import keep_fields
+from shardctl.core.stages.fields import (
+    Buffer,
+    Calls,
+    Count,
+    CountOrAll,
+    Held,
+    OwnSettings,
+    PositiveCount,
+    Seed,
+    Times,
+    Weights,
+    Word,
+)
+from shardctl.core.text import counted
+from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.errors import UsageError
+
+
+class _Call:
+    """A call whose fields are checked and kept as Python's own."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        try:
+            keep_fields(self)
+        except UsageError as error:  # these are no arguments of a function or of a command
+            raise UsageError(f"{self.name}: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffle:
+class Shuffle(_Call):
     """`ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
 
     buffer: elements held; -2 is the whole dataset (`tf.data.UNKNOWN_CARDINALITY`).
     seed: as in the call; a pair is the two seeds of the kernel, whatever the global seed is.
     """
 
-    name: ClassVar = "shuffle"
-    buffer: int
-    seed: int | KernelPair | None = None
+    name: ClassVar[str] = "shuffle"
+    buffer: Buffer
+    seed: Seed | None = None
     reshuffle: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeat:
+class Repeat(_Call):
     """`ds.repeat(count)`; None repeats for ever."""
 
-    name: ClassVar = "repeat"
-    count: int | None = None
+    name: ClassVar[str] = "repeat"
+    count: Times | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
+class Batch(_Call):
     """`ds.batch(size, drop_remainder)`; padded_batch and ragged_batch group alike."""
 
-    name: ClassVar = "batch"
-    size: int
+    name: ClassVar[str] = "batch"
+    size: PositiveCount
     drop_remainder: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unbatch:
+class Unbatch(_Call):
     """`ds.unbatch()`."""
 
-    name: ClassVar = "unbatch"
+    name: ClassVar[str] = "unbatch"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shard:
+class Shard(_Call):
     """`ds.shard(num_shards, index)`: every num_shards-th element from `index` on."""
 
-    name: ClassVar = "shard"
-    num_shards: int
-    index: int
+    name: ClassVar[str] = "shard"
+    num_shards: PositiveCount
+    index: Count
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.index >= self.num_shards:
+            raise UsageError(
+                f"shard: index={self.index} of num_shards={self.num_shards}: shards count from 0"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Take:
+class Take(_Call):
     """`ds.take(count)`; -1 takes all."""
 
-    name: ClassVar = "take"
-    count: int
+    name: ClassVar[str] = "take"
+    count: CountOrAll
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skip:
+class Skip(_Call):
     """`ds.skip(count)`; -1 skips all."""
 
-    name: ClassVar = "skip"
-    count: int
+    name: ClassVar[str] = "skip"
+    count: CountOrAll
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cache:
+class Cache(_Call):
     """`ds.cache()` in memory: passes after the first whole one repeat it.
 
     A cache in a file keeps the order of an earlier run; it is an `Opaque` stage.
     """
 
-    name: ClassVar = "cache"
+    name: ClassVar[str] = "cache"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Map:
+class Map(_Call):
     """`ds.map(f)`: no other order, but it parts a shuffle and a repeat, and may read ahead.
 
     calls: `num_parallel_calls`, None for a map that reads an element when it is asked for one,
@@ -93,21 +128,21 @@ class Map:
     deterministic: as in the call; False hands out what is ready first.
     """
 
-    name: ClassVar = "map"
-    calls: int | Literal["auto"] | None = None
+    name: ClassVar[str] = "map"
+    calls: Calls | None = None
     deterministic: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prefetch:
+class Prefetch(_Call):
     """`ds.prefetch(size)`: no other order, but it reads ahead; "auto" is AUTOTUNE."""
 
-    name: ClassVar = "prefetch"
-    size: int | Literal["auto"] = "auto"
+    name: ClassVar[str] = "prefetch"
+    size: Held = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithOptions:
+class WithOptions(_Call):
     """`ds.with_options(options)`: parts a shuffle and a repeat; holds for the whole pipeline.
 
     deterministic: `options.deterministic`.
@@ -116,7 +151,7 @@ class WithOptions:
     warm_start: `options.experimental_warm_start`.
     """
 
-    name: ClassVar = "with_options"
+    name: ClassVar[str] = "with_options"
     deterministic: bool | None = None
     fusion: bool | None = None
     optimizations: bool | None = None
@@ -124,40 +159,40 @@ class WithOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Concatenate:
+class Concatenate(_Call):
     """`ds.concatenate(other)`."""
 
-    name: ClassVar = "concatenate"
+    name: ClassVar[str] = "concatenate"
     other: Pipeline
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filter:
+class Filter(_Call):
     """`ds.filter(predicate)`: how many pass depends on the data.
 
     kept: path of a file that names the examples that pass (a log of tfds_ids or ids, a line each,
         or a bool[n] .npy by id); None leaves the order open.
     """
 
-    name: ClassVar = "filter"
-    kept: str | None = None
+    name: ClassVar[str] = "filter"
+    kept: Word | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opaque:
+class Opaque(_Call):
     """A stage whose order depends on data, on code or on files that metadata does not tell.
 
     call: as a script writes it, `flat_map`, `from_generator`, `cache(filename)`.
     reason: why its order is open, a clause.
     """
 
-    name: ClassVar = "opaque"
-    call: str
+    name: ClassVar[str] = "opaque"
+    call: Word
     reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read:
+class Read(_Call):
     """TFDS's reader: what `tfds.load` or `builder.as_dataset` returns.
 
     spec: the subsplit; None is the one that the command or the call is given.
@@ -166,59 +201,100 @@ class Read:
         of settings, in its order.
     """
 
-    name: ClassVar = "read"
-    spec: str | None = None
-    data: str | None = None
-    settings: tuple[tuple[str, object], ...] = ()
+    name: ClassVar[str] = "read"
+    spec: Word | None = None
+    data: Word | None = None
+    settings: OwnSettings = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Range:
+class Range(_Call):
     """`tf.data.Dataset.range(stop)`, or any source of `stop` elements in a fixed order."""
 
-    name: ClassVar = "range"
-    stop: int
+    name: ClassVar[str] = "range"
+    stop: Count
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values:
+class Values(_Call):
     """`tf.data.Dataset.from_tensor_slices(values)` of whole numbers, as choices are."""
 
-    name: ClassVar = "values"
+    name: ClassVar[str] = "values"
     values: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zip:
+class Zip(_Call):
     """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
 
-    name: ClassVar = "zip"
+    name: ClassVar[str] = "zip"
     inputs: tuple[Pipeline, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_inputs(self)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleFromDatasets:
-    """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`."""
+class SampleFromDatasets(_Call):
+    """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
 
-    name: ClassVar = "sample_from_datasets"
+    weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
+        "float64" of a NumPy array of these; it decides one choice in some ten million.
+    """
+
+    name: ClassVar[str] = "sample_from_datasets"
     inputs: tuple[Pipeline, ...]
-    weights: tuple[float, ...] | None = None
-    seed: int | KernelPair | None = None
+    weights: Weights | None = None
+    seed: Seed | None = None
     stop_on_empty: bool = False
     rerandomize: bool | None = None
+    weights_dtype: Literal["float32", "float64"] = "float32"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_inputs(self)
+        if self.weights is not None and len(self.weights) != len(self.inputs):
+            raise UsageError(
+                f"{self.name}: {counted(len(self.weights), 'weight')} of "
+                f"{counted(len(self.inputs), 'input')}: one each is needed"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseFromDatasets:
+class ChooseFromDatasets(_Call):
     """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
 
-    name: ClassVar = "choose_from_datasets"
+    name: ClassVar[str] = "choose_from_datasets"
     inputs: tuple[Pipeline, ...]
     choices: Pipeline
     stop_on_empty: bool = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_inputs(self)
 
-Source = Read | Range | Values | Zip | SampleFromDatasets | ChooseFromDatasets | Opaque
+
+@dataclass(frozen=True, kw_only=True)
+class Shared(_Call):
+    """A dataset object that a script uses more than once, as in `zip((ds, ds.map(f)))`.
+
+    Each iterator of a shuffle takes the next seeds of the dataset object that it belongs to, and a
+    cache is filled once: two uses of one object read otherwise than two objects made alike. All
+    sources `Shared` of one label in a pipeline are one object, so their pipelines are the same.
+    """
+
+    name: ClassVar[str] = "shared"
+    label: Word
+    pipeline: Pipeline
+
+
+def _check_inputs(source: Zip | SampleFromDatasets | ChooseFromDatasets) -> None:
+    if not source.inputs:
+        raise UsageError(f"{source.name}: an input, or several, is needed")
+
+
+Source = Read | Range | Values | Zip | SampleFromDatasets | ChooseFromDatasets | Shared | Opaque
 Stage = (
     Shuffle
     | Repeat
@@ -247,3 +323,71 @@ class Pipeline:
 
     source: Source = Read()
     stages: tuple[Stage, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stages", tuple(self.stages))
+        if not isinstance(self.source, get_args(Source)):
+            raise UsageError(f"{type(self.source).__name__}: no source of a pipeline")
+        for stage in self.stages:
+            if not isinstance(stage, get_args(Stage)):
+                raise UsageError(f"{type(stage).__name__}: no stage of a pipeline")
+        _check_ends(self)
+
+
+def never_ends(pipeline: Pipeline) -> bool:
+    """Return whether a pipeline goes on for ever, as far as its stages tell.
+
+    A repeat of nothing ends at once, and whether there is nothing is not known here.
+
+    >>> never_ends(Pipeline(stages=(Repeat(), Batch(size=2))))
+    True
+    >>> never_ends(Pipeline(stages=(Repeat(), Take(count=5))))
+    False
+    """
+    endless = _source_never_ends(pipeline.source)
+    for stage in pipeline.stages:
+        endless = _goes_on(stage, endless)
+    return endless
+
+
+def _source_never_ends(source: Source) -> bool:
+    match source:
+        case Zip():
+            return all(map(never_ends, source.inputs))
+        case SampleFromDatasets():
+            of = all if source.stop_on_empty else any
+            return of(map(never_ends, source.inputs))
+        case ChooseFromDatasets():
+            return never_ends(source.choices) and all(map(never_ends, source.inputs))
+        case Shared():
+            return never_ends(source.pipeline)
+        case _:
+            return False
+
+
+def _goes_on(stage: Stage, endless: bool) -> bool:
+    match stage:
+        case Repeat():
+            return endless or stage.count is None
+        case Take():
+            return endless and stage.count == -1
+        case Concatenate():
+            return endless or never_ends(stage.other)
+        case Opaque():
+            return False
+        case _:
+            return endless
+
+
+def _check_ends(pipeline: Pipeline) -> None:
+    """Refuse a stage that reads to an end which never comes before it hands out anything."""
+    endless = _source_never_ends(pipeline.source)
+    for stage in pipeline.stages:
+        if endless and isinstance(stage, Shuffle) and stage.buffer == WHOLE_DATASET:
+            raise UsageError(
+                "shuffle: buffer=-2 (the whole dataset) of what repeats without end: the buffer "
+                "never fills; give a number, or shuffle before the repeat"
+            )
+        if endless and isinstance(stage, Skip) and stage.count == -1:
+            raise UsageError("skip: count=-1 (all) of what repeats without end: nothing comes")
+        endless = _goes_on(stage, endless)

@@ -125,7 +125,7 @@ class Unbatch(Node):
 
     def __init__(self, child: Node) -> None:
         self.child, self.inputs = child, (child,)
-        if not child.shape:
+        if not child.shape or not child.shape[0].is_batch:
             raise UsageError("unbatch of elements that are no batches: put it behind a batch")
         self.rows, self.shape = child.shape[0], child.shape[1:]
         if not all(axis.is_exact for axis in self.shape):

@@ -55,6 +55,12 @@ class Shuffle(Node):
         return self.child.is_infinite or (self.count is None and self.child.cardinality != 0)
 
     @property
+    def never_ends(self) -> bool:
+        child = self.child
+        is_some = child.is_counted and child.cardinality > 0
+        return child.never_ends or (self.count is None and is_some)
+
+    @property
     def cardinality(self) -> int:
         count = self.child.cardinality
         if self.count is None and count != 0:

@@ -1,0 +1,276 @@
+"""`sample_from_datasets` and `choose_from_datasets`: choices say which input is next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration.iteration import INFINITE, UNKNOWN, Axis, Iteration, Node
+from shardctl.core.iteration.nodes.choosing import Chosen, Sampled
+from shardctl.core.iteration.nodes.joined import gathered, in_order
+from shardctl.core.iteration.nodes.sharing import Sharing, certain_left
+from shardctl.core.mixture.turns import BLOCK, Turns
+from shardctl.errors import UsageError
+
+_NONE = np.empty(0, np.int64)
+
+
+class Directed(Node):
+    """`sample_from_datasets` (`choices` are `Sampled`) or `choose_from_datasets` (`Chosen`).
+
+    Its iterator makes those of the choices and of all inputs at once, in their order
+    (tensorflow/core/kernels/data/experimental/directed_interleave_dataset_op.cc).
+
+    >>> from shardctl.core.iteration.nodes.source import Source
+    >>> inputs = (Source(range(10)), Source(range(20, 22)))
+    >>> node = Directed(inputs, Chosen(Source([1, 0, 1, 1, 0])), stop_on_empty=False)
+    >>> iteration = node.iterate()
+    >>> iteration.pull(9), iteration.examples(np.arange(4)).tolist()
+    (4, [20, 0, 21, 1])
+    >>> iteration.counts_before(np.array([3])).tolist()
+    [[1, 2]]
+    """
+
+    def __init__(
+        self, data: Sequence[Node], choices: Sampled | Chosen, *, stop_on_empty: bool
+    ) -> None:
+        self.data, self.choices, self.stop_on_empty = tuple(data), choices, stop_on_empty
+        self.inputs = (*self.data, *choices.inputs)
+        self.lasting = choices.lasting
+        self.shape = _shape_of_any(self.data)
+        self.sharing = Sharing(self.data)
+        self.hands_out_inputs = False
+        if Sharing((*choices.inputs, *self.data)).by_turns > self.sharing.by_turns:
+            raise UsageError(
+                f"{choices.stage}: one dataset object is both its choices and an input; make the "
+                "choices of an object of their own"
+            )
+
+    @property
+    def is_infinite(self) -> bool:
+        taken = [self.data[number].is_infinite for number in self.choices.ever(len(self.data))]
+        return self.choices.is_infinite and (all if self.stop_on_empty else any)(taken)
+
+    @property
+    def never_ends(self) -> bool:
+        taken = [self.data[number].never_ends for number in self.choices.ever(len(self.data))]
+        return self.choices.is_infinite and (all if self.stop_on_empty else any)(taken)
+
+    @property
+    def is_counted(self) -> bool:
+        return False
+
+    @property
+    def cardinality(self) -> int:
+        is_any = any(node.cardinality == INFINITE for node in self.data)
+        return INFINITE if is_any else UNKNOWN
+
+    def iterate(self) -> DirectedIteration:
+        return DirectedIteration(self)
+
+    @contextmanager
+    def as_inputs(self) -> Iterator[None]:
+        """Hand out the number of the input that an example comes from, in place of its code."""
+        self.hands_out_inputs = True
+        try:
+            yield
+        finally:
+            self.hands_out_inputs = False
+
+
+def _shape_of_any(nodes: Sequence[Node]) -> tuple[Axis, ...]:
+    """Return the axes of elements of several nodes, no longer exact where they differ."""
+    axes = zip(*(node.shape for node in nodes), strict=False)
+    return tuple(
+        first._replace(
+            size=max(axis.size for axis in (first, *others)),
+            is_exact=first.is_exact and all(axis == first for axis in others),
+        )
+        for first, *others in axes
+    )
+
+
+class DirectedIteration(Iteration):
+    """An iterator: the iterators of its inputs, and whose turn it was.
+
+    sources: those of the data inputs, each read as far as TensorFlow has read it.
+    """
+
+    def __init__(self, node: Directed) -> None:
+        super().__init__()
+        self._node = node
+        self._choices = node.choices.iterate()
+        self.sources = [one.iterate() for one in node.data]
+        node.sharing.iterators_made()
+        self._is_active = np.ones(len(self.sources), bool)
+        self._turns = Turns(self._choices.between, len(self.sources))
+        self._window = BLOCK
+        self._barren = 0
+        self._is_over = False
+
+    def _advance(self, count: int) -> int:
+        done = 0
+        while done < count and not self._is_over:
+            done += self._play(count - done)
+        return done
+
+    def _play(self, wanted: int) -> int:
+        """Make some of the next choices, at most until `wanted` elements or the end of an input."""
+        choices = self._next_choices(wanted)
+        if not len(choices):
+            self._choices.end()
+            self._finish()
+            return 0
+        live = np.flatnonzero(self._is_active[choices])[:wanted]
+        self._look_out(len(choices), len(live))
+        whose = choices[live]
+        cut, doubtful = self._safe(whose)
+        self._window = max(64, 4 * cut) if cut < len(whose) else min(2 * self._window, BLOCK)
+        counts = self._count(whose[:cut])
+        ended_at = None
+        if doubtful is not None:
+            got = self.sources[doubtful].pull(int(counts[doubtful]))
+            if got < counts[doubtful]:
+                ended_at = int(np.flatnonzero(whose == doubtful)[got])
+                cut, counts = ended_at, self._count(whose[:ended_at])
+        for number in np.flatnonzero(counts).tolist():
+            if number != doubtful:
+                got = self.sources[number].pull(int(counts[number]))
+                assert got == counts[number], "an input ends before its cardinality says so"
+        if ended_at is not None:
+            assert doubtful is not None
+            self._record(int(live[ended_at]), counts)
+            self._end(doubtful)
+        else:
+            is_more = cut == wanted or cut < len(whose)
+            self._record(int(live[cut - 1]) + 1 if is_more else len(choices), counts)
+        return cut
+
+    def _next_choices(self, wanted: int) -> Int64s:
+        """Return the next choices that are in range.
+
+        Raises:
+            UsageError: not even the first is.
+        """
+        choices = self._turns.next_choices(min(2 * wanted + 64, self._window, BLOCK))
+        wrong = np.flatnonzero((choices < 0) | (choices >= len(self.sources)))
+        if len(wrong) and wrong[0] == 0:
+            raise UsageError(
+                f"{self._node.choices.stage}: choice {int(choices[0])} is none of its "
+                f"{len(self.sources)} inputs, which count from 0; TensorFlow fails there, after "
+                f"{self._turns.num_elements:,} elements"
+            )
+        return choices[: wrong[0]] if len(wrong) else choices
+
+    def _look_out(self, num_choices: int, num_live: int) -> None:
+        """Refuse to look for ever for an input that is never chosen, as TensorFlow would."""
+        self._barren = 0 if num_live else self._barren + num_choices
+        most = self._node.choices.most_in_vain
+        expected = 0.0
+        if self._barren:
+            expected = self._choices.expected_choices(np.flatnonzero(self._is_active))
+        if self._barren > most or expected > most:
+            left = ", ".join(map(str, np.flatnonzero(self._is_active).tolist()))
+            raise UsageError(
+                f"{self._node.choices.stage}: after {self._turns.num_elements:,} elements only "
+                f"inputs that are (nearly) never chosen are left ({left}, counted from 0); "
+                f"TensorFlow would make more than {most:,} choices for the next element: leave "
+                "them out, or set stop_on_empty_dataset=True"
+            )
+
+    def _safe(self, whose: Int64s) -> tuple[int, int | None]:
+        """Return how many turns may be taken at once, and the one input that may end in them."""
+        counts = self._count(whose)
+        by_turns = self._node.sharing.by_turns
+        ends = []
+        for number in np.flatnonzero(counts).tolist():
+            left = 0 if by_turns else certain_left(self._node.data[number], self.sources[number])
+            if counts[number] > left:
+                ends.append((int(np.flatnonzero(whose == number)[left]), number))
+        ends.sort()
+        cut = ends[1][0] if len(ends) > 1 else len(whose)
+        return cut, ends[0][1] if ends else None
+
+    def _count(self, whose: Int64s) -> Int64s:
+        return np.bincount(whose, minlength=len(self.sources)).astype(np.int64)
+
+    def _record(self, num_choices: int, counts: Int64s) -> None:
+        self._turns.record(num_choices, counts)
+        self._choices.made(self._turns.num_choices)
+
+    def _end(self, number: int) -> None:
+        self._turns.end(number)
+        self._record(1, np.zeros(len(self.sources), np.int64))
+        self._is_active[number] = False
+        if self._node.stop_on_empty or not self._is_active.any():
+            self._finish()
+
+    def _finish(self) -> None:
+        self.abandon()
+        self._is_over = True
+
+    def abandon(self) -> None:
+        if not self._is_over:
+            super().abandon()
+
+    @property
+    def certain_left(self) -> int:
+        """How many elements there are for certain; none where nobody can tell."""
+        if self._is_over or not self._node.choices.is_infinite:
+            return 0
+        active = np.flatnonzero(self._is_active).tolist()
+        left = [certain_left(self._node.data[number], self.sources[number]) for number in active]
+        return min(left) if self._node.stop_on_empty else max(left)
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (*self.sources, *self._choices.inputs)
+
+    @property
+    def num_readings(self) -> int:
+        return max(source.num_readings for source in self.sources)
+
+    @property
+    def width(self) -> int | None:
+        widths = {source.width for source in self.sources if source.pulled}
+        return widths.pop() if len(widths) == 1 else None if widths else 1
+
+    def widths(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        for here, source, places in self._split(*self._turns.of(elements)):
+            found[here] = source.widths(places)
+        return found
+
+    def examples(self, elements: Int64s) -> Int64s:
+        numbers, places = self._turns.of(elements)
+        if self._node.hands_out_inputs:
+            return numbers if self.width == 1 else np.repeat(numbers, self.widths(elements))
+        widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
+        parts = self._split(numbers, places)
+        return gathered(((here, each.examples(local)) for here, each, local in parts), widths)
+
+    def _split(
+        self, numbers: Int64s, places: Int64s
+    ) -> Iterator[tuple[Int64s | slice, Iteration, Int64s]]:
+        for number, source in enumerate(self.sources):
+            here = np.flatnonzero(numbers == number)
+            if len(here):
+                yield here, source, places[here]
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        queries, elements = [_NONE], [_NONE]
+        for number, source in enumerate(self.sources):
+            query, places = source.elements_of(codes)
+            queries.append(query)
+            elements.append(self._turns.elements(number, places))
+        return in_order(np.concatenate(queries), np.concatenate(elements))
+
+    def counts_before(self, elements: Int64s) -> Int64s:
+        """Return how many elements of each input come before each element, int64[q, inputs].
+
+        That is how many of each are consumed where a script stops in front of it.
+        """
+        return self._turns.counts_before(np.asarray(elements, np.int64))

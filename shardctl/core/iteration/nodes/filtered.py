@@ -1,0 +1,139 @@
+"""`filter` where a list says which examples pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
+from shardctl.core.iteration.iteration import PIECE, UNKNOWN, Iteration, Node
+from shardctl.errors import UsageError
+
+Passing = Callable[[Int64s], NDArray[np.bool_]]  # whether each code passes
+
+_MOST_IN_VAIN = 1 << 26
+
+
+class Filter(Node):
+    """`ds.filter(predicate)`: the elements whose code passes.
+
+    How many of its input are left is kept every 65,536 elements; what lies between is looked up.
+
+    >>> from shardctl.core.iteration.nodes.source import Source
+    >>> iteration = Filter(Source(range(10)), lambda codes: codes % 3 == 1).iterate()
+    >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
+    (3, [7, 1])
+
+    Raises:
+        UsageError: an element holds several examples.
+    """
+
+    def __init__(self, child: Node, passes: Passing) -> None:
+        self.child, self.inputs, self.passes = child, (child,), passes
+        if child.shape:
+            raise UsageError(
+                "filter: a list of examples says which examples pass, and here an element holds "
+                "several (a batch, a tuple of zip): put the filter before them"
+            )
+
+    @property
+    def is_infinite(self) -> bool:
+        return self.child.is_infinite
+
+    @property
+    def cardinality(self) -> int:
+        # tensorflow/core/kernels/data/filter_dataset_op.cc has none of its own.
+        return 0 if self.child.cardinality == 0 else UNKNOWN
+
+    def iterate(self) -> FilterIteration:
+        return FilterIteration(self)
+
+
+class FilterIteration(Iteration):
+    """An iterator: what its input has handed out, and how much of that passed."""
+
+    def __init__(self, node: Filter) -> None:
+        super().__init__()
+        self._node, self._child = node, node.child.iterate()
+        self._sums = [0]  # of what passed in front of every PIECE-th element
+        self._seen = 0
+        self._passed = 0
+        self._known: tuple[int, int, Int64s] = (-1, 0, np.empty(0, np.int64))
+
+    def _advance(self, count: int) -> int:
+        wanted, vain = self.pulled + count, 0
+        while self._passed < wanted:
+            # No more than so many are asked for, so that none is read too early.
+            missing = wanted - self._passed
+            if self._node.is_infinite:
+                missing = min(missing, _MOST_IN_VAIN)
+            before = self._passed
+            got = self._child.pull(missing)
+            self._look(self._seen + got)
+            if got < missing:
+                break
+            vain = vain + got if self._passed == before else 0
+            if vain > _MOST_IN_VAIN:
+                raise UsageError(
+                    f"filter: of more than {_MOST_IN_VAIN:,} examples none passes; TensorFlow "
+                    "reads on for ever: check the list of those that are kept"
+                )
+        return min(self._passed, wanted) - self.pulled
+
+    def _look(self, stop: int) -> None:
+        """Count what passes of the elements up to `stop`."""
+        while self._seen < stop:
+            block = self._seen // PIECE
+            end = min((block + 1) * PIECE, stop)
+            codes = self._child.examples(np.arange(self._seen, end))
+            self._passed += int(np.count_nonzero(self._node.passes(codes)))
+            self._seen = end
+            if end % PIECE == 0:
+                self._sums.append(self._passed)
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._child,)
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def widths(self, elements: Int64s) -> Int64s:
+        return np.ones(len(elements), np.int64)
+
+    def _inputs_of(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        blocks = np.searchsorted(self._sums, elements, "right") - 1
+        for block in np.unique(blocks).tolist():
+            here = np.flatnonzero(blocks == block)
+            found[here] = self._passing(block)[elements[here] - self._sums[block]]
+        return found
+
+    def _passing(self, block: int) -> Int64s:
+        """Return the elements of the input in a block that pass."""
+        stop = min((block + 1) * PIECE, self._seen)
+        if self._known[:2] != (block, stop):
+            elements = np.arange(block * PIECE, stop)
+            with readings.counted(on=False):
+                passes = self._node.passes(self._child.examples(elements))
+            self._known = (block, stop, elements[passes])
+        return self._known[2]
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self._child.examples(self._inputs_of(elements))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, inputs = self._child.elements_of(codes)
+        passes = np.flatnonzero(self._node.passes(np.asarray(codes, np.int64))[query])
+        query, inputs = query[passes], inputs[passes]
+        elements = np.empty(len(inputs), np.int64)
+        for block in np.unique(inputs // PIECE).tolist():
+            here = np.flatnonzero(inputs // PIECE == block)
+            within = np.searchsorted(self._passing(block), inputs[here])
+            elements[here] = self._sums[block] + within
+        kept = np.flatnonzero(elements < self.pulled)
+        return query[kept], elements[kept]

@@ -1,0 +1,159 @@
+"""Turns: which input each element of a directed interleave comes from, at any place.
+
+A choice of an input that has ended yields nothing, so elements and choices are counted apart. How
+many there were of each is kept every 65,536 choices; what lies between is chosen again when it is
+asked for, so a billion choices take a megabyte.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+
+BLOCK = 1 << 16  # choices between two checkpoints
+NEVER = 1 << 62  # the choice at which an input ends that has not ended
+_KEPT_BLOCKS = 8
+
+
+class Turns:
+    """What the choices made so far came to.
+
+    between: returns the choices from one place up to another.
+
+    >>> turns = Turns(lambda start, stop: np.arange(start, stop) % 2, 2)
+    >>> turns.record(5, np.array([3, 2]))
+    >>> turns.of(np.array([4, 1]))
+    (array([0, 1]), array([2, 0]))
+    >>> turns.elements(1, np.array([1])).tolist(), turns.counts_before(np.array([3])).tolist()
+    ([3], [[2, 1]])
+    """
+
+    def __init__(self, between: Callable[[int, int], Int64s], num_inputs: int) -> None:
+        self._between = between
+        self.num_choices = 0
+        self.counts = np.zeros(num_inputs, np.int64)  # elements of each input
+        self._ends = np.full(num_inputs, NEVER, np.int64)
+        self._checkpoints = [self.counts.copy()]
+        self._blocks: OrderedDict[int, _Block] = OrderedDict()
+        self._choices: tuple[int, Int64s] = (-1, self.counts)
+
+    @property
+    def num_elements(self) -> int:
+        """How many choices yielded an element."""
+        return int(self.counts.sum())
+
+    @property
+    def has_ended(self) -> Int64s:
+        """Whether each input has ended, as 0 or 1."""
+        return (self._ends != NEVER).astype(np.int64)
+
+    def next_choices(self, limit: int) -> Int64s:
+        """Return up to `limit` choices that are next, fewer in front of a checkpoint."""
+        number, start = divmod(self.num_choices, BLOCK)
+        known_number, known = self._choices
+        if known_number != number or len(known) < min(start + limit, BLOCK):
+            # A whole block at once is no dearer than several parts of it, unless one is enough.
+            stop = BLOCK if start or limit >= BLOCK // 4 else limit
+            known = self._between(number * BLOCK, number * BLOCK + stop)
+            self._choices = (number, known)
+        return known[start : start + limit]
+
+    def record(self, num_choices: int, counts: Int64s) -> None:
+        """Take further choices as made, and the elements of each input that they yielded."""
+        self._blocks.pop(self.num_choices // BLOCK, None)
+        self.num_choices += num_choices
+        self.counts += counts
+        if num_choices and self.num_choices % BLOCK == 0:
+            self._checkpoints.append(self.counts.copy())
+            self.__dict__.pop("_starts", None)
+
+    def end(self, number: int) -> None:
+        """Say that the next choice found an input at its end."""
+        self._ends[number] = self.num_choices
+
+    def of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (input, which of its elements), int64[q] each, of elements handed out."""
+        inputs, places = np.empty(len(elements), np.int64), np.empty(len(elements), np.int64)
+        numbers = self._numbers(self._starts.sum(axis=1), elements)
+        for number in np.unique(numbers).tolist():
+            here = np.flatnonzero(numbers == number)
+            block = self._block(number)
+            local = elements[here] - int(self._starts[number].sum())
+            inputs[here], places[here] = block.inputs[local], block.places[local]
+        return inputs, places
+
+    def elements(self, number: int, places: Int64s) -> Int64s:
+        """Return the elements that are elements `places` of an input (all handed out)."""
+        found = np.empty(len(places), np.int64)
+        blocks = self._numbers(self._starts[:, number], places)
+        for index in np.unique(blocks).tolist():
+            here = np.flatnonzero(blocks == index)
+            local = places[here] - int(self._starts[index, number])
+            found[here] = self._block(index).of_input(number)[local] + self._starts[index].sum()
+        return found
+
+    def counts_before(self, elements: Int64s) -> Int64s:
+        """Return how many elements of each input come before each element, int64[q, inputs]."""
+        found = np.empty((len(elements), len(self.counts)), np.int64)
+        numbers = self._numbers(self._starts.sum(axis=1), elements)
+        for index in np.unique(numbers).tolist():
+            here = np.flatnonzero(numbers == index)
+            block, local = self._block(index), elements[here] - int(self._starts[index].sum())
+            for number in range(len(self.counts)):
+                before = np.searchsorted(block.of_input(number), local, "left")
+                found[here, number] = self._starts[index, number] + before
+        return found
+
+    @cached_property
+    def _starts(self) -> Int64s:
+        """Elements of each input in front of each block, int64[blocks, inputs]."""
+        return np.stack(self._checkpoints)
+
+    @staticmethod
+    def _numbers(starts: Int64s, wanted: Int64s) -> Int64s:
+        return np.searchsorted(starts, wanted, "right") - 1
+
+    def _block(self, number: int) -> _Block:
+        block = self._blocks.get(number)
+        if block is None:
+            start = number * BLOCK
+            stop = min(start + BLOCK, self.num_choices)
+            choices = self._between(start, stop)
+            yields = np.arange(start, stop) < self._ends[choices]
+            block = _Block(choices[yields], self._starts[number])
+            self._blocks[number] = block
+            if len(self._blocks) > _KEPT_BLOCKS:
+                self._blocks.popitem(last=False)
+        else:
+            self._blocks.move_to_end(number)
+        return block
+
+
+class _Block:
+    """The elements between two checkpoints: the input of each, and which of the input's it is."""
+
+    def __init__(self, inputs: Int64s, starts: Int64s) -> None:
+        self.inputs = inputs
+        # Small numbers are sorted by counting.
+        self._order = np.argsort(inputs.astype(np.uint16), kind="stable")
+        self._ends = np.cumsum(np.bincount(inputs, minlength=len(starts)))
+        self._starts = starts
+
+    def of_input(self, number: int) -> Int64s:
+        """Return the elements of one input, counted within the block."""
+        first = int(self._ends[number - 1]) if number else 0
+        return self._order[first : int(self._ends[number])]
+
+    @cached_property
+    def places(self) -> Int64s:
+        """Which of its input's each element is, int64[n]."""
+        places = np.empty(len(self.inputs), np.int64)
+        for number, start in enumerate(self._starts.tolist()):
+            mine = self.of_input(number)
+            places[mine] = np.arange(start, start + len(mine))
+        return places

@@ -1,0 +1,275 @@
+"""Stages as one line of text: `cache | shuffle(1000, seed=7) | repeat(3) | batch(64)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from shardctl.core.nearness import nearest
+from shardctl.core.stages.call import Call, said_of
+from shardctl.core.stages.calls import CALLS, call_named, name_alone, name_of
+from shardctl.core.stages.scanner import BARE_WORD, SPEC, Scanner
+from shardctl.core.stages.stages import Pipeline, Read, Source, Stage, Values, Zip
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+
+_MAX_LENGTH = 1_000_000
+_MAX_DEPTH = 20  # of pipelines and lists within each other
+
+
+def parse_stages(text: str) -> Pipeline:
+    """Return the pipeline that a text says, `[source |] stage | stage ..`.
+
+    >>> parse_stages("shuffle(buffer_size=1000, seed=7) | repeat").stages
+    (Shuffle(buffer=1000, seed=7, reshuffle=None), Repeat(count=None))
+    >>> parse_stages("cache | shufle(1000)")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: at 'shufle(1000)': no stage 'shufle'; did you mean shuffle? ...
+
+    Raises:
+        UsageError: it says none; the place and the rule are told.
+    """
+    return _parse(text, first=True)
+
+
+def parse_more_stages(text: str) -> tuple[Stage, ...]:
+    """Return the stages of a text that follows others, so that it begins with no source."""
+    return _parse(text, first=False).stages
+
+
+def _parse(text: str, *, first: bool) -> Pipeline:
+    if len(text) > _MAX_LENGTH:
+        raise UsageError(f"a text of at most {_MAX_LENGTH:,} characters is needed")
+    scanner = Scanner(text)
+    pipeline = _Parser(scanner).pipeline(0, first=first)
+    if not scanner.at_end:
+        raise scanner.error("stages are parted by |")
+    return pipeline
+
+
+class _Parser:
+    def __init__(self, scanner: Scanner) -> None:
+        self._scanner = scanner
+
+    def pipeline(self, depth: int, *, first: bool = True) -> Pipeline:
+        """Read `[source |] stage | ..` up to what cannot go on one; a source where it is first."""
+        scanner = self._scanner
+        if depth > _MAX_DEPTH:
+            raise scanner.error(f"nested more than {_MAX_DEPTH} deep")
+        source: Source = Read()
+        stages: list[Stage] = []
+        while True:
+            if first and (spec := self._spec_as_source()) is not None:
+                source = Read(spec=spec)
+            else:
+                start = scanner.position
+                call = self._call_name()
+                parts: Any = self._made(call, start, depth)
+                if call.is_source and not first:
+                    raise scanner.error(f"{call.name} is a source, so it comes first", start)
+                if call.is_source:
+                    (source,) = parts
+                else:
+                    stages += parts
+            first = False
+            if not scanner.took("|"):
+                break
+        return Pipeline(source=source, stages=tuple(stages))
+
+    def _spec_as_source(self) -> str | None:
+        """Return the spec that comes next, None where a call does."""
+        scanner = self._scanner
+        quoted_spec = scanner.string()
+        if quoted_spec is not None:
+            return quoted_spec
+        name = scanner.peeked_name()
+        if name is not None and (name in CALLS or scanner.peeked_after(name) == "("):
+            return None
+        start = scanner.position
+        spec = scanner.spec()
+        near = _misspelt(name) if spec == name and name is not None else None
+        if near is not None:
+            raise scanner.error(
+                f"no stage {quoted(name)}; did you mean {near}? A split of that name is written "
+                f"read({name})",
+                start,
+            )
+        return spec
+
+    def _call_name(self) -> Call:
+        scanner = self._scanner
+        start = scanner.position
+        name = scanner.name()
+        if name is None:
+            raise scanner.error("a stage is needed, as shuffle(1000)", start)
+        try:
+            return call_named(name)
+        except UsageError as error:
+            raise scanner.error(error, start) from None
+
+    def _made(self, call: Call, start: int, depth: int) -> tuple[Stage | Source, ...]:
+        given = list(self._arguments(call, depth)) if self._scanner.took("(") else []
+        try:
+            return call.stages(given)
+        except UsageError as error:
+            text = str(error)
+            text = text if text.startswith(call.name) else f"{call.name}: {text}"
+            raise self._scanner.error(text, start) from None
+
+    def _arguments(self, call: Call, depth: int) -> Iterator[tuple[str, Any]]:
+        """Yield the arguments of a call up to its closing bracket, by their own names."""
+        scanner = self._scanner
+        index, by_name = 0, False
+        rest: list[Any] = []
+        while not scanner.took(")"):
+            start = scanner.position
+            keyword = scanner.keyword()
+            try:
+                if keyword is not None:
+                    parameter, by_name = call.parameter(keyword), True
+                elif by_name:
+                    raise UsageError("an argument by its place comes before those by name")
+                elif call.rest is not None and (index == 0 or rest):
+                    parameter = call.rest
+                else:
+                    parameter = call.placed(index)
+            except UsageError as error:
+                raise scanner.error(f"{call.name}: {error}", start) from None
+            open_list = scanner.peeked() in ("[", "(")
+            if keyword is None and parameter is call.rest and (rest or not open_list):
+                rest.append(self._one(parameter.takes, depth))
+            else:
+                yield parameter.name, self._value(parameter.takes, depth)
+            index += 1
+            if not scanner.took(","):
+                if not scanner.took(")"):
+                    raise scanner.error("a comma or a closing bracket is needed")
+                break
+        if rest and call.rest is not None:
+            yield call.rest.name, tuple(rest)
+
+    def _one(self, takes: str, depth: int) -> Any:
+        return self.pipeline(depth + 1) if takes == "pipelines" else self._scanner.atom()
+
+    def _value(self, takes: str, depth: int) -> Any:
+        scanner = self._scanner
+        if takes == "code":
+            return scanner.skip_code()
+        if takes == "function":
+            return scanner.skip_function()
+        if takes == "spec":
+            spec = scanner.string()
+            spec = scanner.spec() if spec is None else spec
+            if spec is None:
+                raise scanner.error("a spec is needed, as train[:50%]")
+            return spec
+        if takes == "pipelines":
+            closing = scanner.opened()
+            if closing is None:
+                raise scanner.error("a list is needed, as [train | repeat, test | repeat]")
+            return tuple(self._items(closing, lambda: self.pipeline(depth + 1)))
+        if takes == "pipeline":
+            if scanner.peeked() != "[":
+                return self.pipeline(depth + 1)
+            start = scanner.position
+            try:
+                return Pipeline(source=Values(values=self._plain(depth)))
+            except UsageError as error:
+                raise scanner.error(str(error), start) from None
+        return self._plain(depth)
+
+    def _plain(self, depth: int) -> Any:
+        scanner = self._scanner
+        if depth > _MAX_DEPTH:
+            raise scanner.error(f"nested more than {_MAX_DEPTH} deep")
+        closing = scanner.opened()
+        if closing is None:
+            return scanner.atom()
+        return tuple(self._items(closing, lambda: self._plain(depth + 1)))
+
+    def _items(self, closing: str, item: Any) -> Iterator[Any]:
+        scanner = self._scanner
+        while not scanner.took(closing):
+            yield item()
+            if not scanner.took(","):
+                if not scanner.took(closing):
+                    raise scanner.error(f"a comma or {closing} is needed")
+                return
+
+
+def _misspelt(name: str) -> str | None:
+    """Return the stage that a word alone is written much like, None for what is rather a split."""
+    near = nearest(name, _ALONE, 1)
+    return near[0] if near and not near[0].startswith(name) else None
+
+
+# What needs no arguments.
+_ALONE = [name for name, call in CALLS.items() if not call.is_source and not call.needed]
+
+
+def text_of(pipeline: Pipeline) -> str:
+    """Return a pipeline as the text that `parse_stages` reads back as the same.
+
+    >>> text_of(parse_stages("train|shuffle(10,7)|repeat()"))
+    'train | shuffle(10, seed=7) | repeat'
+    """
+    texts = [text_of_part(stage) for stage in pipeline.stages]
+    if pipeline.source != Read() or not texts:
+        texts.insert(0, text_of_part(pipeline.source, is_source=True))
+    return " | ".join(texts)
+
+
+def text_of_part(part: Stage | Source, *, is_source: bool = False) -> str:
+    """Return a stage or a source as it is written.
+
+    >>> from shardctl.core.stages.stages import Shuffle
+    >>> text_of_part(Shuffle(buffer=10, seed=7))
+    'shuffle(10, seed=7)'
+    """
+    alone = name_alone(part, is_source=is_source)
+    if alone is not None:
+        return alone
+    said = dict(said_of(part))
+    if isinstance(part, Read):
+        return _read_text(part, said)
+    name = name_of(part, is_source=is_source)
+    if isinstance(part, Zip):
+        return f"{name}({', '.join(map(text_of, part.inputs))})"
+    first = next((p.name for p in call_named(name).parameters if not p.by_name), None)
+    texts = [
+        _value_text(value) if field == first else f"{field}={_value_text(value)}"
+        for field, value in said.items()
+    ]
+    return f"{name}({', '.join(texts)})" if texts else name
+
+
+def _read_text(read: Read, said: dict[str, Any]) -> str:
+    texts = [] if read.spec is None else [_spec_text(read.spec)]
+    if list(said) == ["spec"]:
+        bare = texts[0]
+        alone = BARE_WORD.fullmatch(bare) is None or not (bare in CALLS or _misspelt(bare))
+        return bare if alone else f"read({bare})"
+    if read.data is not None:
+        texts.append(f"data={_value_text(read.data)}")
+    texts += [f"{name}={_value_text(value)}" for name, value in read.settings]
+    return f"read({', '.join(texts)})" if texts else "read"
+
+
+def _spec_text(spec: str) -> str:
+    return spec if SPEC.fullmatch(spec) else _string(spec)
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, Pipeline):
+        return text_of(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value_text, value))}]"
+    if isinstance(value, str):
+        return value if value == "auto" else _string(value)
+    return repr(value)
+
+
+def _string(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
