@@ -15,6 +15,7 @@ from shardctl.core.stages.stages import (
     Batch,
     Cache,
     Map,
+    Prefetch,
     Repeat,
     Shuffle,
     Skip,
@@ -93,6 +94,15 @@ def test_a_pass_cut_short_above_what_reads_ahead_is_the_last_certain_one() -> No
         pass_of(chain(9, *stages), 1)
     below = (SHUFFLE, Repeat(count=2), Take(count=5), Map())
     assert pass_of(chain(9, *below), 1).pulled == 5
+
+
+def test_what_threads_read_beyond_a_cut_refuses_nothing_before_it() -> None:
+    # The first prefetch may open one epoch more, the second several: none is handed out.
+    ahead = (Prefetch(size=5), Prefetch(size=20))
+    stages = (Shuffle(buffer=2, seed=7), Map(calls=1), Repeat(count=9), *ahead, Take(count=3))
+    assert pass_of(chain(4, *stages)).pulled == 3
+    with pytest.raises(UnpredictableOrderError, match="timing"):
+        pass_of(chain(4, *stages), 1)
 
 
 def test_whether_a_cache_is_filled_is_not_known_where_threads_read_ahead() -> None:
