@@ -174,6 +174,7 @@ class ShuffledEpoch(Iteration):
         super().__init__()
         self._child, self._buffer = child, buffer
         self.seeds: TakenSeeds | None = None
+        self._widest = (-1, 0)
 
     def _advance(self, count: int) -> int:
         raise AssertionError("the shuffle reads it")
@@ -220,9 +221,12 @@ class ShuffledEpoch(Iteration):
         """The most examples that an element of the input has."""
         if (width := self._child.width) is not None:
             return width
-        starts = range(0, self._child.pulled, PIECE)
-        pieces = (np.arange(start, min(start + PIECE, self._child.pulled)) for start in starts)
-        return max(int(self._child.widths(piece).max()) for piece in pieces)
+        size = self._child.pulled
+        if self._widest[0] != size:
+            starts = range(0, size, PIECE)
+            pieces = (np.arange(start, min(start + PIECE, size)) for start in starts)
+            self._widest = size, max(int(self._child.widths(piece).max()) for piece in pieces)
+        return self._widest[1]
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)
