@@ -20,6 +20,7 @@ from shardctl.errors import UsageError
 # An element stays longer than k buffers in a buffer with probability exp(-k).
 _FEW, _MANY = 4, 16
 _MAX_KEPT = 1 << 24  # codes of elements that were read of late
+_CHUNK = 1 << 20  # codes that are looked up at once where so many are not kept
 
 _ANY = KernelSeeds(seed=0, seed2=0)
 
@@ -235,11 +236,13 @@ class ShuffledEpoch(Iteration):
         return query[kept], outputs[kept]
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        width = self._max_width
-        replay = self.replay
+        if start >= stop:
+            return
+        width, replay = self._max_width, self.replay
         buffer = min(replay.buffer_size, replay.num_elements)
-        if start >= stop or buffer * width > _MAX_KEPT:
-            yield from super().chunks(start, stop)
+        if width > 1 and buffer * width > _MAX_KEPT:
+            for inputs in replay.chunks(start, stop, chunk_size=max(1, _CHUNK // width)):
+                yield self._child.examples(inputs)
             return
         # To look up what is older than that costs a replay, where the input is shuffled too.
         reach = max(_FEW * buffer, min(_MANY * buffer, _MAX_KEPT // width))
