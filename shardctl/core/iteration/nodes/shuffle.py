@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
-from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, Iteration, Node
+from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, PIECE, Iteration, Node
 from shardctl.core.iteration.nodes.joined import Joined
+from shardctl.core.iteration.nodes.rows import FILLER, Rows
 from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
+
+# An element stays longer than k buffers in a buffer with probability exp(-k).
+_FEW, _MANY = 4, 16
+_MAX_KEPT = 1 << 24  # codes of elements that were read of late
 
 _MAX_EPOCHS = 3  # kMaxEpochsInBuffer; with more than so many in the buffer none is read further
 
@@ -207,8 +213,31 @@ class ShuffledEpoch(Iteration):
     def examples(self, elements: Int64s) -> Int64s:
         return self._child.examples(self.replay.inputs_at(elements))
 
+    @property
+    def _max_width(self) -> int:
+        """The most examples that an element of the input has."""
+        if (width := self._child.width) is not None:
+            return width
+        starts = range(0, self._child.pulled, PIECE)
+        pieces = (np.arange(start, min(start + PIECE, self._child.pulled)) for start in starts)
+        return max(int(self._child.widths(piece).max()) for piece in pieces)
+
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)
         outputs = self.replay.outputs_of(inputs)
         kept = np.flatnonzero(outputs < self.pulled)
         return query[kept], outputs[kept]
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        width = self._max_width
+        replay = self.replay
+        buffer = min(replay.buffer_size, replay.num_elements)
+        if start >= stop or buffer * width > _MAX_KEPT:
+            yield from super().chunks(start, stop)
+            return
+        # To look up what is older than that costs a replay, where the input is shuffled too.
+        reach = max(_FEW * buffer, min(_MANY * buffer, _MAX_KEPT // width))
+        rows = Rows(self._child, width)
+        for codes in shuffled_codes(rows, replay, start, stop, reach=reach):
+            flat = codes.ravel()
+            yield flat if self._child.width is not None else flat[flat != FILLER]

@@ -141,7 +141,17 @@ class StridedIteration(Iteration):
         return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        if self._node.stride > 1:
+        node, width = self._node, self.width
+        if start >= stop:
+            return
+        if node.stride == 1:
+            yield from self._child.chunks(start + node.first, stop + node.first)
+        elif width is None:
             yield from super().chunks(start, stop)
-        elif start < stop:
-            yield from self._child.chunks(start + self._node.first, stop + self._node.first)
+        else:
+            first, last = (index * node.stride + node.first for index in (start, stop - 1))
+            place = 0
+            for chunk in self._child.chunks(first, last + 1):
+                elements = np.arange(place, place + len(chunk)) // width
+                place += len(chunk)
+                yield chunk[elements % node.stride == 0]

@@ -1,13 +1,13 @@
-"""A shuffle buffer over a reading of files: positions of its input become the codes they carry."""
+"""A shuffle buffer over what can be read on: positions of its input become the codes they carry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.shuffle.buffer import DEFAULT_CHUNK_SIZE, ShuffleReplay
 from shardctl.core.shuffle.window import check_buffer
 
@@ -17,15 +17,33 @@ _REACH = 4
 _PIECE = 1 << 20  # inputs that are read together
 
 
+class Readable(Protocol):
+    """What a shuffle reads: the codes of its inputs, one a position, or a row of them."""
+
+    @property
+    def num_examples(self) -> int:
+        """The number of positions."""
+
+    def codes(self, start: int, stop: int) -> Int64s:
+        """Return the codes at positions [start, stop)."""
+
+    def codes_at(self, positions: Int64s) -> Int64s:
+        """Return the codes at any positions."""
+
+
 def shuffled_codes(
-    reading: EpochReading, replay: ShuffleReplay, start: int, stop: int
+    reading: Readable, replay: ShuffleReplay, start: int, stop: int, *, reach: int | None = None
 ) -> Iterator[Int64s]:
-    """Yield the codes that come out at [start, stop), in memory for the buffer and a chunk."""
+    """Yield the codes that come out at [start, stop), in memory for the buffer and a chunk.
+
+    reach: of how many inputs before the newest the codes are kept; older ones are looked up.
+    """
     if start >= stop:
         return
     buffer = min(replay.buffer_size, replay.num_elements)
     check_buffer(buffer)
-    window = _Window(reading, reach=_REACH * buffer, start=start, room=buffer + DEFAULT_CHUNK_SIZE)
+    reach = _REACH * buffer if reach is None else reach
+    window = _Window(reading, reach=reach, start=start, room=buffer + DEFAULT_CHUNK_SIZE)
     for inputs in replay.chunks(start, stop):
         start += len(inputs)
         yield window.codes_at(inputs, min(replay.num_elements, start - 1 + buffer))
@@ -34,11 +52,14 @@ def shuffled_codes(
 class _Window:
     """The codes of the newest inputs, `reach` of them at least; older ones are looked up."""
 
-    def __init__(self, reading: EpochReading, *, reach: int, start: int, room: int) -> None:
+    def __init__(self, reading: Readable, *, reach: int, start: int, room: int) -> None:
         self._reading = reading
         self._reach = reach
         self._first = self._stop = max(0, start - reach)
-        self._codes = np.empty(min(2 * reach + room, reading.num_examples) + 1, np.int64)
+        size = min(2 * reach + room, reading.num_examples) + 1
+        # Where an input is a row of codes, so is a place of the window.
+        row = reading.codes(self._first, self._first).shape[1:]
+        self._codes = np.empty((size, *row), np.int64)
 
     def codes_at(self, inputs: Int64s, stop: int) -> Int64s:
         """Return the codes of `inputs`, all of them below `stop`, after reading that far."""
