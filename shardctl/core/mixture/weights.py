@@ -41,8 +41,8 @@ def cumulative_of(weights: Sequence[float], dtype: WeightsDtype = "float32") -> 
     weights: those above 0; dtype: what TensorFlow makes of them, float32 from Python's own floats
         and float64 from a NumPy array of these.
 
-    >>> cumulative_of([0.5, 0.25, 0.25]).tolist()
-    [1.0, 1.5, 2.0]
+    >>> cumulative_of([1.0, 1.0]).tolist(), cumulative_of([0.5, 0.25]).tolist()
+    ([1.0, 2.0], [1.0, 1.499999999047673])
 
     Raises:
         UsageError: no weight is left that can be chosen; TensorFlow fails at the first choice.

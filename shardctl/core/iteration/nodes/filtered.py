@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.iteration import PIECE, UNKNOWN, Iteration, Node
+from shardctl.core.iteration.nodes.origins import handing_out
 from shardctl.errors import UsageError
 
 Passing = Callable[[Int64s], NDArray[np.bool_]]  # whether each code passes
@@ -117,8 +118,9 @@ class FilterIteration(Iteration):
         stop = min((block + 1) * PIECE, self._seen)
         if self._known[:2] != (block, stop):
             elements = np.arange(block * PIECE, stop)
-            passes = self._node.passes(self._child.examples(elements))
-            self._known = (block, stop, elements[passes])
+            with handing_out(self._node, inputs=False):
+                codes = self._child.examples(elements)
+            self._known = (block, stop, elements[self._node.passes(codes)])
         return self._known[2]
 
     def examples(self, elements: Int64s) -> Int64s:
