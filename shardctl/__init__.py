@@ -264,6 +264,7 @@ PROVIDERS.update(
     dataset="api.arguments:dataset_of_argument",
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
+    kept="readers.seen_file:read_kept",
     to_pandas="api.tables:to_pandas",
 )
 

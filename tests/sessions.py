@@ -31,6 +31,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from pathlib import Path
 from unittest import mock
 
@@ -47,7 +48,14 @@ _FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
 _GAP = "...\n"
 _MOST_LINES = 60  # of a wrong answer, in a report
 # Documents in whose folder there is a dataset that TFDS wrote, `toy`, and a damaged copy of it.
-_WITH_DATASETS = ("code.md", "questions.md", "keras.md", "training.md", "verify.md")
+_WITH_DATASETS = (
+    "code.md",
+    "questions.md",
+    "keras.md",
+    "pipeline.md",
+    "training.md",
+    "verify.md",
+)
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -112,6 +120,8 @@ def alone_in(folder: Path) -> Iterator[None]:
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "CUDA_VISIBLE_DEVICES": "-1",
     }
+    if not entry_points(group="pytest11", name="shardctl"):  # a checkout that is not installed
+        ours["PYTEST_PLUGINS"] = "shardctl.pytest"
     with mock.patch.dict(os.environ, ours, clear=True), contextlib.chdir(folder):
         yield
 

@@ -25,6 +25,9 @@ def _valid(values: dict[str, object]) -> bool:
         return False
     if values.get("shuffle_files") is False and "shuffle_seed" in values:
         return False
+    behind = {"buffer", "epochs", "batch", "drop_remainder"} & values.keys()
+    if "stages" in values and (behind or values.get("host_by") == "examples"):
+        return False
     return "buffer" in values or not {"buffer_seed", "buffer_reshuffle"} & values.keys()
 
 
@@ -50,6 +53,9 @@ _EACH: dict[str, st.SearchStrategy[Any]] = {
     "host_by": st.sampled_from(["even", "files", "examples"]),
     "batch": _COUNT,
     "drop_remainder": st.booleans(),
+    "stages": st.sampled_from(
+        ["map | shuffle(3, seed=1) | batch(2)", "repeat(2) | take(9)", "cache | shuffle(5, seed=0)"]
+    ),
     "pass": st.integers(0, 5),
     "loop": st.sampled_from(["python", "keras-fit"]),
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,14 @@ from shardctl.files.file_text import working_folder
 from shardctl.files.plan import reader as plan_reader
 from shardctl.readers.dataset_name import parse_dataset_name
 from shardctl.readers.reference import read_dataset, ref_from
+
+_DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
+
+
+def look_up_in(data_dir: str | None) -> Callable[[], None]:
+    """Look names up in the data dir of a command too, until what is returned is called."""
+    before = _DATA_DIR.set(data_dir)
+    return lambda: _DATA_DIR.reset(before)
 
 
 def dataset_of_argument(given: object) -> Dataset | None:
@@ -34,7 +43,7 @@ def dataset_of_argument(given: object) -> Dataset | None:
         return None
     if not all(isinstance(ref, str | os.PathLike) for ref in refs):
         return None
-    return read_dataset(refs, env=os.environ, cwd=working_folder())
+    return read_dataset(refs, data_dir=_DATA_DIR.get(), env=os.environ, cwd=working_folder())
 
 
 @checked

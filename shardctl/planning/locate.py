@@ -59,18 +59,27 @@ class Query:
         keep_fields(self)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConsumedSource:
+    """How many examples of a source are handed out up to the last position or step asked for."""
+
+    spec: str
+    consumed: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Located(Tabular):
     """What was found, in the order asked, and what was not.
 
     `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
-    one: a buffer has no random access.
+    one: a buffer has no random access. `sources` is empty where there is one alone.
     """
 
     order: Order
     matches: Sequence[Match]
     warnings: tuple[str, ...] = ()
     num_replayed: int = 0
+    sources: tuple[ConsumedSource, ...] = ()
 
     def __repr__(self) -> str:
         several = "match" if len(self.matches) == 1 else "matches"
@@ -84,12 +93,12 @@ def match_rows(
     order: Order, positions: Int64s, codes: Int64s
 ) -> Iterator[tuple[int, int, int | None, int | str, str, str, int]]:
     """Return an iterator over the MATCH_FIELDS of the examples with these codes and positions."""
-    batch = order.settings.batch
+    steps = order.steps_of(positions)[0].tolist() if order.has_steps else repeat(None, len(codes))
     splits, shards, indices = order.codes.places(codes)
     return zip(
         positions.tolist(),
         order.epoch_of(positions).tolist(),
-        repeat(None, len(codes)) if batch is None else (positions // batch).tolist(),
+        steps,
         order.codes.ids(codes),
         order.codes.tfds_ids(codes),
         filenames_of(order.dataset, splits, shards),
@@ -100,7 +109,8 @@ def match_rows(
 
 def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     """Return the examples with these codes (int64[q]) at these positions (int64[q])."""
-    batch = order.settings.batch
+    in_batch = order.steps_of(positions)[1].tolist() if order.has_steps else repeat(None)
+    rows = match_rows(order, positions, codes)
     return [
         Match(
             position=position,
@@ -110,10 +120,10 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
             tfds_id=tfds_id,
             filename=filename,
             index_in_shard=index,
-            index_in_batch=None if batch is None else position % batch,
+            index_in_batch=within,
         )
-        for position, epoch, step, name, tfds_id, filename, index in match_rows(
-            order, positions, codes
+        for (position, epoch, step, name, tfds_id, filename, index), within in zip(
+            rows, in_batch, strict=False
         )
     ]
 
@@ -183,9 +193,11 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
     """
     pieces: list[tuple[Int64s, Int64s]] = []
     warnings: list[str] = []
+    last = -1
     for kind, values in _runs(queries):
         if kind in ("position", "step"):
             positions = _positions(order, kind, values)
+            last = max(last, int(positions.max(initial=-1)))
             pieces.append((positions, order.codes_at(positions)))
             continue
         parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
@@ -200,6 +212,19 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
         matches=_matches(order, *found),
         warnings=tuple(warnings),
         num_replayed=_num_replayed(order, found[0]),
+        sources=_consumed(order, last + 1),
+    )
+
+
+def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
+    """Return how much of each source is handed out before a position, where there are several."""
+    if len(order.sources) < 2 or not stop:
+        return ()
+    progress = Progress(None, "examples of the sources", stop, per_second=1_000_000)
+    counts = order.consumed(stop, progress.advance)
+    return tuple(
+        ConsumedSource(spec=spec, consumed=count)
+        for spec, count in zip(order.sources, counts, strict=True)
     )
 
 
@@ -224,7 +249,7 @@ def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
 
 def _num_replayed(order: Order, found: Int64s) -> int:
     """Return the steps between the positions, where they are near, or before each, where far."""
-    if order.num_buffered is None or not len(found):
+    if order.num_buffered is None or not len(found) or not order.stream_size:
         return 0
     reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
     positions = np.unique(found)
@@ -252,27 +277,28 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
                     f"position {number}: the order has {total} examples, counted from 0"
                 )
         return np.array(numbers, np.int64)
-    batch = order.settings.batch
-    if batch is None:
+    if not order.has_steps:
         raise UsageError(phrase("{step} needs {batch=N}: a step is a batch"))
-    num_steps = -(-total // batch)
     for number in numbers:
-        if number >= num_steps:
+        if order.num_steps is not None and number >= order.num_steps:
+            batch = order.settings.batch
+            batches = "batches" if batch is None else f"batches of {batch}"
             raise UsageError(
-                f"step {number}: the order has {num_steps} batches of {batch}, counted from 0"
+                f"step {number}: the order has {order.num_steps} {batches}, counted from 0"
             )
-    if len(numbers) * min(batch, total) > MAX_POSITIONS:
+    ranges = [order.positions_in_step(number) for number in numbers] or [range(0)]
+    found = sum(map(len, ranges))
+    if found > MAX_POSITIONS:
         raise UsageError(
             phrase(
                 "{} steps of {} examples have more than {} positions; "
                 "ask for some of them with {position=P}",
                 len(numbers),
-                min(batch, total),
+                max(map(len, ranges)),
                 MAX_POSITIONS,
             )
         )
-    ranges = [np.arange(n * batch, min(n * batch + batch, total)) for n in numbers]
-    return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+    return np.concatenate([np.arange(one.start, one.stop) for one in ranges])
 
 
 def _number(kind: QueryKind, value: str) -> int:

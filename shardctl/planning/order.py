@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
+from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
@@ -54,6 +55,7 @@ class PlannedOrder:
 
     def __repr__(self) -> str:
         total = counted(self.order.num_examples, "example")
+        total = "without end" if self.order.is_endless else total
         return in_short(self, f"{self.order.dataset.title} {self.spec}", total)
 
 
@@ -81,7 +83,13 @@ def plan_order(
     >>> order.num_examples, order.codes_at([0, 59_999]).tolist()
     (60000, [0, 59999])
     """
-    return order_of(resolved_spec(as_dataset(dataset), spec), as_settings(settings))
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    if settings.stages is None:
+        return order_of(resolved_spec(dataset, spec), settings)
+    from shardctl.planning.stages.sources import refuse_unread_spec
+
+    refuse_unread_spec(spec, settings)
+    return _with_stages(dataset, spec, settings)
 
 
 def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:
@@ -103,15 +111,60 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     Raises:
         UsageError, UnpredictableOrderError: as for `plan_order`.
     """
+    given = getattr(resolved, "given", None)
+    if settings.stages is not None:
+        dataset, spec = given or (resolved.dataset, resolved.spec)
+        return _with_stages(dataset, spec, settings)
+    if given is not None:
+        resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
     order = Order(resolved.dataset, resolved.ranges, settings)
-    warnings = [*resolved.warnings, *_assumptions(settings)]
+    return _planned(resolved, order, _assumptions(settings))
+
+
+def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
+    """Return the order of settings with stages, of those that say the same where there are such."""
+    from shardctl.core.iteration.openness import open_stages
+    from shardctl.core.stages.text import text_of_part
+    from shardctl.planning.stages.sources import single_reader, sources, without_own
+
+    assert settings.stages is not None
+    for found in open_stages(settings.stages, global_seed=settings.global_seed):
+        raise UnpredictableOrderError(
+            phrase(
+                "{stages}: {} leaves the order open: {}", text_of_part(found.stage), found.reason
+            )
+        )
+    short, reader = without_own(settings), single_reader(settings)
+    if short.stages is None and reader is not None:
+        if reader.data is not None:
+            dataset, spec = as_dataset(reader.data), None
+        return order_of(resolved_spec(dataset, reader.spec or spec), short)
+    whole = sources(dataset, spec, settings)
+    order = whole.order(settings)
+    return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))
+
+
+def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:
+    warnings = [*resolved.warnings, *assumptions]
     if resolved.num_examples and not order.num_examples:
         warnings.append(_why_nothing(order))
     return PlannedOrder(resolved=resolved, order=order, warnings=tuple(warnings))
 
 
-def _assumptions(settings: ReadSettings) -> Iterator[str]:
+def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str]:
+    """Say what is taken for granted of seeds that the script draws from a global one."""
+    if num_in_stages:
+        several = num_in_stages > 1
+        yield phrase(
+            "{} of {stages} without {} {} from {global_seed}: this is the order if nothing else "
+            "that draws a seed is built between tf.random.set_seed and the dataset, and if the "
+            "script builds them in this order; a seed of its own fixes it",
+            counted(num_in_stages, "part"),
+            "seeds" if several else "a seed",
+            "draw theirs" if several else "draws it",
+        )
+        return
     drawn = []
     if settings.shuffles_files and settings.shuffle_seed is None:
         drawn.append(Argument("shuffle_files", True))
@@ -130,6 +183,8 @@ def _assumptions(settings: ReadSettings) -> Iterator[str]:
 
 def _why_nothing(order: Order) -> str:
     settings = order.settings
+    if settings.stages is not None:
+        return phrase("{stages} leave nothing of what is read")
     if order.epoch_size:
         return phrase(
             "{drop_remainder=True} leaves nothing: {} examples fill no batch", order.epoch_size

@@ -15,7 +15,7 @@ from shardctl.core.shuffle.window import check_buffer
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
-from shardctl.planning.order import plan_order
+from shardctl.planning.order import PlannedOrder, plan_order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,7 @@ class Simulation(Tabular):
         last = self.skip + self.take - 1
         where = f"positions {self.skip:,} to {last:,}" if self.take else "no positions"
         total = counted(self.order.num_examples, "example")
+        total = "an endless order" if self.order.is_endless else total
         return in_short(self, f"{self.order.dataset.title} {self.spec}", f"{where} of {total}")
 
 
@@ -59,7 +60,8 @@ def simulate(
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: how it is read: a ReadSettings, or a dict of its values.
         skip: how many examples of the order come before it.
-        take: how many it has, at most; -1 or None for all that are left.
+        take: how many it has, at most; -1 or None for all that are left, which stages that repeat
+            without end have not.
 
     Returns:
         A Simulation; `ids()` are the ids, `chunks()` yields those of a long one piece by piece.
@@ -75,13 +77,25 @@ def simulate(
     >>> len(shardctl.simulate("mnist", "train", take=-1).ids())
     60000
     """
-    planned = plan_order(dataset, spec, settings)
+    return simulate_order(plan_order(dataset, spec, settings), skip=skip, take=take)
+
+
+def simulate_order(planned: PlannedOrder, *, skip: int = 0, take: int | None = 20) -> Simulation:
+    """Return a stretch of an order that is known; see `simulate`.
+
+    Raises:
+        UsageError: as for `simulate`.
+    """
     total = planned.order.num_examples
     if not 0 <= skip <= total:
         raise UsageError(phrase("{skip=}: the order has {} examples", total, skip=skip))
     if take is not None and take < -1:
         raise UsageError(
             phrase("{take=}: a number of examples is needed, or -1 for all", take=take)
+        )
+    if planned.order.is_endless and take in (None, -1):
+        raise UsageError(
+            phrase("{stages} have no end, so all examples are never shown; give {take=N}")
         )
     rest = total - skip
     if take == -1:

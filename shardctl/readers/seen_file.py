@@ -1,15 +1,19 @@
-"""Logs of examples: one `tfds_id` a line, plain or gzip, in any order, any number of times."""
+"""Logs of examples: one `tfds_id` a line, plain or gzip, in any order, any number of times.
+
+The list of what passes a filter is such a log, or one of ids, or a mask.
+"""
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.order.example_codes import ExampleCodes
@@ -60,6 +64,69 @@ def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
         raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
     except ValueError as error:  # a NUL in the path
         raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
+
+
+def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
+    """Return what says of each code whether it passes a filter whose list is at `path`.
+
+    The list has a tfds_id or an id (`5`, `train:5`) a line, or is a `.npy` of bool[n] by id.
+
+    Raises:
+        DatasetError: it cannot be read, or names no example of what is read.
+        UsageError: a mask for several splits.
+    """
+    if str(path).endswith(".npy"):
+        return _mask(path, codes)
+    kept = _codes_of_ids(path, codes)
+    if kept is None:
+        kept = read_seen(path, codes).codes
+
+    def passes(wanted: Int64s) -> NDArray[np.bool_]:
+        places = np.minimum(np.searchsorted(kept, wanted), max(len(kept) - 1, 0))
+        return kept[places] == wanted if len(kept) else np.zeros(len(wanted), bool)
+
+    return passes
+
+
+def _codes_of_ids(path: Path | str, codes: ExampleCodes) -> Int64s | None:
+    """Return the codes of a list of ids, ascending; None where its lines are tfds_ids."""
+    shown = quoted(path, 200)
+    try:
+        with open_stream(path) as file:
+            found: list[int] = []
+            for number, line in enumerate(file, 1):
+                text = line.decode("utf-8", "replace").strip()
+                if not found and (TFDS_ID_SEPARATOR in text or line[:2] == _GZIP):
+                    return None
+                if not text:
+                    continue
+                try:
+                    found.append(codes.parse(text))
+                except UsageError as error:
+                    raise DatasetError(f"{shown}, line {number}: {error}") from None
+    except OSError as error:
+        raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
+    return distinct(np.array(found, np.int64))
+
+
+def _mask(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
+    shown = quoted(path, 200)
+    if codes.several_splits:
+        raise UsageError(
+            f"{shown}: a mask is by id, and several splits are read; a list of tfds_ids names the "
+            "examples of any"
+        )
+    try:
+        mask = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"cannot read {shown}: {error}") from error
+    if mask.dtype != bool or mask.shape != (codes.num_codes,):
+        raise DatasetError(
+            f"{shown} holds {mask.dtype}{list(mask.shape)}; bool[{codes.num_codes}] is needed, "
+            "one of each example of the split, by id"
+        )
+    kept: NDArray[np.bool_] = mask
+    return lambda wanted: kept[wanted]
 
 
 def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:

@@ -34,10 +34,16 @@ def _value(item: SettingInForce) -> str:
     value = _text(item.value)
     if item.given is None or item.given == item.value:
         return value
-    return f"{_text(item.given)} (not read)" if item.value is None else f"{value} ({item.given})"
+    return (
+        f"{_text(item.given)} (not read)"
+        if item.value is None
+        else f"{value} ({_text(item.given)})"
+    )
 
 
 def _text(value: object) -> str:
+    if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+        return yaml_line(value)
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):

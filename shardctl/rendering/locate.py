@@ -20,7 +20,7 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
     if not located.matches:
         yield paragraph("no matches", screen)
         return
-    batched = located.order.settings.batch is not None
+    batched = located.order.has_steps
     columns = [Column(heading="position"), Column(heading="epoch")]
     if batched:
         columns += [Column(heading="step"), Column(heading="in batch")]
@@ -38,6 +38,10 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
             [str(cell) for cell in (*cells, match.id, match.filename, match.index_in_shard)]
         )
     yield table(columns, rows, screen)
+    if located.sources:
+        yield paragraph("handed out by then, the last position included:", screen)
+        columns = [Column(heading="source", align="left"), Column(heading="examples")]
+        yield table(columns, [[one.spec, f"{one.consumed:,}"] for one in located.sources], screen)
 
 
 def locate_document(located: Located) -> Document:
@@ -45,7 +49,15 @@ def locate_document(located: Located) -> Document:
     return {
         **head("locate", located.order.dataset.identity),
         "matches": OnDemand(len(located.matches), lambda i: match_record(located.matches[i])),
+        **_sources(located),
     }
+
+
+def _sources(located: Located) -> Document:
+    """Return how much of each source is handed out by then, nothing where there is one alone."""
+    if not located.sources:
+        return {}
+    return {"sources": [{"spec": one.spec, "consumed": one.consumed} for one in located.sources]}
 
 
 def locate_rows(located: Located) -> Iterator[Sequence[object]]:

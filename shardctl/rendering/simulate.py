@@ -29,9 +29,11 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     """Yield the line that names the pipeline, and the ids, a row for each block of a shard."""
     order = simulation.order
     yield paragraph(pipeline_line(simulation.spec, order), screen, style="bold")
-    total = f"{order.num_examples:,}"
+    total = "an endless order" if order.is_endless else f"{order.num_examples:,}"
     if not simulation.take:
-        yield paragraph(f"none of {total} positions", screen)
+        yield paragraph(
+            f"no positions of {total}" if order.is_endless else f"none of {total} positions", screen
+        )
         return
     last = simulation.skip + simulation.take - 1
     yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
@@ -75,7 +77,7 @@ def _document_without_ids(simulation: Simulation) -> Document:
         **head("simulate", order.dataset.identity),
         "spec": simulation.spec,
         "pipeline": pipeline_record(order),
-        "num_examples": order.num_examples,
+        "num_examples": None if order.is_endless else order.num_examples,
         "skip": simulation.skip,
         "take": simulation.take,
     }

@@ -112,7 +112,7 @@ def hosts(
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
     project = project_here(source, reading)
     settings = reading.settings(project)
-    dataset = with_disk_bytes(chosen_dataset(source, project))
+    dataset = with_disk_bytes(chosen_dataset(source, project, settings=settings))
     plan = compare_hosts(dataset, spec, settings, hosts=num_hosts)
     warn(plan.warnings)
     if isinstance(num_hosts, int):

@@ -65,7 +65,7 @@ def locate(
     queries = list(_queries(given, _options_given(ctx)))
     project = project_here(source, reading)
     settings = reading.settings(project)
-    planned = plan_order(chosen_dataset(source, project), spec, settings)
+    planned = plan_order(chosen_dataset(source, project, settings=settings), spec, settings)
     warn(planned.warnings)
     located = locate_in(planned.order, queries)
     warn(located.warnings)

@@ -131,7 +131,7 @@ def quality(
     if num_classes is None and sorted_by_shard:
         num_classes = 0
     plan = measured_quality(
-        chosen_dataset(source, project),
+        chosen_dataset(source, project, settings=settings),
         spec,
         settings,
         num_classes=num_classes,

@@ -59,7 +59,7 @@ def simulate(
     project = project_here(source, reading)
     settings = reading.settings(project)
     simulation = simulate_order(
-        chosen_dataset(source, project),
+        chosen_dataset(source, project, settings=settings),
         spec,
         settings,
         skip=skip,

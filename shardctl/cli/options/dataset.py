@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shardctl.cli.options.shared import DatasetOptions
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.resume_plan import ResumePlan
+    from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.core.stages.stages import Pipeline
     from shardctl.readers.project_file import Project
     from shardctl.readers.reference import ChosenDataset, Fallback
 
@@ -45,13 +47,26 @@ def project_here(*takers: Taker) -> Project:
 
 
 def chosen_dataset(
-    options: DatasetOptions, project: Project, *, fallback: Fallback | None = None
+    options: DatasetOptions,
+    project: Project,
+    *,
+    fallback: Fallback | None = None,
+    settings: ReadSettings | None = None,
 ) -> Dataset:
     """Return the dataset the options, the environment, the project or the folder choose.
 
-    Where they choose none it is `fallback`, or else a built-in one, which is said.
+    Where they choose none it is `fallback`, or else a built-in one, which is said unless all
+    readers in the stages of `settings` have datasets of their own.
     """
-    return dataset_and_refs(options, project, fallback=fallback).dataset
+    is_read = settings is None or settings.stages is None or reads_default(settings.stages)
+    return dataset_and_refs(options, project, fallback=fallback, is_read=is_read).dataset
+
+
+def reads_default(stages: Pipeline) -> bool:
+    """Whether a reader of stages reads the dataset of the command."""
+    from shardctl.core.stages.readers import readers_of
+
+    return any(read.data is None for read in readers_of(stages))
 
 
 def dataset_and_refs(
@@ -60,10 +75,12 @@ def dataset_and_refs(
     *,
     fallback: Fallback | None = None,
     folder: Path = Path(),
+    is_read: bool = True,
 ) -> ChosenDataset:
     """Return the dataset that is chosen as by `chosen_dataset`, and how it was named.
 
-    Paths of the options are relative to `folder`, that one to the working folder.
+    Paths of the options are relative to `folder`, that one to the working folder. Other datasets,
+    those that stages name, are looked up in the same data dir for the rest of the command.
     """
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import choose_dataset
@@ -76,9 +93,21 @@ def dataset_and_refs(
         cwd=working_folder() / folder,
         fallback=fallback,
     )
-    if chosen.note is not None:
+    if chosen.note is not None and is_read:
         say(chosen.note)
+    _look_up_others(options, project)
     return chosen
+
+
+def _look_up_others(options: DatasetOptions, project: Project) -> None:
+    import click
+
+    from shardctl.api.arguments import look_up_in
+
+    context = click.get_current_context(silent=True)
+    data_dir = project.data_dir if options.data_dir is None else options.data_dir
+    if context is not None and data_dir is not None:
+        context.call_on_close(look_up_in(data_dir))
 
 
 def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:

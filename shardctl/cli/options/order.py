@@ -2,8 +2,9 @@
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
 import contextlib
+import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -22,6 +23,7 @@ from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.core.stages.stages import Pipeline, Read
     from shardctl.readers.project_file import Project
 
 Error = TypeVar("Error", bound=ShardctlError)
@@ -202,7 +204,31 @@ def _stated(project: "Project") -> dict[str, Any]:
     if project.path is not None and isinstance(read.get("file_order"), str):
         # The name of a list, as the option has it.
         read["file_order"] = list(_listed_files(project.path.parent / str(read["file_order"])))
-    return settings_from_document(read)
+    stated = settings_from_document(read)
+    if project.path is not None and "stages" in stated:
+        stated["stages"] = _from_here(stated["stages"], project.path.parent)
+    return stated
+
+
+def _from_here(stages: "Pipeline", folder: Path) -> "Pipeline":
+    """Return stages of a file in a folder whose paths lead from the working folder."""
+    from shardctl.core.stages.changed import with_changed
+    from shardctl.files.file_text import working_folder
+    from shardctl.readers.reference import is_fixed, ref_from
+
+    here = working_folder()
+    if folder == here:
+        return stages
+
+    def read(read: "Read") -> "Read":
+        if read.data is None:
+            return read
+        return replace(read, data=ref_from(read.data, cwd=folder, folder=here))
+
+    def kept(path: str) -> str:
+        return path if is_fixed(path) else os.path.relpath(folder / path, here)
+
+    return with_changed(stages, read=read, kept=kept)
 
 
 def _file_order(name: str) -> tuple[str, ...]:

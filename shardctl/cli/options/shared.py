@@ -153,8 +153,12 @@ def setting_in_words(name: str, value: object) -> str:
     words = printable(name.replace("_", " ").replace("-", " "))
     if isinstance(value, bool):
         return words if value else f"no {words}"
-    if isinstance(value, list):
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return f"{words} {choices(value, 4)}"
+    if isinstance(value, list):
+        from shardctl.files.documents import yaml_line
+
+        return f"{words} {printable(yaml_line(value))}"
     return f"{words} {printable(str(value))}"
 
 

@@ -17,9 +17,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
+_EXAMPLES, _WIDTH = (
+    1 << 20,
+    64,
+)  # of a piece of an answer, in elements of unknown width so many each
 PIECE = 1 << 16  # elements that are looked up at once where an answer is made piece by piece
 
 
@@ -136,8 +141,9 @@ class Iteration(ABC):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of elements [start, stop), one element after the other, in pieces."""
-        for first in range(start, stop, PIECE):
-            yield self.examples(np.arange(first, min(first + PIECE, stop)))
+        size = max(1, _EXAMPLES // (self.width or _WIDTH))
+        for first in range(start, stop, size):
+            yield self.examples(np.arange(first, min(first + size, stop)))
 
     # Examples are counted too: a place is that of an example among all of the iteration.
 
@@ -179,6 +185,20 @@ class Iteration(ABC):
         found = np.flatnonzero(self.examples(elements) == np.asarray(codes)[query[rows]])
         within = found - (np.cumsum(widths) - widths)[rows[found]]
         return query[rows[found]], self.before(elements)[rows[found]] + within
+
+    def readings_at(self, places: Int64s) -> Int64s:
+        """Return which reading of its source each example is of, int64[q].
+
+        They are counted from 0 in this iterator: each repetition of what is below is further ones,
+        also where a cache hands out what was read before.
+        """
+        with readings.counted():
+            return self.codes_at(places)
+
+    @property
+    def num_readings(self) -> int:
+        """How many readings of one source there are at most in what was pulled."""
+        return max((iteration.num_readings for iteration in self.inputs), default=1)
 
     @cached_property
     def _counts(self) -> Counts:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.core.iteration.iteration import (
-    EVERYTHING,
-    INFINITE,
-    UNKNOWN,
-    Iteration,
-    Node,
-)
+from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import UsageError
 
@@ -40,12 +34,16 @@ def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python")
 
 
 def play(node: Node, *, loop: Loop = "python") -> None:
-    """Read a whole pass, counts only, as the loop does."""
+    """Read a whole pass, counts only, as the loop does.
+
+    Keras has no steps to count where a dataset says 0, INFINITE or UNKNOWN, and reads to the end.
+    """
     iteration = node.iterate()
-    if loop == "python" or node.cardinality in (UNKNOWN, INFINITE):
+    if loop == "python" or node.cardinality <= 0:
         iteration.pull(EVERYTHING)
         return
-    iteration.pull(node.cardinality)
+    if iteration.pull(node.cardinality) < node.cardinality:
+        return  # "Your input ran out of data": the loop stops there
     # The prefetch that TensorFlow adds at the end of a pipeline may have asked for what follows.
     iteration.abandon()
     node.iterate().abandon()

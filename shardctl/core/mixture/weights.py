@@ -111,7 +111,9 @@ _GROUP = 8  # float32 numbers that AVX works on at once
 
 def _float32_logs(weights: Float32s) -> Float32s:
     in_groups = len(weights) // _GROUP * _GROUP
-    return np.concatenate([_logs_of_eigen(weights[:in_groups]), _logs_of_glibc(weights[in_groups:])])
+    return np.concatenate(
+        [_logs_of_eigen(weights[:in_groups]), _logs_of_glibc(weights[in_groups:])]
+    )
 
 
 _SQRT_HALF = np.float32(0.707106781186547524)

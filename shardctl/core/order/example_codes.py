@@ -17,7 +17,7 @@ from shardctl.core.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError
 
 _TFDS_ID = re.compile(rf"(?P<file>.+){TFDS_ID_SEPARATOR}(?P<index>\d{{1,19}})", re.DOTALL)
-_ID = re.compile(r"((?P<split>[\w-]+):)?(?P<id>\d(_?\d){0,18})")
+_ID = re.compile(r"((?P<split>[\w./-]+):)?(?P<id>\d(_?\d){0,18})")
 
 
 class ExampleCodes:
@@ -38,7 +38,7 @@ class ExampleCodes:
 
     def __init__(self, dataset: Dataset, splits: Iterable[str], given: Reads | None = None) -> None:
         self.dataset = dataset
-        self._given = given
+        self.given = given
         wanted = set(splits)
         self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
         self.bases: Int64s = np.zeros(len(dataset.splits), np.int64)
@@ -49,6 +49,7 @@ class ExampleCodes:
             if total > INT64_MAX:
                 raise UsageError(f"the splits together have more than {INT64_MAX} examples")
         self._starts = self.bases[self._splits]
+        self.num_codes = total
 
     @property
     def several_splits(self) -> bool:
@@ -180,7 +181,7 @@ class ExampleCodes:
 
     @cached_property
     def _tfds_names(self) -> TfdsNames:
-        return TfdsNames(self._given, {i: self.dataset.splits[i] for i in self._splits})
+        return TfdsNames(self.given, {i: self.dataset.splits[i] for i in self._splits})
 
     @cached_property
     def _places_of_files(self) -> dict[str, tuple[int, int]]:
@@ -189,8 +190,8 @@ class ExampleCodes:
             for split, names in self._file_names.items()
             for shard, name in enumerate(names)
         }
-        if self._given is not None and len(places) < sum(map(len, self._file_names.values())):
+        if self.given is not None and len(places) < sum(map(len, self._file_names.values())):
             # Files of one name in several folders, one of which is read: that one is meant.
-            rows = zip(self._given.split.tolist(), self._given.shard.tolist(), strict=True)
+            rows = zip(self.given.split.tolist(), self.given.shard.tolist(), strict=True)
             places |= {self._file_names[split][shard]: (split, shard) for split, shard in rows}
         return places

@@ -61,6 +61,8 @@ class Order:
     [[0, 1], [2, 11]]
     """
 
+    sources: tuple[str, ...] = ()  # what several readers of a mixture are called
+
     @checked
     def __init__(
         self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
@@ -69,9 +71,9 @@ class Order:
         self.dataset = dataset
         self.settings = settings
         self._ranges = tuple(ranges)
-        given = sorted_reads(dataset, ranges, settings)
-        self.reads = own_rows(given, settings)
-        self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
+        self.given = sorted_reads(dataset, ranges, settings)
+        self.reads = own_rows(self.given, settings)
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
         self._readings: dict[tuple[int, int | None], EpochReading] = {}
         total = self.epoch_size * settings.epochs
@@ -110,11 +112,21 @@ class Order:
     def __hash__(self) -> int:
         return hash(self.settings)
 
+    @property
+    def ranges(self) -> tuple[SplitRange, ...]:
+        """The ranges that are read, of all hosts."""
+        return self._ranges
+
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
         stride, phase = self._stride_and_phase
         return len(range(phase, self.reads.num_examples, stride))
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether `num_examples` is no more than a bound of what can be asked for."""
+        return False
 
     @property
     def num_examples(self) -> int:
@@ -231,6 +243,57 @@ class Order:
         return self._checked(positions) // max(self.epoch_size, 1)
 
     @property
+    def shuffles(self) -> bool:
+        """Whether a buffer, or a shuffle of the files, mixes anything."""
+        files = self.settings.shuffles_files and len(self.reads) > 1
+        return (self.num_buffered or 1) > 1 or files
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
+        return (self.num_buffered or 1) >= self.epoch_size and not self.settings.repeat_files
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether blocks of files come one after the other, since no buffer mixes them."""
+        return self.num_buffered is None
+
+    @property
+    def num_epochs(self) -> int | None:
+        """Number of epochs of the pass, None without end."""
+        return self.settings.epochs
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        return () if self.settings.batch is None else (self.settings.batch,)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether examples come in batches."""
+        return self.settings.batch is not None
+
+    @property
+    def num_steps(self) -> int | None:
+        """Number of batches of the pass, None without end."""
+        return -(-self.num_examples // (self.settings.batch or 1))
+
+    @checked
+    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
+        steps, indices = np.divmod(self._checked(positions), self.settings.batch or 1)
+        return steps, indices
+
+    def positions_in_step(self, step: int) -> range:
+        """Return the positions of the examples of a batch."""
+        size = self.settings.batch or 1
+        return range(step * size, min((step + 1) * size, self.num_examples))
+
+    def consumed(self, stop: int, advance: Callable[[int], None]) -> list[int]:
+        """Return how many of the first `stop` examples come from each of `sources`."""
+        raise UsageError("an order of one reader has no sources to tell apart")
+
+    @property
     def stream_size(self) -> int:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
         return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
@@ -329,16 +392,22 @@ class Order:
         return reading
 
     def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
-        stride, phase = self._stride_and_phase
         if limit is None:
-            rows = self._opening(epoch)
-        else:
-            count = repetitions_to_list(
-                self.reads.take, (limit + 1) * stride, cycle_length=self._cycle
-            )
-            every = np.arange(len(self.reads))
-            openings = (self._opening(repetition) for repetition in range(count))
-            rows = np.concatenate([every if rows is None else rows for rows in openings])
+            return self.reading_of(self._opening(epoch))
+        return self.endless_reading(limit, self._opening)
+
+    def endless_reading(self, limit: int, opening: Callable[[int], Int64s | None]) -> EpochReading:
+        """Return the reading of repeated files up to a limit, of how each repetition opens them."""
+        stride, _ = self._stride_and_phase
+        count = repetitions_to_list(self.reads.take, (limit + 1) * stride, cycle_length=self._cycle)
+        every = np.arange(len(self.reads))
+        openings = (opening(repetition) for repetition in range(count))
+        rows = np.concatenate([every if rows is None else rows for rows in openings])
+        return self.reading_of(rows, limit)
+
+    def reading_of(self, rows: Int64s | None, limit: int | None = None) -> EpochReading:
+        """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
+        stride, phase = self._stride_and_phase
         take = self.reads.take[:] if rows is None else self.reads.take[rows]
         take.setflags(write=False)  # so that the interleave need not copy it
         return EpochReading(

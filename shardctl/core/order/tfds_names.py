@@ -32,35 +32,35 @@ class TfdsNames:
         if reads is not None:
             for index, split in splits.items():
                 folders |= _folders(split, _shards(reads, index))
-        self._pattern = _pattern(folders)
+        self.pattern = _pattern(folders)
 
     def of_split(self, split: Split) -> tuple[str, ...]:
         """Return what each file of a split is called, in the order of its shards."""
-        if self._pattern is None:
+        if self.pattern is None:
             return split.filenames
         return tuple(self._called(part.data_dir, name) for part in split.files for name in part)
 
     @property
     def are_base_names(self) -> bool:
         """Whether every file is called by its base name."""
-        return self._pattern is None
+        return self.pattern is None
 
     def of_shards(self, split: Split, shards: Sequence[int]) -> list[str]:
         """Return what the files of some shards are called."""
-        if self._pattern is None:
+        if self.pattern is None:
             return filenames_at(split, shards)
         return [self.of_shard(split, shard) for shard in shards]
 
     def of_shard(self, split: Split, shard: int) -> str:
         """Return what the file of one shard is called."""
-        if self._pattern is None:
+        if self.pattern is None:
             return split.filename(shard)
         data_dir, name = split.location(shard)
         return self._called(data_dir, name)
 
     def _called(self, data_dir: str | None, name: str) -> str:
-        assert self._pattern is not None
-        return self._pattern.sub(r"\1", _path(data_dir, name))
+        assert self.pattern is not None
+        return self.pattern.sub(r"\1", _path(data_dir, name))
 
 
 def _pattern(folders: Iterable[str]) -> re.Pattern[str] | None:

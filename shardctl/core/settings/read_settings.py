@@ -128,7 +128,10 @@ class ReadSettings:
                     _IN_STAGES[beside[0]],
                 )
             )
-        object.__setattr__(self, "stages", with_known_settings(stages))
+        try:
+            object.__setattr__(self, "stages", with_known_settings(stages))
+        except UsageError as error:
+            raise UsageError(phrase("{stages}: {}", str(error))) from None
 
     @property
     def host_mode(self) -> HostMode:

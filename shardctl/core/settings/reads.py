@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 from shardctl.core.settings.document import no_such_setting, settings_from_document
 from shardctl.core.settings.names import SETTING_BY_ALIAS, main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
-from shardctl.core.stages.stages import (
-    ChooseFromDatasets,
-    Concatenate,
-    Pipeline,
-    Read,
-    SampleFromDatasets,
-    Source,
-    Stage,
-    Zip,
-)
-from shardctl.core.text import printable
+from shardctl.core.stages.changed import with_changed
+from shardctl.core.stages.stages import Pipeline, Read
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,33 +43,11 @@ def with_known_settings(pipeline: Pipeline) -> Pipeline:
     Raises:
         UsageError: no setting of a reader, or a value that it does not take.
     """
-    return replace(
-        pipeline,
-        source=_known_source(pipeline.source),
-        stages=tuple(map(_known_stage, pipeline.stages)),
-    )
+    return with_changed(pipeline, read=_known_read)
 
 
-def _known_source(source: Source) -> Source:
-    match source:
-        case Read() if source.settings:
-            return replace(source, settings=_known(source.settings))
-        case Zip() | SampleFromDatasets():
-            return replace(source, inputs=tuple(map(with_known_settings, source.inputs)))
-        case ChooseFromDatasets():
-            return replace(
-                source,
-                inputs=tuple(map(with_known_settings, source.inputs)),
-                choices=with_known_settings(source.choices),
-            )
-        case _:
-            return source
-
-
-def _known_stage(stage: Stage) -> Stage:
-    if isinstance(stage, Concatenate):
-        return replace(stage, other=with_known_settings(stage.other))
-    return stage
+def _known_read(read: Read) -> Read:
+    return replace(read, settings=_known(read.settings)) if read.settings else read
 
 
 def _known(settings: tuple[tuple[str, object], ...]) -> tuple[tuple[str, object], ...]:
@@ -86,7 +55,10 @@ def _known(settings: tuple[tuple[str, object], ...]) -> tuple[tuple[str, object]
     from shardctl.core.settings.read_settings import ReadSettings
 
     arguments = _arguments(settings)
-    made = ReadSettings(**arguments)
+    try:
+        made = ReadSettings(**arguments)
+    except UsageError as error:
+        raise UsageError(f"read: {error}") from None
     known = []
     for setting in SETTINGS:
         if setting.field in arguments:
@@ -109,7 +81,7 @@ def _arguments(settings: tuple[tuple[str, object], ...]) -> dict[str, Any]:
         if arguments.get("host_by") == "examples":
             raise UsageError("host_by=examples is shard(N, I) behind the reader")
     except UsageError as error:
-        raise UsageError(f"read: {printable(str(error), 1000)}") from None
+        raise UsageError(f"read: {error}") from None  # text: they are no options
     return arguments
 
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shardctl.core.stages.calls import (
-    WHY_OPEN,
-    Call,
-    Parameter,
-    call_named,
-    main_argument,
-    said_of,
-)
-from shardctl.core.stages.stages import Opaque, Pipeline, Read, Source, Stage
-from shardctl.core.stages.text import parse_stages
+from shardctl.core.stages.call import Call, Parameter, said_of
+from shardctl.core.stages.calls import CALLS, call_named, name_alone, name_of
+from shardctl.core.stages.stages import Pipeline, Read, Source, Stage
+from shardctl.core.stages.text import parse_more_stages, parse_stages
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 
@@ -39,10 +33,10 @@ def document_of(pipeline: Pipeline) -> list[Any]:
     >>> document_of(parse_stages("test | cache | shuffle(10, seed=7) | repeat(3)"))
     [{'read': 'test'}, 'cache', {'shuffle': {'buffer': 10, 'seed': 7}}, {'repeat': 3}]
     """
-    parts: list[Stage | Source] = [*pipeline.stages]
+    documents = [_part_document(stage) for stage in pipeline.stages]
     if pipeline.source != Read():
-        parts.insert(0, pipeline.source)
-    return [_part_document(part) for part in parts]
+        documents.insert(0, _part_document(pipeline.source, is_source=True))
+    return documents
 
 
 def _pipeline(document: object, depth: int) -> Pipeline:
@@ -57,7 +51,7 @@ def _pipeline(document: object, depth: int) -> Pipeline:
     source: Source = Read()
     stages: list[Any] = []
     for index, item in enumerate(document):
-        first, parts = _item(item, f"stage {index + 1}", depth)
+        first, parts = _item(item, index, depth)
         if first is not None:
             if index:
                 raise UsageError(f"stage {index + 1}: {first.name} is a source; it comes first")
@@ -68,10 +62,15 @@ def _pipeline(document: object, depth: int) -> Pipeline:
 
 def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
     """Return the input that is written as the settings of its reader and its stages."""
-    given = {str(key): value for key, value in document.items()}
-    stages = given.pop("stages", ())
-    if "read" in given:
-        given["spec"] = given.pop("read")
+    given = _by_name(document)
+    if len(given) == 1 and (name := next(iter(given))) in CALLS and name != "read":
+        return _pipeline([given], depth + 1)  # a list of one
+    stages = given.pop("stages", None) or ()
+    read = given.pop("read", None)
+    if isinstance(read, Mapping):
+        given |= _by_name(read)
+    elif read is not None:
+        given["spec"] = read
     (source,) = _made(call_named("read"), given, depth)
     behind = _pipeline(stages, depth + 1)
     if behind.source != Read():
@@ -80,9 +79,11 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
     return Pipeline(source=made, stages=behind.stages)
 
 
-def _item(item: object, place: str, depth: int) -> tuple[Source | None, list[Any]]:
+def _item(item: object, index: int, depth: int) -> tuple[Source | None, list[Any]]:
     """Return the source that an item of a list is, and its stages."""
     try:
+        if isinstance(item, str) and index:
+            return None, [*parse_more_stages(item)]
         if isinstance(item, str):
             pipeline = parse_stages(item)
             return None if pipeline.source == Read() else pipeline.source, [*pipeline.stages]
@@ -92,22 +93,26 @@ def _item(item: object, place: str, depth: int) -> tuple[Source | None, list[Any
         call = call_named(printable(str(name)).replace("-", "_"))
         parts: Any = _made(call, _arguments(call, argument), depth)
     except UsageError as error:
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"stage {index + 1}: {error}") from None
     return (parts[0], []) if call.is_source else (None, [*parts])
 
 
 def _arguments(call: Call, argument: object) -> Mapping[str, object]:
-    main = main_argument(call)
+    main = call.main
     if argument is None:
         return {}
-    if isinstance(argument, Mapping) and (main is None or main.takes != "pipeline"):
-        return {str(key): value for key, value in argument.items()}
-    if isinstance(argument, Mapping) and main is not None:
-        named = {str(key): value for key, value in argument.items()}
-        return named if main.name in named else {main.name: argument}
-    if main is None:
-        raise UsageError(f"{call.name}: arguments by their names are needed")
-    return {main.name: argument}
+    named = _by_name(argument) if isinstance(argument, Mapping) else None
+    if main is None and named is None:
+        needed = "by their names are needed" if call.parameters else "are not taken"
+        raise UsageError(f"{call.name}: arguments {needed}")
+    # The one argument of `concatenate` is a mapping itself.
+    if named is not None and (main is None or main.takes != "pipeline" or main.name in named):
+        return named
+    return {} if main is None else {main.name: argument}
+
+
+def _by_name(document: Mapping[Any, Any]) -> dict[str, Any]:
+    return {printable(str(key)): value for key, value in document.items()}
 
 
 def _made(call: Call, given: Mapping[str, object], depth: int) -> tuple[Stage | Source, ...]:
@@ -136,19 +141,21 @@ def _value(parameter: Parameter, value: Any, depth: int) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _part_document(part: Stage | Source) -> Any:
-    if isinstance(part, Opaque) and WHY_OPEN.get(part.call) == part.reason:
-        return part.call
+def _part_document(part: Stage | Source, *, is_source: bool = False) -> Any:
+    alone = name_alone(part, is_source=is_source)
+    if alone is not None:
+        return alone
     said = dict(said_of(part))
     if isinstance(part, Read):
         return {"read": _read_document(part, said)}
+    name = name_of(part, is_source=is_source)
     if not said:
-        return part.name
-    main = main_argument(call_named(part.name))
-    values = {name: _value_document(value) for name, value in said.items()}
+        return name
+    main = call_named(name).main
+    values = {field: _value_document(value) for field, value in said.items()}
     if main is not None and list(values) == [main.name]:
-        return {part.name: values[main.name]}
-    return {part.name: values}
+        return {name: values[main.name]}
+    return {name: values}
 
 
 def _read_document(read: Read, said: Mapping[str, Any]) -> Any:

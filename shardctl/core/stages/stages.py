@@ -22,6 +22,7 @@ from shardctl.core.stages.fields import (
     Weights,
     Word,
 )
+from shardctl.core.text import counted
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 
@@ -174,7 +175,7 @@ class Filter(_Call):
     """
 
     name: ClassVar[str] = "filter"
-    kept: str | None = None
+    kept: Word | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +202,8 @@ class Read(_Call):
     """
 
     name: ClassVar[str] = "read"
-    spec: str | None = None
-    data: str | None = None
+    spec: Word | None = None
+    data: Word | None = None
     settings: OwnSettings = ()
 
 
@@ -255,8 +256,8 @@ class SampleFromDatasets(_Call):
         _check_inputs(self)
         if self.weights is not None and len(self.weights) != len(self.inputs):
             raise UsageError(
-                f"{self.name}: {len(self.weights)} weights of {len(self.inputs)} inputs: one each "
-                "is needed"
+                f"{self.name}: {counted(len(self.weights), 'weight')} of "
+                f"{counted(len(self.inputs), 'input')}: one each is needed"
             )
 
 

@@ -6,15 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from shardctl.core.nearness import nearest
-from shardctl.core.stages.calls import (
-    CALLS,
-    WHY_OPEN,
-    Call,
-    call_named,
-    said_of,
-)
+from shardctl.core.stages.call import Call, said_of
+from shardctl.core.stages.calls import CALLS, call_named, name_alone, name_of
 from shardctl.core.stages.scanner import BARE_WORD, SPEC, Scanner
-from shardctl.core.stages.stages import Opaque, Pipeline, Read, Source, Stage, Values
+from shardctl.core.stages.stages import Pipeline, Read, Source, Stage, Values, Zip
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -35,10 +30,19 @@ def parse_stages(text: str) -> Pipeline:
     Raises:
         UsageError: it says none; the place and the rule are told.
     """
+    return _parse(text, first=True)
+
+
+def parse_more_stages(text: str) -> tuple[Stage, ...]:
+    """Return the stages of a text that follows others, so that it begins with no source."""
+    return _parse(text, first=False).stages
+
+
+def _parse(text: str, *, first: bool) -> Pipeline:
     if len(text) > _MAX_LENGTH:
         raise UsageError(f"a text of at most {_MAX_LENGTH:,} characters is needed")
     scanner = Scanner(text)
-    pipeline = _Parser(scanner).pipeline(0)
+    pipeline = _Parser(scanner).pipeline(0, first=first)
     if not scanner.at_end:
         raise scanner.error("stages are parted by |")
     return pipeline
@@ -48,14 +52,13 @@ class _Parser:
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
 
-    def pipeline(self, depth: int) -> Pipeline:
-        """Read `[source |] stage | ..` up to what cannot go on one."""
+    def pipeline(self, depth: int, *, first: bool = True) -> Pipeline:
+        """Read `[source |] stage | ..` up to what cannot go on one; a source where it is first."""
         scanner = self._scanner
         if depth > _MAX_DEPTH:
             raise scanner.error(f"nested more than {_MAX_DEPTH} deep")
         source: Source = Read()
         stages: list[Stage] = []
-        first = True
         while True:
             if first and (spec := self._spec_as_source()) is not None:
                 source = Read(spec=spec)
@@ -63,7 +66,6 @@ class _Parser:
                 start = scanner.position
                 call = self._call_name()
                 parts: Any = self._made(call, start, depth)
-                # What is both, as `opaque`, is a source where it comes first and says so.
                 if call.is_source and not first:
                     raise scanner.error(f"{call.name} is a source, so it comes first", start)
                 if call.is_source:
@@ -148,7 +150,7 @@ class _Parser:
             yield call.rest.name, tuple(rest)
 
     def _one(self, takes: str, depth: int) -> Any:
-        return self.pipeline(depth + 1) if takes == "pipelines" else self._atom()
+        return self.pipeline(depth + 1) if takes == "pipelines" else self._scanner.atom()
 
     def _value(self, takes: str, depth: int) -> Any:
         scanner = self._scanner
@@ -157,8 +159,9 @@ class _Parser:
         if takes == "function":
             return scanner.skip_function()
         if takes == "spec":
-            spec = scanner.string() or scanner.spec()
-            if spec is None and scanner.peeked_name() is None:
+            spec = scanner.string()
+            spec = scanner.spec() if spec is None else spec
+            if spec is None:
                 raise scanner.error("a spec is needed, as train[:50%]")
             return spec
         if takes == "pipelines":
@@ -169,15 +172,12 @@ class _Parser:
         if takes == "pipeline":
             if scanner.peeked() != "[":
                 return self.pipeline(depth + 1)
-            return Pipeline(source=self._values(depth))
+            start = scanner.position
+            try:
+                return Pipeline(source=Values(values=self._plain(depth)))
+            except UsageError as error:
+                raise scanner.error(str(error), start) from None
         return self._plain(depth)
-
-    def _values(self, depth: int) -> Values:
-        start = self._scanner.position
-        try:
-            return Values(values=self._plain(depth))
-        except UsageError as error:
-            raise self._scanner.error(str(error), start) from None
 
     def _plain(self, depth: int) -> Any:
         scanner = self._scanner
@@ -185,7 +185,7 @@ class _Parser:
             raise scanner.error(f"nested more than {_MAX_DEPTH} deep")
         closing = scanner.opened()
         if closing is None:
-            return self._atom()
+            return scanner.atom()
         return tuple(self._items(closing, lambda: self._plain(depth + 1)))
 
     def _items(self, closing: str, item: Any) -> Iterator[Any]:
@@ -196,9 +196,6 @@ class _Parser:
                 if not scanner.took(closing):
                     raise scanner.error(f"a comma or {closing} is needed")
                 return
-
-    def _atom(self) -> Any:
-        return self._scanner.atom()
 
 
 def _misspelt(name: str) -> str | None:
@@ -217,25 +214,34 @@ def text_of(pipeline: Pipeline) -> str:
     >>> text_of(parse_stages("train|shuffle(10,7)|repeat()"))
     'train | shuffle(10, seed=7) | repeat'
     """
-    parts: list[Stage | Source] = [*pipeline.stages]
-    if pipeline.source != Read() or not parts:
-        parts.insert(0, pipeline.source)
-    return " | ".join(_call_text(part) for part in parts)
+    texts = [text_of_part(stage) for stage in pipeline.stages]
+    if pipeline.source != Read() or not texts:
+        texts.insert(0, text_of_part(pipeline.source, is_source=True))
+    return " | ".join(texts)
 
 
-def _call_text(part: Stage | Source) -> str:
-    """Return a stage or a source as it is written."""
-    if isinstance(part, Opaque) and WHY_OPEN.get(part.call) == part.reason:
-        return part.call
+def text_of_part(part: Stage | Source, *, is_source: bool = False) -> str:
+    """Return a stage or a source as it is written.
+
+    >>> from shardctl.core.stages.stages import Shuffle
+    >>> text_of_part(Shuffle(buffer=10, seed=7))
+    'shuffle(10, seed=7)'
+    """
+    alone = name_alone(part, is_source=is_source)
+    if alone is not None:
+        return alone
     said = dict(said_of(part))
     if isinstance(part, Read):
         return _read_text(part, said)
-    first = next((p for p in call_named(part.name).parameters if not p.by_name), None)
-    texts = []
-    for name, value in said.items():
-        text = _value_text(value)
-        texts.append(text if first is not None and name == first.name else f"{name}={text}")
-    return f"{part.name}({', '.join(texts)})" if texts else part.name
+    name = name_of(part, is_source=is_source)
+    if isinstance(part, Zip):
+        return f"{name}({', '.join(map(text_of, part.inputs))})"
+    first = next((p.name for p in call_named(name).parameters if not p.by_name), None)
+    texts = [
+        _value_text(value) if field == first else f"{field}={_value_text(value)}"
+        for field, value in said.items()
+    ]
+    return f"{name}({', '.join(texts)})" if texts else name
 
 
 def _read_text(read: Read, said: dict[str, Any]) -> str:

@@ -248,7 +248,18 @@ def evaluate(
         reads=reads,
         resolved=resolved,
         num_examples=num_examples,
-        warnings=(*resolved.warnings, *([refused] if refused else [])),
+        warnings=(*resolved.warnings, *([refused] if refused else []), *_left_out(settings)),
+    )
+
+
+def _left_out(settings: ReadSettings) -> tuple[str, ...]:
+    if settings.stages is None:
+        return ()
+    return (
+        phrase(
+            "{stages} are left out: an evaluation is counted from what {host_by} shares, in "
+            "batches of {batch}"
+        ),
     )
 
 

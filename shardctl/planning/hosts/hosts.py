@@ -18,6 +18,7 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
+from shardctl.planning.hosts.stages import shared_reader
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.open_splits import refuse_open_hosts
 from shardctl.planning.order import resolved_spec
@@ -120,7 +121,8 @@ def hosts(
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: of these the file order, the file shuffle, the epochs and the batches count;
-            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does.
+            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does. Stages of
+            one reader count behind the share of each host.
         hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
 
     Returns:
@@ -135,7 +137,10 @@ def hosts(
     >>> [(one.name, one.idle_hosts) for one in found.strategies], found.recommended.name
     ([('even', 0), ('files', 0), ('examples', 0)], 'files')
     """
-    return hosts_of(resolved_spec(as_dataset(dataset), spec), hosts, as_settings(settings))
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    if settings.stages is not None:
+        dataset, spec, settings = shared_reader(dataset, spec, settings)
+    return hosts_of(resolved_spec(dataset, spec), hosts, settings)
 
 
 def hosts_of(

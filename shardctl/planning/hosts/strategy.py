@@ -12,6 +12,7 @@ from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted, in_short
+from shardctl.planning.hosts.stages import steps_of
 
 _EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
 
@@ -89,6 +90,8 @@ def strategy_of(
     if settings.batch is not None:
         whole, rest = np.divmod(columns.num_examples * settings.epochs, settings.batch)
         num_batches = whole if settings.drop_remainder else whole + (rest > 0)
+    if settings.stages is not None:
+        num_batches = steps_of(settings.stages, columns.num_examples)
     num_read, total = _sum(columns.num_read), reads.num_examples
     return Strategy(
         name=mode.word,

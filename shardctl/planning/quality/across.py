@@ -76,7 +76,7 @@ def across_epochs(question: Question, order: Order, sample: OrderSample) -> Acro
     """
     settings, epoch, unit = question.settings, 1, "epoch"
     second = order
-    if settings.epochs == 1:
+    if order.num_examples < 2 * order.epoch_size if settings.stages else settings.epochs == 1:
         epoch, unit = 0, "pass"
         try:
             second = question.order(replace(settings, pass_index=settings.pass_index + 1))
@@ -127,7 +127,7 @@ def _neighbours_kept(
 ) -> float | None:
     if sample.complete:
         places = _places(sample.codes[0], again.codes[0])
-    elif second.num_buffered is None and not second.settings.repeat_files:
+    elif second.has_blocks and not second.settings.repeat_files:
         places = _read_at(second, epoch, sample.codes)
     else:
         return None

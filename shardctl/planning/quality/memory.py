@@ -11,6 +11,7 @@ from shardctl.planning.quality.verdict import Verdict
 from shardctl.planning.quality.what_if import (
     Measured,
     Question,
+    refuse_stages,
     with_buffer,
     with_shuffled_files,
 )
@@ -73,6 +74,7 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
             )
         )
     settings = question.settings
+    refuse_stages(settings, "memory")
     bare = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
     without = question.measured(bare)
     num_examples = epoch_length(question.order(bare))

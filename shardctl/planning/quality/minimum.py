@@ -82,6 +82,11 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     table = None if cheapest is None else f"{cheapest.change} (score {cheapest.score.value:.4f})"
     if cheapest is not None and cheapest.buffer is None:
         return f"{said}; cheapest cure: {table}"
+    if plan.order.settings.stages is not None:
+        return phrase(
+            "{}; change the shuffles of {stages}",
+            said if table is None else f"{said}; cheapest cure: {table}",
+        )
     target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
     if not isinstance(target, str) and plan.verdict != "cannot tell":
         smallest = buffer_for_target(plan.question, target)

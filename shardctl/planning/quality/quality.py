@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardctl.core.arguments.byte_counts import byte_count
@@ -159,27 +159,29 @@ def quality(
     1.0 as good as uniform {'buffer_seed': 2}
     """
     dataset = as_dataset(dataset)
-    settings, assumed = with_stand_in_seeds(as_settings(settings))
+    settings, assumed = _with_stand_ins(as_settings(settings))
     planned = plan_order(dataset, spec, settings)
     order = planned.order
     num_examples = epoch_length(order)
     _check(planned.spec, num_examples, num_classes, target)
     budget = _bytes("memory", memory)
-    window = _window(settings, num_examples)
+    window = _window(order, num_examples)
     splits = tuple({piece.split.name: piece.split for piece in planned.ranges}.values())
     question = Question(
-        dataset=dataset,
+        dataset=order.dataset,
         ranges=planned.ranges,
-        settings=settings,
+        settings=order.settings,
         window=window,
         num_classes=num_classes,
-        element_size=element_size(dataset, splits, _bytes("example_bytes", example_bytes)),
+        element_size=element_size(order.dataset, splits, _bytes("example_bytes", example_bytes)),
+        resolved=planned.resolved,
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
     score = score_of(metrics)
-    held = None if order.num_buffered is None else min(order.num_buffered, order.stream_size)
+    buffered = None if order.settings.stages is not None else order.num_buffered
+    held = None if buffered is None else min(buffered, order.stream_size)
     return Quality(
         spec=planned.spec,
         order=order,
@@ -210,6 +212,20 @@ def quality(
         question=question,
         warnings=(*planned.resolved.warnings, *_notes(assumed, order)),
     )
+
+
+def _with_stand_ins(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:
+    """Return settings whose order is fixed, and what was assumed; of stages, all of them."""
+    settings, assumed = with_stand_in_seeds(settings)
+    if settings.stages is None or settings.global_seed is not None:
+        return settings, assumed
+    from shardctl.core.stages.changed import with_seeds
+    from shardctl.core.stages.text import text_of
+
+    seeded = with_seeds(settings.stages)
+    if seeded == settings.stages:
+        return settings, assumed
+    return replace(settings, stages=seeded), assumed | {"stages": text_of(seeded)}
 
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
@@ -256,10 +272,13 @@ def _bytes(name: str, value: int | str | None) -> int | None:
         raise UsageError(phrase("{}: {}", Argument(name, value, given=True), error)) from None
 
 
-def _window(settings: ReadSettings, num_examples: int) -> int:
+def _window(order: Order, num_examples: int) -> int:
     """Return the examples in a batch; without batches, or with batches of one, a stand-in."""
-    if settings.batch is not None and settings.batch > 1:
-        return min(settings.batch, num_examples)
+    batch = order.settings.batch
+    if order.settings.stages is not None and order.has_steps:
+        batch = len(order.positions_in_step(0))
+    if batch is not None and batch > 1:
+        return min(batch, num_examples)
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))
 
 
@@ -269,7 +288,7 @@ def _metrics(
     found = [*near_metrics(sample, window, num_classes), *far_metrics(sample)]
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         found.append(shards_in_batch(sample, window))
-    if order.num_buffered is not None:
+    if order.num_buffered is not None and order.settings.stages is None:
         buffer = min(order.num_buffered, _LONGEST_BUFFER_WINDOW, sample.num_positions)
         if buffer > sample.length:
             sample = sample_epoch(order, window=buffer, num_measured=_NUM_IN_BUFFER_WINDOWS)

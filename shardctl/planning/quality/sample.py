@@ -149,7 +149,7 @@ def sample_epoch(
         num_positions=num_positions,
         num_ranks=storage.num_ranks,
         shard_sizes=storage.shard_sizes,
-        buffer_drawn=order.num_buffered is not None,
+        buffer_drawn=_is_drawn(order),
     )
 
 
@@ -170,6 +170,11 @@ def _whole(order: Order, epoch: int, num_positions: int, storage: StorageOrder) 
     return sample_of(ranks, shards, codes)
 
 
+def _is_drawn(order: Order) -> bool:
+    """Whether what a buffer does to stretches is drawn; stages are replayed."""
+    return order.num_buffered is not None and order.settings.stages is None
+
+
 def codes_of_stretches(
     order: Order, epoch: int, starts: Int64s, length: int, *, exact: bool
 ) -> Int64s:
@@ -180,7 +185,7 @@ def codes_of_stretches(
     that hosts and epochs that shuffle alike stay alike.
     """
     positions = starts[:, None] + np.arange(length)
-    if order.num_buffered is None or exact:
+    if exact or order.num_buffered is None or not _is_drawn(order):
         codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
         return codes.reshape(positions.shape)
     stream, begin = (0, epoch * order.epoch_size) if order.settings.repeat_files else (epoch, 0)

@@ -45,11 +45,9 @@ def verdict_of(score: Score, order: Order) -> Verdict:
 
     An order whose score has a sampling error is judged by the score as it is measured.
     """
-    buffer = order.num_buffered or 1
-    files = order.settings.shuffles_files and len(order.reads) > 1
-    if buffer == 1 and not files:
+    if not order.shuffles:
         return "no shuffle"
-    if buffer >= order.epoch_size and not order.settings.repeat_files:
+    if order.is_uniform:
         return "as good as uniform"
     floor = lowest_uniform(score)
     if score.value >= floor:

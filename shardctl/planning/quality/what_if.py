@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import ShardctlError
+from shardctl.core.stages.readers import readers_of
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.planning.order import order_of
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.sample import epoch_length, sample_epoch
 from shardctl.planning.quality.score import Score, score_of
@@ -37,6 +41,7 @@ class Question:
 
     `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
     shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
+    `resolved` is what the readers of stages read.
     """
 
     dataset: Dataset
@@ -45,9 +50,12 @@ class Question:
     window: int
     num_classes: int | None = None
     element_size: ElementSize | None = None
+    resolved: Resolved | None = None
 
     def order(self, settings: ReadSettings) -> Order:
         """Return the order under other settings."""
+        if settings.stages is not None and self.resolved is not None:
+            return order_of(self.resolved, settings).order
         return Order(self.dataset, self.ranges, settings)
 
     def measured(self, settings: ReadSettings) -> Measured:
@@ -151,6 +159,8 @@ def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:
 def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
     """Yield (what changes, settings, size of a buffer that is new)."""
     settings = question.settings
+    if settings.stages is not None and any(read.settings for read in readers_of(settings.stages)):
+        return  # readers with settings of their own take nothing of others
     if settings.shuffles_files:
         yield "files not shuffled", replace(settings, shuffle_files=False, shuffle_seed=None), None
     else:
@@ -160,6 +170,8 @@ def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None
         yield f"cycle {cycle * factor:,}", replace(settings, cycle=cycle * factor, cpus=None), None
     if settings.block > 1:
         yield "block 1", replace(settings, block=1), None
+    if settings.stages is not None:
+        return  # which says itself where what is shuffled
     num_examples = epoch_length(question.order(settings))
     present = num_examples if settings.buffer == -2 else settings.buffer
     sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
@@ -176,7 +188,10 @@ def _with_more_files(question: Question) -> Question | None:
     """Return the same examples with each shard in four, None where a list names the files."""
     splits = {piece.split.name: piece.split for piece in question.ranges}
     lengths = [length for split in splits.values() for length in split.shard_lengths]
-    if question.settings.file_order is not None or max(lengths) < _MORE_FILES:
+    settings = question.settings
+    if settings.stages is not None or settings.file_order is not None:
+        return None
+    if max(lengths) < _MORE_FILES:
         return None
     if len(lengths) * _MORE_FILES > _MAX_SHARDS:
         return None
@@ -198,6 +213,22 @@ def _finer(split: Split) -> Split:
     return Split(name=split.name, shard_lengths=lengths, num_bytes=split.num_bytes)
 
 
+def refuse_stages(settings: ReadSettings, asked: str) -> None:
+    """Refuse a question about the buffer of a pipeline whose stages say where it stands.
+
+    Raises:
+        UsageError: there are stages.
+    """
+    if settings.stages is not None:
+        raise UsageError(
+            phrase(
+                "{} asks for another buffer, and {stages} say where each stands; change the "
+                "shuffle there, and compare the scores",
+                Argument(asked),
+            )
+        )
+
+
 def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     """Return the smallest `ds.shuffle` buffer, in place of any there is, that reaches a score.
 
@@ -205,6 +236,7 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     a hundredth; it is rounded up to two digits.
     """
     settings = question.settings
+    refuse_stages(settings, "target")
     bare = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
     without = question.measured(bare).score.value
     if without >= target:

@@ -28,6 +28,9 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
         UsageError: a list of more files than code is to hold, or nothing to read.
     """
     order, settings = simulation.order, simulation.order.settings
+    if settings.stages is not None:
+        yield from _staged(simulation)
+        return
     refuse_unreadable(order.dataset)
     if not len(order.reads):
         raise reader.nothing_to_read(simulation.spec, settings)
@@ -45,6 +48,28 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
         sorts,
         [*seed, *reader.builder(order.dataset)],
         [*reader.host(settings), *made],
+        _how_to_read(simulation),
+    )
+
+
+def _staged(simulation: Simulation) -> Iterator[str]:
+    """Yield the code of a pipeline with stages."""
+    from shardctl.core.order.staged import StagedOrder
+    from shardctl.rendering.python.stages import StagesCode
+
+    order = simulation.order
+    assert isinstance(order, StagedOrder)
+    if not len(order.reads):
+        raise reader.nothing_to_read(simulation.spec, order.settings)
+    made = StagesCode(order)
+    seed = list(_global_seed(order.settings))
+    yield from module(
+        comment(pipeline_line(simulation.spec, order)),
+        reader.imports([*made.functions, *made.lines, *seed]),
+        made.listed,
+        made.functions,
+        seed,
+        made.lines,
         _how_to_read(simulation),
     )
 
@@ -73,7 +98,7 @@ def _global_seed(settings: ReadSettings) -> Iterator[str]:
     if settings.global_seed is not None:
         yield "# It counts when the dataset is made, so nothing that draws a seed may come between."
         yield f"tf.random.set_seed({literal(settings.global_seed)})"
-    elif settings.shuffles_files or settings.buffer not in (None, 1):
+    elif settings.shuffles_files or settings.buffer not in (None, 1) or settings.stages is not None:
         yield "# With a tf.random.set_seed in force (keras.utils.set_random_seed sets it too) the"
         yield "# order is another one."
 
@@ -109,8 +134,13 @@ def _how_to_read(simulation: Simulation) -> Iterator[str]:
         )
     if not simulation.take:
         return
-    examples = "ds" if settings.batch is None else "ds.unbatch()"
-    skip = f".skip({simulation.skip})" if simulation.skip else ""
     last = simulation.skip + simulation.take - 1
+    shape = simulation.order.shape
+    if shape is None or len(shape) > 1:
+        yield f"# Positions {simulation.skip:,} to {last:,} of the order count the examples in its"
+        yield "# elements, one element after the other."
+        return
+    examples = "ds.unbatch()" if shape else "ds"
+    skip = f".skip({simulation.skip})" if simulation.skip else ""
     yield f"# Positions {simulation.skip:,} to {last:,} of the order, as simulate shows them:"
     yield f"# {examples}{skip}.take({simulation.take})"

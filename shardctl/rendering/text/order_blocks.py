@@ -29,7 +29,7 @@ def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Scree
     and shards. A buffer has none of these, and each id says its shard.
     """
     rows = _Rows(order, screen)
-    mixed = order.num_buffered is not None
+    mixed = not order.has_blocks
     yield rows.heading("id@shard" if mixed else "ids")
     for codes in chunks:
         for begin in range(0, len(codes), _PIECE):
@@ -69,7 +69,7 @@ class _Rows:
         for first, stop in _runs(breaks, len(codes), _LONGEST_ROW):
             place = int(splits[first]), int(shards[first])
             slot = int(slots[first])
-            lead = self._lead(self._cells(int(positions[first]), slot, place))
+            lead = self._lead(self._cells(positions[first], slot, place))
             look = slot if self._has_slots else self._look_of(place)
             for number, line in enumerate(_folded(names[first:stop], self._room(lead))):
                 yield f"{lead if not number else ' ' * len(lead)}{self._styled(line, look)}\n"
@@ -81,7 +81,7 @@ class _Rows:
         cells = [f"{name}@{shard}" for name, (_, shard) in zip(names, places, strict=True)]
         width = max(map(len, cells))
         for first, stop in _runs(self._turns(positions), len(codes), _MIXED_ROW):
-            lead = self._lead(self._cells(int(positions[first]), None, None))
+            lead = self._lead(self._cells(positions[first], None, None))
             fitting = max(1, (self._room(lead) or 10**9) // (width + 1))
             for begin in range(first, stop, fitting):
                 part = range(begin, min(begin + fitting, stop))
@@ -94,18 +94,18 @@ class _Rows:
     def _turns(self, positions: Int64s) -> Bools:
         """Return where a batch or an epoch begins between two positions, bool[n - 1]."""
         turns: Bools = np.diff(self._order.epoch_of(positions)) != 0
-        if self._order.settings.batch is not None:
-            turns |= np.diff(positions // self._order.settings.batch) != 0
+        if self._order.has_steps:
+            turns |= np.diff(self._order.steps_of(positions)[0]) != 0
         return turns
 
     def _cells(
-        self, position: int, slot: int | None, place: tuple[int, int] | None
+        self, position: np.int64, slot: int | None, place: tuple[int, int] | None
     ) -> Sequence[str]:
-        order = self._order
+        order, here = self._order, np.array([position])
         values = {
-            "position": position,
-            "epoch": position // max(order.epoch_size, 1),
-            "step": position // (order.settings.batch or 1),
+            "position": int(position),
+            "epoch": int(order.epoch_of(here)[0]),
+            "step": int(order.steps_of(here)[0][0]),
             "slot": slot,
             "shard": "" if place is None else _shard(order, place, self._longest_name),
         }
@@ -133,11 +133,11 @@ def _columns(order: Order, longest_name: int) -> Sequence[tuple[str, int]]:
     settings = order.settings
     last = max(order.num_examples - 1, 0)
     columns = [("position", max(8, len(str(last))))]
-    if settings.epochs > 1:
-        columns.append(("epoch", max(5, len(str(settings.epochs - 1)))))
-    if settings.batch is not None:
-        columns.append(("step", max(4, len(str(last // settings.batch)))))
-    if order.num_buffered is None:
+    if order.num_epochs is None or order.num_epochs > 1:
+        columns.append(("epoch", max(5, len(str((order.num_epochs or 1) - 1)))))
+    if order.has_steps:
+        columns.append(("step", max(4, len(str((order.num_steps or 1) - 1)))))
+    if order.has_blocks:
         if settings.cycle_length(ordered=order.dataset.ordered) > 1:
             columns.append(("slot", 4))
         used = distinct(order.reads.split).tolist()

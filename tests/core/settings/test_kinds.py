@@ -14,12 +14,14 @@ from shardctl.core.settings.kinds import (
     BufferSize,
     FileNames,
     SettingKind,
+    StageList,
     Switch,
     WhichHost,
     WholeNumber,
     Word,
 )
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.stages import Cache, Pipeline, Take
 from shardctl.errors import UsageError
 
 MOST = 2**63 - 1
@@ -50,6 +52,19 @@ def test_what_a_kind_takes(
     for value in refused:
         with pytest.raises(UsageError):
             kind.take(value)
+
+
+def test_stages_are_taken_as_text_as_a_list_and_as_they_are() -> None:
+    kind = StageList()
+    taken = Pipeline(stages=(Cache(), Take(count=3)))
+    for given_as in ("cache | take(3)", ["cache", {"take": 3}], ("cache", "take(3)"), taken):
+        assert kind.take(given_as) == taken
+    assert kind.to_document(taken) == ["cache", {"take": 3}]
+    assert kind.take(kind.to_document(Pipeline())) == Pipeline()
+    assert kind.metavar == "STAGES"
+    for refused in (3, True, "", "cahe", ["cahe"], [3], {"take": 3}, b"cache"):
+        with pytest.raises(UsageError):
+            kind.take(refused)
 
 
 @given(st.integers(0, 9), st.integers(1, 9))

@@ -18,6 +18,7 @@ from shardctl.core.settings.document import settings_from_document, settings_in_
 from shardctl.core.settings.kinds import BufferSize, SettingKind, Switch, WholeNumber
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS, Setting
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import setting_causes
 from shardctl.rendering.text.command_line import option_name
@@ -41,6 +42,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "file_order": (("b", "a"),),
     "host": (Host(index=1, count=3),),
     "host_by": ("files", "examples"),
+    "stages": (parse_stages("repeat(2) | shuffle(9, seed=3)"), parse_stages("train | cache")),
     "loop": ("keras-fit",),
     "reshuffle": (False, True),
     "buffer_reshuffle": (False, True),
@@ -68,7 +70,8 @@ def test_the_table_the_fields_the_options_and_the_documents_list_the_same() -> N
     names = [setting.field for setting in SETTINGS]
     assert names == [field.name for field in fields(ReadSettings)]
     assert names == [parameter.name for parameter in OrderOptions.parameters()]
-    assert [s.name for s in SETTINGS] == list(settings_in_force(ReadSettings(), ordered=False))
+    in_force = settings_in_force(ReadSettings(), ordered=False)
+    assert [s.name for s in SETTINGS if not s.is_rare] == list(in_force)
 
 
 @each_setting

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import PIECE, Iteration, Lasting, Node
 from shardctl.core.mixture.choices import SampledChoices
@@ -122,7 +123,8 @@ class ChosenIterator:
     def between(self, start: int, stop: int) -> Int64s:
         """Return choices [start, stop), fewer where they end."""
         self._ahead.pull(stop - self._ahead.pulled)
-        return self._ahead.examples(np.arange(start, min(stop, self._ahead.pulled)))
+        with readings.counted(on=False):
+            return self._ahead.examples(np.arange(start, min(stop, self._ahead.pulled)))
 
     def expected_choices(self, numbers: Int64s) -> float:
         """Return 0: how many there are until one of these inputs is not known."""

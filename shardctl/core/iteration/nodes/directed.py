@@ -221,6 +221,10 @@ class DirectedIteration(Iteration):
         return (*self.sources, *self._choices.inputs)
 
     @property
+    def num_readings(self) -> int:
+        return max(source.num_readings for source in self.sources)
+
+    @property
     def width(self) -> int | None:
         widths = {source.width for source in self.sources if source.pulled}
         return widths.pop() if len(widths) == 1 else None if widths else 1
@@ -237,7 +241,8 @@ class DirectedIteration(Iteration):
             # Codes are 0 or more, so that what comes from elsewhere is told from this.
             return ~numbers if self.width == 1 else np.repeat(~numbers, self.widths(elements))
         widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
-        return gathered(self._split(numbers, places), widths)
+        parts = self._split(numbers, places)
+        return gathered(((here, each.examples(local)) for here, each, local in parts), widths)
 
     def _split(
         self, numbers: Int64s, places: Int64s

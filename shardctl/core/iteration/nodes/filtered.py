@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import EVERYTHING, PIECE, UNKNOWN, Iteration, Node
 from shardctl.core.iteration.nodes.origins import handing_out
 from shardctl.errors import UsageError
@@ -125,7 +126,7 @@ class FilterIteration(Iteration):
         stop = min((block + 1) * PIECE, self._seen)
         if self._known[:2] != (block, stop):
             elements = np.arange(block * PIECE, stop)
-            with handing_out(self._node, inputs=False):
+            with handing_out(self._node, inputs=False), readings.counted(on=False):
                 codes = self._ahead.examples(elements)
             self._known = (block, stop, elements[self._node.passes(codes)])
         return self._known[2]

@@ -7,19 +7,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import Iteration
 
-_NONE = np.empty(0, np.int64)
+NONE = np.empty(0, np.int64)
 
 
 class Joined(Iteration):
-    """The elements of `pieces`, one piece after the other, as far as each is pulled."""
+    """The elements of `pieces`, one piece after the other, as far as each is pulled.
+
+    is_repeated: each piece reads again what the one before it read.
+    """
+
+    is_repeated = True
 
     def __init__(self) -> None:
         super().__init__()
         self.pieces: list[Iteration] = []
         self._counted = (-1, -1)
-        self._starts = self._example_starts = _NONE
+        self._starts = self._example_starts = NONE
+        self._readings: Int64s | None = None
 
     @property
     def inputs(self) -> Sequence[Iteration]:
@@ -40,6 +47,7 @@ class Joined(Iteration):
     def _count(self) -> None:
         if self._counted != (self.pulled, len(self.pieces)):
             self._counted = (self.pulled, len(self.pieces))
+            self._readings = None
             counts = [piece.pulled for piece in self.pieces]
             examples = [piece.num_examples for piece in self.pieces]
             self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -58,10 +66,15 @@ class Joined(Iteration):
         return found
 
     def examples(self, elements: Int64s) -> Int64s:
-        parts = list(self._split(elements, self.starts))
+        parts = list(self._indexed(elements, self.starts))
         if len(parts) == 1:
-            return parts[0][1].examples(parts[0][2])
-        return gathered(parts, self.widths(elements))
+            index, _, piece, local = parts[0]
+            return self._counted_from(index, piece.examples(local))
+        found = (
+            (here, self._counted_from(index, piece.examples(local)))
+            for index, here, piece, local in parts
+        )
+        return gathered(found, self.widths(elements))
 
     def before(self, elements: Int64s) -> Int64s:
         found = np.zeros(len(elements), np.int64)
@@ -78,9 +91,29 @@ class Joined(Iteration):
 
     def codes_at(self, places: Int64s) -> Int64s:
         found = np.empty(len(places), np.int64)
-        for here, piece, local in self._split(places, self.example_starts):
-            found[here] = piece.codes_at(local)
+        for index, here, piece, local in self._indexed(places, self.example_starts):
+            found[here] = self._counted_from(index, piece.codes_at(local))
         return found
+
+    @property
+    def num_readings(self) -> int:
+        return int(self._reading_starts[-1]) if self.is_repeated else super().num_readings
+
+    @property
+    def _reading_starts(self) -> Int64s:
+        """The readings before each piece, int64[pieces + 1]."""
+        self._count()
+        if self._readings is None:
+            numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
+            self._readings = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+        return self._readings
+
+    def _counted_from(self, index: int, found: Int64s) -> Int64s:
+        """Return what a piece hands out; where readings are counted, on from those before it."""
+        if not (index and self.is_repeated and readings.are_counted()):
+            return found
+        numbers: Int64s = found + self._reading_starts[index]
+        return numbers
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._found(self.starts, lambda piece: piece.elements_of(codes))
@@ -120,7 +153,7 @@ class Joined(Iteration):
     def _found(
         self, starts: Int64s, ask: Callable[[Iteration], tuple[Int64s, Int64s]]
     ) -> tuple[Int64s, Int64s]:
-        queries, places = [_NONE], [_NONE]
+        queries, places = [NONE], [NONE]
         for piece, start in zip(self.pieces, starts.tolist()[:-1], strict=True):
             if piece.pulled:
                 query, place = ask(piece)
@@ -129,20 +162,18 @@ class Joined(Iteration):
         return in_order(np.concatenate(queries), np.concatenate(places))
 
 
-def gathered(
-    parts: Iterable[tuple[Int64s | slice, Iteration, Int64s]], widths: Int64s
-) -> Int64s:
+def gathered(parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s) -> Int64s:
     """Return the codes of elements that come from several iterations, one after the other.
 
-    parts: for each iteration which of the elements are its own, and which of its own they are.
+    parts: for each iteration which of the elements are its own, and the codes of these.
     widths: the number of examples of each element.
     """
     ends = np.cumsum(widths)
     found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
-    for here, piece, local in parts:
+    for here, codes in parts:
         counts = widths[here]
         shifts = ends[here] - counts - (np.cumsum(counts) - counts)
-        found[np.repeat(shifts, counts) + np.arange(counts.sum())] = piece.examples(local)
+        found[np.repeat(shifts, counts) + np.arange(counts.sum())] = codes
     return found
 
 

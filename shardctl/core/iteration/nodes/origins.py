@@ -24,7 +24,8 @@ def mixtures_below(node: Node) -> list[Directed]:
             seen.add(id(one))
             if isinstance(one, Directed):
                 found[id(one)] = one
-            nodes.extend(one.inputs)
+            # Choices that are mixed are no examples.
+            nodes.extend(one.data if isinstance(one, Directed) else one.inputs)
     return list(found.values())
 
 
@@ -42,9 +43,7 @@ def handing_out(node: Node, *, inputs: bool, only: Directed | None = None) -> It
             mixture.hands_out_inputs = flag
 
 
-def counts_of_inputs(
-    node: Node, iteration: Iteration, mixture: Directed, places: Int64s
-) -> Int64s:
+def counts_of_inputs(node: Node, iteration: Iteration, mixture: Directed, places: Int64s) -> Int64s:
     """Return how many examples of each input come before each place, int64[q, inputs].
 
     node: the whole pipeline; iteration: an iterator of it; mixture: one of `mixtures_below`.

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import (
     INFINITE,
+    PIECE,
     UNKNOWN,
     Axis,
     Iteration,
     Node,
 )
-from shardctl.core.iteration.nodes.joined import Joined, in_order
-from shardctl.core.iteration.nodes.source import NOTHING
+from shardctl.core.iteration.nodes.joined import NONE, Joined, in_order
 from shardctl.errors import UsageError
 
 
@@ -33,7 +34,7 @@ class Repeat(Node):
 
     def __init__(self, child: Node, count: int | None) -> None:
         self.child, self.inputs, self.shape = child, (child,), child.shape
-        self.count = None if count is not None and count < 0 else count
+        self.count = count
 
     @property
     def is_infinite(self) -> bool:
@@ -48,15 +49,13 @@ class Repeat(Node):
     @property
     def cardinality(self) -> int:
         count = self.child.cardinality
-        if self.count == 0 or count == 0:
+        if count == 0:
             return 0
         if self.count is None:
             return INFINITE
         return count if count < 0 else count * self.count
 
     def iterate(self) -> Iteration:
-        if self.count == 0:
-            return NOTHING.iterate()
         return Cycle(self) if self.child.is_fixed else RepeatIteration(self)
 
 
@@ -124,7 +123,12 @@ class Cycle(Iteration):
         return self._epoch.widths(self._local(elements)[1])
 
     def examples(self, elements: Int64s) -> Int64s:
-        return self._epoch.examples(self._local(elements)[1])
+        epochs, local = self._local(elements)
+        if not readings.are_counted():
+            return self._epoch.examples(local)
+        earlier = np.repeat(epochs, self._epoch.widths(local)) * self._epoch.num_readings
+        numbers: Int64s = self._epoch.examples(local) + earlier
+        return numbers
 
     def before(self, elements: Int64s) -> Int64s:
         epochs, local = self._local(elements)
@@ -136,7 +140,15 @@ class Cycle(Iteration):
         return elements + epochs * self._epoch.pulled, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
-        return self._epoch.codes_at(places % max(self._epoch.num_examples, 1))
+        epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
+        if not readings.are_counted():
+            return self._epoch.codes_at(local)
+        numbers: Int64s = self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+        return numbers
+
+    @property
+    def num_readings(self) -> int:
+        return -(-self.pulled // max(self._epoch.pulled, 1)) * self._epoch.num_readings
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._tiled(*self._epoch.elements_of(codes), self._epoch.pulled, self.pulled)
@@ -153,6 +165,13 @@ class Cycle(Iteration):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         size = max(self._epoch.pulled, 1)
+        if self._epoch.num_examples <= PIECE < (stop - start):
+            # Many short epochs, taken from one copy of it.
+            codes = np.concatenate([NONE, *self._epoch.chunks(0, self._epoch.pulled)])
+            first, last = self.before(np.array([start, stop])).tolist()
+            for place in range(first, last, PIECE):
+                yield codes[np.arange(place, min(place + PIECE, last)) % len(codes)]
+            return
         while start < stop:
             first = start // size * size
             yield from self._epoch.chunks(start - first, min(stop - first, size))
@@ -197,6 +216,8 @@ class Concatenate(Node):
 
 class ConcatenateIteration(Joined):
     """An iterator over the first, and then the second."""
+
+    is_repeated = False
 
     def __init__(self, node: Concatenate) -> None:
         super().__init__()

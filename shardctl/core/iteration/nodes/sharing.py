@@ -87,7 +87,9 @@ def _ways(node: Node, lasting: Lasting, *, threads: bool = False, late: bool = F
         if late or isinstance(node, Cache) or _goes_on_taking(node):
             found.add("threads" if threads else "turns")
     for index, below in enumerate(node.inputs):
-        is_late = isinstance(node, Repeat | Shuffle) or (isinstance(node, Concatenate) and index > 0)
+        is_late = isinstance(node, Repeat | Shuffle) or (
+            isinstance(node, Concatenate) and index > 0
+        )
         way = _ways(below, lasting, threads=threads, late=late or is_late)
         found |= {way} - {None}
     return "threads" if "threads" in found else "turns" if found else None

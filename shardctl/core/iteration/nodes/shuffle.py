@@ -10,8 +10,9 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, PIECE, Iteration, Node
 from shardctl.core.iteration.nodes.joined import Joined
-from shardctl.core.iteration.nodes.rows import FILLER, Rows
+from shardctl.core.iteration.rows import FILLER, Rows
 from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -19,6 +20,8 @@ from shardctl.errors import UsageError
 # An element stays longer than k buffers in a buffer with probability exp(-k).
 _FEW, _MANY = 4, 16
 _MAX_KEPT = 1 << 24  # codes of elements that were read of late
+
+_ANY = KernelSeeds(seed=0, seed2=0)
 
 _MAX_EPOCHS = 3  # kMaxEpochsInBuffer; with more than so many in the buffer none is read further
 
@@ -185,20 +188,19 @@ class ShuffledEpoch(Iteration):
         return (self._child,)
 
     def check(self) -> None:
-        if self.pulled and self.seeds is not None:
-            _ = self.seeds.seeds
+        if self.pulled:
+            _ = self.replay
         super().check()
 
     @property
     def replay(self) -> ShuffleReplay:
         """The shuffle of what is read so far; of what is handed out so far nothing changes."""
         assert self.seeds is not None
-        size = max(1, self._child.pulled)
-        return ShuffleReplay(
-            num_elements=self._child.pulled,
-            buffer_size=size if self._buffer is None else self._buffer,
-            seeds=self.seeds.seeds,
-        )
+        size = self._child.pulled
+        buffer = max(1, size) if self._buffer is None else self._buffer
+        # Of one element there is one order, whatever the seeds are.
+        seeds = _ANY if min(buffer, size) <= 1 else self.seeds.seeds
+        return ShuffleReplay(num_elements=size, buffer_size=buffer, seeds=seeds)
 
     @property
     def width(self) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import Iteration, Node
 
 
@@ -54,6 +55,8 @@ class SourceIteration(Iteration):
         return np.ones(len(elements), np.int64)
 
     def examples(self, elements: Int64s) -> Int64s:
+        if readings.are_counted():
+            return np.zeros(len(elements), np.int64)
         if isinstance(self._codes, range):
             return np.asarray(elements, np.int64) * self._codes.step + self._codes.start
         return self._codes[elements]

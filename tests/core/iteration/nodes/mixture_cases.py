@@ -82,9 +82,7 @@ class Drawing:
             return Zip(inputs=inputs), all(endless), True
         if kind == "choose":
             choices = self.choices(number)
-            source: Source = ChooseFromDatasets(
-                inputs=inputs, choices=choices, stop_on_empty=stop
-            )
+            source: Source = ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
             return source, any(s == Repeat() for s in choices.stages), False
         source = SampleFromDatasets(
             inputs=inputs,

@@ -41,7 +41,9 @@ def test_choices_shuffled_anew_are_those_of_tensorflow_in_later_passes(
 
 
 def test_choices_drawn_anew_for_each_pass_are_those_of_tensorflow() -> None:
-    inputs = tuple(Pipeline(source=Values(values=tuple(range(30 * i, 30 * i + 25)))) for i in range(3))
+    inputs = tuple(
+        Pipeline(source=Values(values=tuple(range(30 * i, 30 * i + 25)))) for i in range(3)
+    )
     for rerandomize in (None, False, True):
         source = SampleFromDatasets(inputs=inputs, seed=3, rerandomize=rerandomize)
         pipeline = Pipeline(source=source, stages=(Repeat(count=2),))

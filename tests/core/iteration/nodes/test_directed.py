@@ -58,9 +58,7 @@ def test_a_long_mixture_is_that_of_tensorflow_at_any_place(stop: bool) -> None:
         _numbers(60_000, 50_000),
         _numbers(110_000, 40_000, Shuffle(buffer=1000, seed=2)),
     )
-    source = SampleFromDatasets(
-        inputs=inputs, weights=(0.5, 0.3, 0.2), seed=5, stop_on_empty=stop
-    )
+    source = SampleFromDatasets(inputs=inputs, weights=(0.5, 0.3, 0.2), seed=5, stop_on_empty=stop)
     iteration = _iteration(source)
     iteration.pull(EVERYTHING)
     real = np.concatenate(

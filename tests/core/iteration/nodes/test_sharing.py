@@ -30,9 +30,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, random_of_a_fuzz_run
 from tests.core.iteration.nodes.mixture_checks import check_pipeline, check_random, predicted
 
-SHUFFLED = Pipeline(
-    source=Values(values=tuple(range(20))), stages=(Shuffle(buffer=20, seed=5),)
-)
+SHUFFLED = Pipeline(source=Values(values=tuple(range(20))), stages=(Shuffle(buffer=20, seed=5),))
 
 
 def _used(*stages: Stage, of: Pipeline = SHUFFLED) -> Pipeline:

@@ -1,0 +1,192 @@
+"""TFDS's reader as a source of a pipeline: each iterator of it is one reading of the files."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration import readings
+from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator, TakenSeeds
+from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
+from shardctl.core.order.code_pages import CodePages
+from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.order import Order
+from shardctl.core.order.reads_of_host import RowLookup
+from shardctl.core.order.tickets import Tickets
+from shardctl.core.shuffle.buffer import shuffle_permutation
+from shardctl.core.shuffle.seeds import KernelSeeds, seeds_of_iterator
+
+_ALL = 1 << 62  # positions of a reading without end
+_MANY_EXAMPLES = 1 << 22
+_KEPT = 8  # readings; of long ones two
+
+
+class ReaderNode(Node):
+    """What `builder.as_dataset` returns, of which every iterator reads the files anew.
+
+    `reader` is the order of one epoch of the spec on its own. An iterator takes the next pair of
+    seeds of the file shuffle when it is made, whether or not it is read: the shuffle is the first
+    from the top below the interleave (TFDS core/reader.py, _read_files). With `repeat_files` an
+    iterator takes a pair for each time the files are listed, of which threads may take some ahead,
+    so that only the first iterator is certain.
+    """
+
+    def __init__(self, reader: Order, tickets: Tickets, seeds: ScriptSeeds) -> None:
+        self.reader = reader
+        self.tickets = tickets
+        self.iterations: list[ReaderIteration] = []
+        self._pages: OrderedDict[int, CodePages] = OrderedDict()
+        settings = reader.settings
+        self.files: SeedGenerator | None = None
+        if settings.shuffles_files:
+            # The shuffle of one file is drawn a seed as well, though it changes nothing.
+            kernel = seeds.kernel(settings.shuffle_seed)
+            if len(reader.reads) > 1:
+                stage = "TFDS's shuffle of the files"
+                self.files = SeedGenerator(kernel, settings.reshuffle, stage=stage)
+                self.lasting = () if self.files.is_fixed else (self.files,)
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether the files repeat for ever."""
+        return self.reader.settings.repeat_files and bool(self.reader.epoch_size)
+
+    @property
+    def cardinality(self) -> int:
+        """The number that TFDS asserts: none where it knows less than the files do."""
+        settings = self.reader.settings
+        if settings.repeat_files or not (settings.host is None or settings.host_mode.knows_length):
+            return UNKNOWN
+        return self.reader.epoch_size
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether every reading has the same order."""
+        return self.files is None or self.files.is_fixed
+
+    def iterate(self) -> ReaderIteration:
+        """Return a new iterator, which takes the next pair of the file shuffle."""
+        taken = None if self.files is None else self.files.take()
+        if self.files is not None and self.is_infinite:
+            self.files.make_uncertain()
+        iteration = ReaderIteration(self, len(self.iterations), taken)
+        self.iterations.append(iteration)
+        return iteration
+
+    def codes_at(self, number: int, positions: Int64s) -> Int64s:
+        """Return the codes at positions of one reading, int64[q]."""
+        if not len(positions):
+            return positions
+        kept = 0 if self.is_alike else number
+        stop = int(positions.max()) + 1
+        pages = self._pages.pop(kept, None)
+        if pages is None or (self.is_infinite and pages.reading.num_examples < stop):
+            pages = CodePages(self.reading(number, stop=stop))
+        while len(self._pages) >= (_KEPT if pages.reading.num_examples < _MANY_EXAMPLES else 2):
+            self._pages.popitem(last=False)
+        self._pages[kept] = pages
+        return pages.codes_at(positions)
+
+    def codes_of(self, tickets: Int64s) -> Int64s:
+        """Return the codes of the examples with these tickets of this reader, int64[q]."""
+        if not len(tickets):
+            return tickets
+        positions = self.tickets.position(tickets)
+        if self.is_alike:
+            return self.codes_at(0, positions)
+        numbers = self.tickets.reading(tickets)
+        if (numbers == numbers[0]).all():
+            return self.codes_at(int(numbers[0]), positions)
+        codes = np.empty_like(positions)
+        order = np.argsort(numbers, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            codes[here] = self.codes_at(int(numbers[here[0]]), positions[here])
+        return codes
+
+    def tickets_of(self, number: int, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, ticket), int64[r] each, for every time a reading yields a code.
+
+        Of what is read without end only what was pulled counts.
+        """
+        pulled = self.iterations[number].pulled
+        query, rows, offsets = self._lookup.rows_of(codes)
+        which, positions = self.reading(number, stop=pulled).positions(rows, offsets)
+        kept = np.flatnonzero(positions < pulled)
+        return query[which[kept]], positions[kept] + self.tickets.first(number)
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        reads = self.reader.reads
+        return RowLookup(reads, self.reader.codes.first_codes(reads))
+
+    def forget(self) -> None:
+        """Give back the memory of the readings."""
+        self._pages.clear()
+        self.reader.forget_readings()
+
+    def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
+        """Return the reading of the files by one iterator, up to `stop` where it has no end."""
+        reader, taken = self.reader, self.iterations[number].taken
+
+        def opening(repetition: int) -> Int64s | None:
+            if taken is None:
+                return None
+            count = len(reader.reads)
+            return shuffle_permutation(count, count, _seeds(taken, repetition))
+
+        if not self.is_infinite:
+            return reader.reading_of(opening(0))
+        # In powers of two, so that the next stretch seldom builds anew.
+        repetitions = -(-(stop or 1) // reader.epoch_size)
+        limit = reader.epoch_size << (repetitions - 1).bit_length()
+        return reader.endless_reading(limit, opening)
+
+
+def _seeds(taken: TakenSeeds, repetition: int) -> KernelSeeds:
+    """Return the seeds of a further listing of the files by one iterator."""
+    seeds, generator = taken.seeds, taken.generator
+    if not repetition or generator.is_fixed or taken.index is None or generator.kernel is None:
+        return seeds
+    return seeds_of_iterator(generator.kernel, taken.index + repetition)
+
+
+class ReaderIteration(Iteration):
+    """One reading of the files; an element is an example, and its code is a ticket.
+
+    `taken` is what it shuffles the files with, None where all readings are alike.
+    """
+
+    def __init__(self, node: ReaderNode, number: int, taken: TakenSeeds | None) -> None:
+        super().__init__()
+        self.number = number
+        self.taken = taken
+        self.first = node.tickets.first(number)
+        self._size = _ALL if node.is_infinite else node.reader.epoch_size
+
+    def _advance(self, count: int) -> int:
+        return min(count, self._size - self.pulled)
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def widths(self, elements: Int64s) -> Int64s:
+        return np.ones(len(elements), np.int64)
+
+    def examples(self, elements: Int64s) -> Int64s:
+        if readings.are_counted():
+            return np.zeros(len(elements), np.int64)
+        return elements + self.first
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        elements = codes - self.first
+        own = np.flatnonzero((elements >= 0) & (elements < self.pulled))
+        return own, elements[own]
+
+    def check(self) -> None:
+        """Refuse what was read with seeds that depend on timing."""
+        if self.taken is not None and self.pulled:
+            _ = self.taken.seeds

@@ -1,0 +1,348 @@
+"""The order of a pipeline whose stages are as a script has them, mixtures of readers included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s, Int64sLike
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import joined
+from shardctl.core.iteration.build import build
+from shardctl.core.iteration.generator import ScriptSeeds
+from shardctl.core.iteration.iteration import EVERYTHING
+from shardctl.core.iteration.passes import iteration_of_pass
+from shardctl.core.order.combined_codes import CombinedCodes
+from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
+from shardctl.core.order.reader_node import ReaderNode
+from shardctl.core.order.tickets import Tickets
+from shardctl.core.phrase import phrase
+from shardctl.core.provided import provided
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.readers import parts_of, readers_of
+from shardctl.core.stages.stages import Filter, Read, SampleFromDatasets, Shuffle
+from shardctl.core.text import counted, in_short
+from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
+from shardctl.errors import UsageError
+
+_NONE = np.empty(0, np.int64)
+_ENDLESS = 1 << 40  # positions of an order without end that can be asked for
+_AT_ONCE = 1 << 22  # elements that are pulled between two reports
+
+
+def _ignore(count: int) -> None:
+    """Take a report that nobody wants."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
+
+    name: str
+    dataset: Dataset
+    spec: str
+
+
+class StagedOrder(Order):
+    """Every example of one pass over a pipeline with stages, from 0, batches taken apart.
+
+    `readers` are the orders of one epoch of what each reader of the stages reads, all over the
+    splits of `dataset`. The epoch of an example is which reading of its source it comes from,
+    counted in this pass from 0; what a cache hands out again counts as read again. A step is an
+    element of the pipeline, where elements are batches.
+
+    A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
+    than a bound of that. `origins` say what each reader reads, `advance` is told of elements as
+    they are counted.
+
+    Raises:
+        UnpredictableOrderError: a stage leaves this order open; the text names it.
+        UsageError: what TensorFlow refuses as well; the text names the stage.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        readers: Mapping[Read, Order],
+        settings: ReadSettings,
+        *,
+        origins: Mapping[Read, Origin],
+        advance: Callable[[int], None] | None = None,
+    ) -> None:
+        assert settings.stages is not None
+        self.dataset = dataset
+        self.settings = settings
+        reads = readers_of(settings.stages)
+        self.origins = dict(origins)
+        self.sources = tuple(origins[read].name for read in reads)
+        self._readers = dict(readers)
+        orders = [readers[read] for read in reads]
+        self._orders = orders
+        self._ranges = tuple(piece for order in orders for piece in order.ranges)
+        self.codes = CombinedCodes(
+            dataset, [piece.split.name for piece in self._ranges], [o.given for o in orders]
+        )
+        for order in orders:
+            order.codes = self.codes
+        # What all readers are given, one after the other.
+        self.reads = joined([replace(order.reads, files=dataset) for order in orders])
+        self._seeds = ScriptSeeds(settings.global_seed)
+        self._nodes: list[ReaderNode] = []
+        self._node = build(
+            settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
+        )
+        self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
+        if not self.is_endless:
+            at_once = EVERYTHING if advance is None else _AT_ONCE
+            while self._root.pull(at_once) == at_once:
+                (advance or _ignore)(at_once)
+            if self._root.num_examples > INT64_MAX:
+                raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
+        self._root.check()
+
+    def _reader_node(self, read: Read) -> ReaderNode:
+        order = self._readers[read]
+        is_endless = order.settings.repeat_files
+        tickets = Tickets.of(
+            size=None if is_endless else order.epoch_size,
+            reader=len(self._nodes),
+            num_readers=len(self.sources),
+        )
+        node = ReaderNode(order, tickets, self._seeds)
+        self._nodes.append(node)
+        return node
+
+    def _passing(self, stage: Filter) -> Callable[[Int64s], NDArray[np.bool_]]:
+        """Return which tickets pass a filter that has a list of the examples that do."""
+        passes = provided("kept")(stage.kept, self.codes)
+        return lambda tickets: passes(self._codes(tickets))
+
+    @property
+    def num_drawn_seeds(self) -> int:
+        """How many parts of the pipeline draw a seed from the global one."""
+        return self._seeds.op_index
+
+    @cached_property
+    def epoch_size(self) -> int:
+        """Number of examples that all readers read at once; no more than the order has."""
+        return min(sum(order.epoch_size for order in self._orders), self.num_examples)
+
+    @property
+    def stream_size(self) -> int:
+        """Number of examples of the whole order."""
+        return self.num_examples
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the pipeline has no end."""
+        return self._node.is_infinite
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples of the pass; without an end a bound of what can be asked for."""
+        return _ENDLESS if self.is_endless else self._root.num_examples
+
+    @property
+    def num_buffered(self) -> int | None:
+        """Size of the largest shuffle buffer in the row of stages, None without one."""
+        assert self.settings.stages is not None
+        sizes = [stage.buffer for stage in self.settings.stages.stages if type(stage) is Shuffle]
+        if WHOLE_DATASET in sizes:
+            return max(1, self.epoch_size)
+        return max(sizes, default=None)
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
+        assert self.settings.stages is not None
+        return any(order.shuffles for order in self._orders) or any(
+            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
+            for part in parts_of(self.settings.stages)
+        )
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether that is known without looking at it: it is not."""
+        return False
+
+    @property
+    def has_blocks(self) -> bool:
+        """No: what is behind the reader mixes the blocks."""
+        return False
+
+    @property
+    def num_epochs(self) -> int | None:
+        """Number of readings of one source in the pass, None without end."""
+        return None if self.is_endless else self._root.num_readings
+
+    @checked
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+        for tickets in self._tickets(start, stop):
+            yield self._codes(tickets)
+
+    def _tickets(self, start: int, stop: int) -> Iterator[Int64s]:
+        if not 0 <= start <= stop <= self.num_examples:
+            raise UsageError(
+                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
+            )
+        if start == stop:
+            return
+        self._reach(stop)
+        (first, last), (skipped, _) = self._root.at(np.array([start, stop - 1]))
+        left, skip = stop - start, int(skipped)
+        for tickets in self._root.chunks(int(first), int(last) + 1):
+            piece = tickets[skip : skip + left]
+            skip, left = max(0, skip - len(tickets)), left - len(piece)
+            for begin in range(0, len(piece), CHUNK_SIZE):
+                yield piece[begin : begin + CHUNK_SIZE]
+
+    @checked
+    def codes_at(self, positions: Int64sLike) -> Int64s:
+        """Return the codes at any positions, int64[q] each."""
+        return self._codes(self._tickets_at(self._checked(positions)))
+
+    def _tickets_at(self, positions: Int64s) -> Int64s:
+        if not len(positions):
+            return _NONE
+        self._reach(int(positions.max()) + 1)
+        return self._root.codes_at(positions)
+
+    @checked
+    def positions_of(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> tuple[Int64s, Int64s]:
+        """Return (which query, position), int64[r] each, for every time an example is handed out.
+
+        Ordered by query, then by position. `over` goes through the readings.
+
+        Raises:
+            UsageError: the pipeline has no end, so that it hands them out without end.
+        """
+        if self.is_endless:
+            raise UsageError(
+                "the pipeline has no end, so an example comes again and again; end it with a "
+                "stage, as in 'repeat | take(10_000)', or ask for positions"
+            )
+        wanted = np.asarray(codes, np.int64)
+        readings = [
+            (node, reading.number)
+            for node in self._nodes
+            for reading in node.iterations
+            if reading.pulled
+        ]
+        if len(readings) * len(wanted) > MAX_POSITIONS:
+            raise UsageError(
+                phrase(
+                    "{} examples in {} readings have more than {} positions; ask for fewer",
+                    len(wanted),
+                    len(readings),
+                    MAX_POSITIONS,
+                )
+            )
+        queries, tickets = [_NONE], [_NONE]
+        for place in over(range(len(readings))):
+            node, number = readings[place]
+            query, found = node.tickets_of(number, wanted)
+            queries.append(query)
+            tickets.append(found)
+        query, ticket = np.concatenate(queries), np.concatenate(tickets)
+        which, position = self._root.places_of(ticket)
+        which = query[which]
+        in_order = np.lexsort((position, which))
+        return which[in_order], position[in_order]
+
+    @checked
+    def epoch_of(self, positions: Int64sLike) -> Int64s:
+        """Return which reading of its source (int64[q]) the example at each position is of."""
+        wanted = self._checked(positions)
+        if not len(wanted):
+            return _NONE
+        self._reach(int(wanted.max()) + 1)
+        return self._root.readings_at(wanted)
+
+    def sources_at(self, positions: Int64sLike) -> Int64s:
+        """Return which of `sources` (int64[q]) the example at each position comes from."""
+        return self._nodes[0].tickets.readers(self._tickets_at(self._checked(positions)))
+
+    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
+        """Return how many of the first `stop` examples come from each of `sources`."""
+        counts = np.zeros(len(self.sources), np.int64)
+        for tickets in self._tickets(0, stop):
+            advance(len(tickets))
+            sources = self._nodes[0].tickets.readers(tickets)
+            counts += np.bincount(sources, minlength=len(counts))
+        return [int(count) for count in counts]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        axes = self._node.shape
+        return tuple(axis.size for axis in axes) if all(axis.is_batch for axis in axes) else None
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether elements are batches, or hold several examples."""
+        return bool(self._node.shape) or self._root.width != 1
+
+    @property
+    def num_steps(self) -> int | None:
+        """Number of elements of the pass, None without end."""
+        return None if self.is_endless else self._root.pulled
+
+    @checked
+    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
+        """Return (element, index of the example in it), int64[q] each."""
+        wanted = self._checked(positions)
+        if not len(wanted):
+            return _NONE, _NONE
+        self._reach(int(wanted.max()) + 1)
+        return self._root.at(wanted)
+
+    def positions_in_step(self, step: int) -> range:
+        """Return the positions of the examples of an element."""
+        if self.is_endless and step >= self._root.pulled:
+            self._root.pull(step + 1 - self._root.pulled)
+            self._root.check()
+        start, stop = self._root.before(np.array([step, step + 1])).tolist()
+        return range(start, stop)
+
+    def _reach(self, stop: int) -> None:
+        """Follow a pipeline without end until it has handed out so many examples."""
+        root = self._root
+        if not self.is_endless or root.num_examples >= stop:
+            return
+        most = max(1, int(np.prod([axis.size for axis in self._node.shape])))
+        while root.num_examples < stop:
+            width = root.width or most
+            if not root.pull(max(1, (stop - root.num_examples) // width)):
+                raise UsageError(
+                    f"position {stop - 1}: the pipeline hands out {root.num_examples} examples"
+                )
+        root.check()
+
+    def _codes(self, tickets: Int64s) -> Int64s:
+        """Return the codes of the examples with these tickets, int64[q]."""
+        if len(self._nodes) == 1:
+            return self._nodes[0].codes_of(tickets)
+        readers = self._nodes[0].tickets.readers(tickets)
+        codes = np.empty_like(tickets)
+        for index, node in enumerate(self._nodes):
+            here = np.flatnonzero(readers == index)
+            if len(here):
+                codes[here] = node.codes_of(tickets[here])
+        return codes
+
+    def forget_readings(self) -> None:
+        """Give back the memory of the readings; they are built anew when they are asked for."""
+        for node in self._nodes:
+            node.forget()
+
+    def __repr__(self) -> str:
+        total = "without end" if self.is_endless else counted(self.num_examples, "example")
+        return in_short(self, self.dataset.title, total)

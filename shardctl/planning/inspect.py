@@ -1,0 +1,207 @@
+"""What is a real pipeline, stage by stage, and where is its order open? And in which order does it
+hand out its examples?
+
+Reading the pipeline of TensorFlow is not done here: it comes as stages (`shardctl.tfds.inspect`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from shardctl.core.arguments.checked import checked, keep_fields
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
+from shardctl.errors import UnpredictableOrderError, UsageError
+
+if TYPE_CHECKING:
+    from shardctl.core.arrays import Int64s
+    from shardctl.planning.lint.lint import Finding
+    from shardctl.planning.order import PlannedOrder
+
+
+_ENDLESS = "the pipeline has no end, so its ids have none; put a take(N) behind it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceLine:
+    """A line of a script: its file, as Python names it, its number from 1, and its text."""
+
+    file: str
+    line: int
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectedStage:
+    """A stage of a real pipeline: the call, what TensorFlow has for it, and what it does.
+
+    call: as stages are written, `shuffle(1000, seed=7)`.
+    operation: the operation of TensorFlow that it is, the last one of a reader.
+    arguments: the arguments of that operation, as TensorFlow has them.
+    effect: what it does to the order, a sentence without its full stop.
+    level: how deep it is among the inputs of `zip` and of mixtures, from 0.
+    reason: why it leaves the order open, None if it does not.
+    line: the line of the script that made it, None where nobody watched the script.
+    """
+
+    call: str
+    operation: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    effect: str = ""
+    level: int = 0
+    reason: str | None = None
+    line: SourceLine | None = None
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenStage:
+    """A stage of a real pipeline that leaves its order open, and why."""
+
+    stage: InspectedStage
+    reason: str
+
+    @property
+    def line(self) -> SourceLine | None:
+        """The line of the script that made it, None where nobody watched the script."""
+        return self.stage.line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection(Tabular):
+    """A real pipeline, read back from TensorFlow.
+
+    stages: what it does, in its order; inputs of `zip` and of mixtures before what combines them.
+    open: the stages that leave its order open.
+    settings: what fixes the order besides dataset and spec, in the short form where that is the
+        same.
+    dataset, spec: what it reads, found by the names of its files; None where it reads none.
+    datasets: the datasets of a mixture of several, by the references in the stages.
+    refused: why the order cannot be told though no one stage leaves it open, None if it can.
+    """
+
+    name: str = ""
+    stages: tuple[InspectedStage, ...]
+    open: tuple[OpenStage, ...] = ()
+    settings: ReadSettings
+    dataset: Dataset | None = None
+    spec: str | None = None
+    datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    refused: str | None = None
+
+    @property
+    def predictable(self) -> bool:
+        """Whether the order can be told, of the first pass at least."""
+        return not self.open and self.refused is None
+
+    def __repr__(self) -> str:
+        what = "elements" if self.dataset is None else f"{self.dataset.title} {self.spec or ''}"
+        told = "predictable" if self.predictable else f"open at {self._first_open}"
+        return in_short(self, what.strip(), f"{counted(len(self.stages), 'stage')}, {told}")
+
+    @property
+    def _first_open(self) -> str:
+        return self.open[0].stage.call if self.open else "no stage"
+
+    @checked
+    def ids(self, pass_index: int = 0) -> Any:
+        """Return what a pass hands out, batches flattened: int64[n].
+
+        They are the ids of the dataset, as `split:id` (a list of str) where several splits are
+        read; of `range` and of tensor slices the indices of the elements.
+
+        Args:
+            pass_index: which iteration of the dataset object, from 0.
+
+        Raises:
+            UnpredictableOrderError: a stage leaves the order open; it is named.
+            UsageError: the pipeline has no end.
+        """
+        self.check_predictable()
+        if self.dataset is None:
+            return self._indices(pass_index)
+        order = self.order(pass_index).order
+        if getattr(order, "is_endless", False):
+            raise UsageError(_ENDLESS)
+        codes = order.read(0, order.num_examples)
+        return order.codes.names(codes) if order.codes.several_splits else codes
+
+    @checked
+    def order(self, pass_index: int = 0) -> PlannedOrder:
+        """Return the order of a pass, to be asked for any position of it.
+
+        Raises:
+            UnpredictableOrderError: a stage leaves the order open; it is named.
+            UsageError: no dataset is read.
+        """
+        self.check_predictable()
+        if self.dataset is None:
+            raise UsageError("the pipeline reads no dataset, so that there are no ids of one")
+        settings = replace(self.settings, pass_index=pass_index)
+        if not self.datasets:
+            from shardctl.planning.order import plan_order
+
+            return plan_order(self.dataset, self.spec, settings)
+        from shardctl.planning.order import PlannedOrder
+        from shardctl.planning.stages.sources import sources
+
+        found = sources(self.dataset, self.spec, settings, self.datasets)
+        return PlannedOrder(resolved=found.resolved, order=found.order(settings))
+
+    def check_predictable(self) -> None:
+        """Refuse a pipeline whose order is open.
+
+        Raises:
+            UnpredictableOrderError: names the stage and the line that made it.
+        """
+        if self.open:
+            found = self.open[0]
+            place = "" if found.line is None else f" ({found.line})"
+            raise UnpredictableOrderError(
+                f"{found.stage.call}{place} leaves the order open: {found.reason}"
+            )
+        if self.refused is not None:
+            raise UnpredictableOrderError(self.refused)
+
+    @checked
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what lint finds in a pipeline that reads so, nothing where no dataset is read."""
+        if self.dataset is None:
+            return ()
+        from shardctl.planning.lint.lint import lint
+
+        return lint(self.dataset, self.spec, self.settings).findings
+
+    def _indices(self, pass_index: int) -> Int64s:
+        """Return the indices of the elements that a pipeline without files hands out."""
+        import numpy as np
+
+        from shardctl.core.iteration.build import build
+        from shardctl.core.iteration.generator import ScriptSeeds
+        from shardctl.core.iteration.iteration import EVERYTHING
+        from shardctl.core.iteration.passes import iteration_of_pass
+
+        assert self.settings.stages is not None
+        seeds = ScriptSeeds(self.settings.global_seed)
+        node = build(self.settings.stages, _no_reader, seeds=seeds)
+        if node.is_infinite:
+            raise UsageError(_ENDLESS)
+        root = iteration_of_pass(node, pass_index, loop=self.settings.loop)
+        count = root.pull(EVERYTHING)
+        return root.examples(np.arange(count, dtype=np.int64))
+
+
+def _no_reader(read: Any) -> Any:
+    raise AssertionError(read)

@@ -1,0 +1,183 @@
+"""What do the readers of a pipeline read: which datasets, and which part of each?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from shardctl.core.dataset.combined import combined, distinct_datasets, labels_of
+from shardctl.core.dataset.dataset import Dataset, as_dataset
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.order import Order
+from shardctl.core.order.staged import Origin, StagedOrder
+from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import short_form
+from shardctl.core.stages.readers import readers_of, sources_of
+from shardctl.core.stages.stages import Read
+from shardctl.core.stages.text import text_of
+from shardctl.core.text import printable, quoted
+from shardctl.errors import UsageError
+from shardctl.planning.file_formats import format_warnings
+from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.stages.cost import progress_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSources(Resolved):
+    """The ranges that all readers of a pipeline select, over one dataset that holds all of theirs.
+
+    given: what the reader of the command was given, which holds for readers that name nothing of
+        their own; the same stages under other settings are resolved from it again.
+    """
+
+    given: tuple[Dataset, str | None] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """What the readers of a pipeline read: the whole, and the part and the origin of each."""
+
+    resolved: ResolvedSources
+    origins: Mapping[Read, Origin]
+    parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
+
+    def order(self, settings: ReadSettings) -> StagedOrder:
+        """Return the order of the pipeline under settings with these readers."""
+        readers = {
+            read: Order(dataset, ranges, _of_one_epoch(settings, read))
+            for read, (dataset, ranges) in self.parts.items()
+        }
+        assert settings.stages is not None
+        sizes = {read: order.epoch_size for read, order in readers.items()}
+        progress = progress_of(settings.stages, sizes, settings.pass_index)
+        return StagedOrder(
+            self.resolved.dataset,
+            readers,
+            settings,
+            origins=self.origins,
+            advance=None if progress is None else progress.advance,
+        )
+
+
+def sources(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> Sources:
+    """Return what the readers of stages read, where the command reads `spec` of `dataset`.
+
+    known: datasets by the references of readers; others are looked up.
+
+    Raises:
+        UsageError: a bad spec, or a source whose examples no dataset has.
+    """
+    assert settings.stages is not None
+    for source in sources_of(settings.stages):
+        if not isinstance(source, Read):
+            raise UsageError(
+                phrase(
+                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
+                    "order is that of what read(..) hands out",
+                    quoted(source.name),
+                )
+            )
+    reads = list(dict.fromkeys(readers_of(settings.stages)))
+    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
+    specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
+    for resolved in found.values():
+        refuse_open_splits(resolved)
+    datasets = distinct_datasets(of_read.values())
+    whole = combined(datasets)
+    names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
+    parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
+    origins: dict[Read, Origin] = {}
+    warnings: list[str] = []
+    for read in reads:
+        own = next(one for one in datasets if one == of_read[read])
+        ranges, label = found[read].ranges, ""
+        if len(datasets) > 1:
+            label = f"{names[id(own)]}/"
+            ranges = tuple(
+                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
+            )
+        # Whether examples are in order decides how a reader of its own reads.
+        parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
+        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
+        warnings += found[read].warnings
+        warnings += format_warnings(own, found[read].ranges)
+    return Sources(
+        resolved=ResolvedSources(
+            dataset=whole,
+            spec=", ".join(dict.fromkeys(origin.name for origin in origins.values())),
+            ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
+            warnings=tuple(dict.fromkeys(warnings)),
+            given=(dataset, spec),
+        ),
+        origins=origins,
+        parts=parts,
+    )
+
+
+def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
+    by_ref: dict[str | None, Dataset] = {None: dataset, **known}
+    for read in reads:
+        if read.data is not None and read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
+    return [by_ref[read.data] for read in reads]
+
+
+def _spec_of(read: Read, dataset: Dataset, spec: str | None) -> str:
+    if read.spec is not None:
+        return read.spec
+    if spec is not None and read.data is None:
+        return spec
+    return default_spec(dataset)
+
+
+def _of_one_epoch(settings: ReadSettings, read: Read) -> ReadSettings:
+    return replace(settings_of_read(settings, read), pass_index=0, loop="python")
+
+
+def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
+    """Refuse a spec that no reader of the stages takes.
+
+    Raises:
+        UsageError: all readers say themselves what they read.
+    """
+    if spec is None or settings.stages is None:
+        return
+    if all(read.spec is not None or read.data is not None for read in readers_of(settings.stages)):
+        raise UsageError(
+            phrase(
+                "{} and {stages} {}: the stages say what is read; leave one of them out",
+                quoted(spec),
+                printable(text_of(settings.stages), 60),
+            )
+        )
+
+
+def without_own(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose one reader reads what the command does, in the short form if it can.
+
+    What the reader itself names, as `read(test, data='mnist')`, is for the caller to keep.
+    """
+    reader = single_reader(settings)
+    if reader is None or settings.stages is None:
+        return settings
+    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
+    return short_form(replace(settings, stages=plain))
+
+
+def single_reader(settings: ReadSettings) -> Read | None:
+    """Return the one reader of stages; None where there are several, or what combines one."""
+    if settings.stages is None:
+        return None
+    if len(list(sources_of(settings.stages))) > 1:
+        return None
+    source = settings.stages.source
+    return source if isinstance(source, Read) else None

@@ -1,0 +1,169 @@
+"""The fixture `order_snapshot`: the order of the user's own dataset, pinned in a file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.shuffle.passes import Loop
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.pytest.file_names import file_name, folder_of, stem_of
+
+if TYPE_CHECKING:
+    from shardctl.planning.diff.pinned_order import PinnedOrder
+    from shardctl.planning.snapshot import TakenSnapshot
+
+
+class OrderSnapshot:
+    """What a test gets of the fixture `order_snapshot`.
+
+    `check` is all that it is for. A test may check several datasets, each under a name of its own.
+    """
+
+    def __init__(self, *, test_file: Path, test: str, update: bool, root: Path, here: Path) -> None:
+        """Make it for one test.
+
+        Args:
+            test_file: the file that the test is in.
+            test: its name in there, with its class and its parameters.
+            update: whether the orders of today are accepted.
+            root: the folder of the project.
+            here: the folder that pytest was called in.
+        """
+        self._test_file, self._test, self._update = test_file, test, update
+        self._root, self._here = root, here
+        self._folder, self._stem = folder_of(test_file), stem_of(test)
+        self._used: list[str] = []
+        self._written: list[str] = []
+
+    def check(
+        self, ds: Any, name: str | None = None, *, passes: int = 1, loop: Loop = "python"
+    ) -> None:
+        """Fail where the order of a tf.data.Dataset is another than the one that was pinned.
+
+        The dataset is not read: `shardctl.tfds.inspect` tells its order. Where that is open, or
+        nothing is pinned yet, the test fails too; `pytest --update-orders` pins the order of today.
+
+        Args:
+            ds: the dataset, as the training would iterate it.
+            name: of the check, where a test makes several.
+            passes: how many passes are pinned, from the first on, a file for each.
+            loop: who iterates: "keras-fit" takes two iterators an epoch.
+        """
+        __tracebackhide__ = True  # what pytest shows ends with the line of the test
+        asked = _asked(name=name, passes=passes, loop=loop)
+        files = [file_name(self._stem, asked.name, index) for index in range(asked.passes)]
+        if files[0] in self._used:
+            pytest.fail("two checks of one test: give each a name of its own, check(ds, name)")
+        self._used += files
+        paths = [self._folder / file for file in files]
+        try:
+            taken = list(_taken(ds, asked, self._root, self._folder))
+            found = [*map(self._problem, paths, taken)]
+        except ShardctlError as error:
+            found = [str(error)]
+        problems = [problem for problem in found if problem is not None]
+        if problems:
+            pytest.fail("\n\n".join(problems))
+
+    def kept(self) -> dict[str, Any]:
+        """Return what the summary at the end of the run needs, as JSON takes it."""
+        return {
+            "folder": str(self._folder),
+            "stem": self._stem,
+            "used": self._used,
+            "written": self._written,
+        }
+
+    def _problem(self, path: Path, taken: TakenSnapshot) -> str | None:
+        """Return what is wrong with a snapshot; nothing is where it is written anew."""
+        from shardctl.planning.diff.diff import diff
+        from shardctl.planning.diff.pinned_order import PinnedOrder
+        from shardctl.rendering.diff.diff import diff_table
+        from shardctl.rendering.text.tables import PLAIN
+
+        shown = os.path.relpath(path, self._here)
+        if self._update:
+            self._write(path, taken)
+            return None
+        if not path.exists():
+            return f"no order is pinned in {shown}\n{self._how_to_accept()}"
+        today = PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
+        found = diff(_read(path, shown), today)
+        if found.equal:
+            return None
+        return f"{''.join(diff_table(found, PLAIN)).rstrip()}\n\n{self._how_to_accept()}"
+
+    def _write(self, path: Path, taken: TakenSnapshot) -> None:
+        """Write a snapshot, whole or not at all; one that says the same is left as it is."""
+        from shardctl.files.atomic import new_file
+        from shardctl.files.snapshot.writer import snapshot_yaml
+
+        data = "".join(snapshot_yaml(taken.snapshot)).encode("utf-8", "backslashreplace")
+        if path.exists() and path.read_bytes() == data:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(str(path)) as file:
+            file.write(data)
+        self._written.append(path.name)
+
+    def _how_to_accept(self) -> str:
+        test = f"{os.path.relpath(self._test_file, self._here)}::{self._test}"
+        return f"if this is meant: pytest {shlex.quote(test)} --update-orders"
+
+
+def _read(path: Path, shown: str) -> PinnedOrder:
+    """Return the pinned order of a file, labelled with its path as people know it."""
+    from shardctl.api.arguments import read_snapshot
+    from shardctl.planning.diff.pinned_order import PinnedOrder
+
+    return PinnedOrder(snapshot=read_snapshot(path), label=shown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    name: str | None
+    passes: int
+    loop: Loop
+
+
+@checked
+def _asked(*, name: str | None, passes: int, loop: Loop) -> _Asked:
+    """Return the arguments of a check.
+
+    Raises:
+        UsageError: one of another type, or a number of passes below 1.
+    """
+    if passes < 1:
+        raise UsageError(f"passes={passes}: a number from 1 is needed")
+    return _Asked(name=name, passes=passes, loop=loop)
+
+
+def _taken(ds: Any, asked: _Asked, root: Path, folder: Path) -> Iterator[TakenSnapshot]:
+    """Yield the snapshot of each pass of a dataset, as it is today."""
+    from shardctl.planning.snapshot import snapshot
+    from shardctl.tfds import inspect
+
+    found = inspect(ds)
+    refs = _refs(found.dataset.data_dir, root, folder)
+    for index in range(asked.passes):
+        settings = replace(found.settings, pass_index=index, loop=asked.loop)
+        taken = snapshot(found.dataset, found.spec, settings)
+        yield replace(taken, snapshot=replace(taken.snapshot, refs=refs))
+
+
+def _refs(data_dir: str | None, root: Path, folder: Path) -> tuple[str, ...]:
+    """Return how a snapshot names the folder of a dataset of the project; others it leaves out.
+
+    A path outside of the project is another on the next machine.
+    """
+    if data_dir is None or not Path(data_dir).resolve().is_relative_to(root.resolve()):
+        return ()
+    return (Path(os.path.relpath(data_dir, folder)).as_posix(),)

@@ -1,0 +1,291 @@
+"""What was found of a pipeline -> the answer of `inspect`: settings, dataset, stages, what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.iteration.openness import open_reason
+from shardctl.core.iteration.rewrites import options_of as options_in_stages
+from shardctl.core.phrase import spelled
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import short_form
+from shardctl.core.shuffle.passes import Loop
+from shardctl.core.stages.fields import KernelPair
+from shardctl.core.stages.stages import (
+    ChooseFromDatasets,
+    Concatenate,
+    Opaque,
+    Pipeline,
+    Read,
+    SampleFromDatasets,
+    Shuffle,
+    Source,
+    Zip,
+)
+from shardctl.core.stages.text import text_of
+from shardctl.core.text import printable
+from shardctl.errors import ShardctlError
+from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
+from shardctl.tfds.inspecting.effects import effect, effect_of_reader
+from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+from shardctl.tfds.recognizing.graph import Operation, constant
+from shardctl.tfds.recognizing.reader import FoundReader
+from shardctl.tfds.recognizing.seeds import global_seed_of, stated_seed
+
+NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
+_MOST_SHOWN = 8  # values of an argument
+
+LineOf = Callable[[Operation], SourceLine | None]
+Part = Any  # a stage or a source
+_SOURCES = get_args(Source)
+
+
+def assembled(
+    found: FoundPipeline, *, line_of: LineOf, loop: Loop = "python", name: str = ""
+) -> Inspection:
+    """Return the answer: stages with the seeds that a script states, and what they read."""
+    parts = _Parts.of(found)
+    readers = [
+        (stage.part, stage.reader, parts.read_of(stage))
+        for stage in found.stages
+        if stage.reader is not None
+    ]
+    datasets = {} if parts.sole is not None else parts.datasets
+    pipeline = parts.pipeline(found.pipeline)
+    sole = parts.sole
+    settings = ReadSettings(
+        **({} if sole is None else parts.settings_of(sole)),
+        global_seed=parts.global_seed,
+        stages=pipeline,
+        loop=loop,
+    )
+    stages, reasons = _shown(found, parts, settings, line_of)
+    dataset = next((reader.dataset for _, reader, _ in readers), None)
+    return Inspection(
+        name=name,
+        stages=stages,
+        open=tuple(OpenStage(stage=stage, reason=reason) for stage, reason in reasons),
+        settings=settings if reasons else short_form(settings),
+        dataset=dataset,
+        spec=None if sole is None else sole.listed.spec,
+        datasets=datasets,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Parts:
+    """How the parts that were found are stated: seeds under one global seed, readers by specs.
+
+    sole: the reader where there is one, whose settings are those of the pipeline.
+    """
+
+    global_seed: int | None
+    sole: FoundReader | None
+    readers: Mapping[int, FoundReader]
+    refs: Mapping[int, str | None]
+    datasets: Mapping[str, Dataset]
+
+    @classmethod
+    def of(cls, found: FoundPipeline) -> _Parts:
+        readers = {id(s.part): s.reader for s in found.stages if s.reader is not None}
+        each = list(readers.values())
+        own = [reader.pair for reader in each if reader.pair is not None]
+        seeds = own or [pair for pair in map(_pair_of, _all_parts(found)) if pair is not None]
+        refs, datasets = _references(each)
+        return cls(
+            global_seed=global_seed_of(seeds),
+            sole=each[0] if len(found.readers) == 1 else None,
+            readers=readers,
+            refs={key: refs[id(reader)] for key, reader in readers.items()},
+            datasets=datasets,
+        )
+
+    def settings_of(self, reader: FoundReader) -> dict[str, Any]:
+        """Return the settings of a reader, with the seed of its files."""
+        settings = dict(reader.settings)
+        if reader.in_order == "false":
+            if reader.is_tfds and reader.decodes_in_order:
+                return settings  # the seedless shuffle of files, which TFDS interleaves so
+            settings["deterministic"] = False
+        if reader.pair is not None:
+            seed = stated_seed(reader.pair, self.global_seed)
+            if not isinstance(seed, tuple):
+                settings.pop("shuffle_files", None)
+                settings["shuffle_seed"] = seed
+        return settings
+
+    def read_of(self, stage: FoundStage) -> Read:
+        """Return the source that a reader is."""
+        return self._read(stage.part)
+
+    def _read(self, part: Part) -> Read:
+        reader = self.readers[id(part)]
+        if self.sole is not None:
+            return Read()
+        return Read(
+            spec=reader.listed.spec,
+            data=self.refs[id(part)],
+            settings=tuple(self.settings_of(reader).items()),
+        )
+
+    def part(self, part: Part) -> Part:
+        """Return a stage or source as it is stated."""
+        if isinstance(part, Read):
+            return self._read(part)
+        if isinstance(part, Shuffle):
+            return replace(part, seed=self._seed(part.seed))
+        if isinstance(part, SampleFromDatasets):
+            inputs = tuple(map(self.pipeline, part.inputs))
+            return replace(part, inputs=inputs, seed=self._seed(part.seed))
+        if isinstance(part, Zip):
+            return replace(part, inputs=tuple(map(self.pipeline, part.inputs)))
+        if isinstance(part, ChooseFromDatasets):
+            return replace(
+                part,
+                inputs=tuple(map(self.pipeline, part.inputs)),
+                choices=self.pipeline(part.choices),
+            )
+        if isinstance(part, Concatenate):
+            return replace(part, other=self.pipeline(part.other))
+        return part
+
+    def pipeline(self, pipeline: Pipeline) -> Pipeline:
+        """Return a pipeline as it is stated."""
+        return Pipeline(
+            source=self.part(pipeline.source), stages=tuple(map(self.part, pipeline.stages))
+        )
+
+    def _seed(self, pair: Any) -> int | KernelPair:
+        # A seed of None would take one from the global seed of other stages.
+        return NO_SEED if pair is None else stated_seed(pair, self.global_seed) or 0
+
+
+def _all_parts(found: FoundPipeline) -> Iterator[Part]:
+    for stage in found.stages:
+        yield stage.part
+
+
+def _pair_of(part: Part) -> KernelPair | None:
+    return part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+
+
+def _references(
+    readers: Iterable[FoundReader],
+) -> tuple[dict[int, str | None], dict[str, Dataset]]:
+    """Return the reference of each reader's dataset, None where all read one, and what they name.
+
+    Datasets are told apart by their folders.
+    """
+    refs: dict[int, str | None] = {}
+    datasets: dict[str, Dataset] = {}
+    for reader in readers:
+        folder = reader.dataset.data_dir or reader.dataset.title
+        datasets.setdefault(folder, reader.dataset)
+        refs[id(reader)] = folder
+    if len(datasets) == 1:
+        return dict.fromkeys(refs), {}
+    return refs, datasets
+
+
+def _shown(
+    found: FoundPipeline, parts: _Parts, settings: ReadSettings, line_of: LineOf
+) -> tuple[tuple[InspectedStage, ...], list[tuple[InspectedStage, str]]]:
+    assert settings.stages is not None
+    options = options_in_stages(settings.stages)
+    stages, reasons = [], []
+    for stage in found.stages:
+        if stage.reader is not None:
+            reason = _why_open(stage.reader, parts)
+            text, said = _reader_call(stage.reader, parts), effect_of_reader(stage.reader)
+        else:
+            stated = parts.part(stage.part)
+            reason = open_reason(stated, options, settings.global_seed)
+            text, said = _call(stated), effect(stated)
+        if stage.removed:
+            said = "hands out what it reads, so TensorFlow takes it out"
+        last = stage.operations[-1]
+        shown = InspectedStage(
+            call=text,
+            operation=last.op,
+            arguments=_arguments(stage.operations),
+            effect=said if reason is None else f"leaves the order open: {reason}",
+            level=stage.level,
+            reason=reason,
+            line=_first_line(stage.operations, line_of),
+        )
+        stages.append(shown)
+        if reason is not None:
+            reasons.append((shown, reason))
+    return tuple(stages), reasons
+
+
+def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
+    try:
+        settings = ReadSettings(**parts.settings_of(reader), global_seed=parts.global_seed)
+        settings.check_predictable(ordered=reader.dataset.ordered)
+        if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
+            return "its files are shuffled under another global seed than those of another reader"
+    except ShardctlError as error:
+        return printable(spelled(error.args[0]), 1000) if error.args else str(error)
+    return None
+
+
+def _reader_call(reader: FoundReader, parts: _Parts) -> str:
+    read = Read(spec=reader.listed.spec, settings=tuple(parts.settings_of(reader).items()))
+    return _call(read)
+
+
+def _call(part: Part) -> str:
+    if isinstance(part, Opaque):
+        return part.call
+    if isinstance(part, Zip | SampleFromDatasets | ChooseFromDatasets):
+        return _combination(part)
+    if isinstance(part, Concatenate):
+        return "concatenate(..)"
+    is_source = isinstance(part, _SOURCES)
+    pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
+    return text_of(pipeline)
+
+
+def _combination(part: Zip | SampleFromDatasets | ChooseFromDatasets) -> str:
+    said = [f"{len(part.inputs)} inputs"]
+    if isinstance(part, SampleFromDatasets):
+        if part.weights is not None:
+            said.append(f"weights={[*part.weights]}")
+        if part.seed not in (None, NO_SEED):
+            said.append(f"seed={part.seed}")
+    if isinstance(part, SampleFromDatasets | ChooseFromDatasets):
+        said.append(f"stop_on_empty_dataset={part.stop_on_empty}")
+    return f"{part.name}({', '.join(said)})"
+
+
+def _first_line(operations: tuple[Operation, ...], line_of: LineOf) -> SourceLine | None:
+    """Return the line of the last operation of which one is known: the call that a script has."""
+    return next((line for op in reversed(operations) if (line := line_of(op)) is not None), None)
+
+
+def _arguments(operations: tuple[Operation, ...]) -> dict[str, Any]:
+    """Return the arguments that TensorFlow has, of a reader those of all its operations."""
+    several = len(operations) > 1
+    said: dict[str, Any] = {}
+    for operation in operations:
+        prefix = f"{operation.op}." if several else ""
+        for name, node in operation.arguments.items():
+            value = constant(node)
+            if value is not None and value.size <= _MOST_SHOWN:
+                said[prefix + name] = _plain(value)
+        for name in ("reshuffle_each_iteration", "deterministic", "stop_on_empty_dataset"):
+            if name in operation.attributes:
+                attribute = operation.attributes[name]
+                said[prefix + name] = attribute.s.decode() if attribute.s else bool(attribute.b)
+    return said
+
+
+def _plain(value: Any) -> Any:
+    if value.dtype == object:
+        found = [bytes(text).decode("utf-8", "replace") for text in value.reshape(-1)]
+        return found if value.ndim else found[0]
+    return value.tolist()

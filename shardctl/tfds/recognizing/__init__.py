@@ -1,0 +1,1 @@
+"""The graph of a real tf.data pipeline, recognised as readers, stages and mixtures."""

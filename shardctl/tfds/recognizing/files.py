@@ -1,0 +1,183 @@
+"""The files of a reader -> the dataset they belong to, and the spec and settings that list them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.text import counted, quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.errors import DatasetError
+from shardctl.readers.records.read_file import read_record_file
+from shardctl.readers.several_folders import merge_datasets
+from shardctl.readers.tfds_metadata import read_tfds_folder
+
+PLAIN_SPLIT = "files"  # of record files without metadata
+_MANY_PARTS = 8  # of a spec, from which on a list of files says it better
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """What one row reads: `take` records of a file after the first `skip` (None: to its end)."""
+
+    path: str
+    skip: int = 0
+    take: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A list of pieces as a reader states it.
+
+    spec: the subsplit. sorting: `reverse` or `file_order`, where the list is sorted otherwise.
+    """
+
+    dataset: Dataset
+    spec: str
+    sorting: tuple[tuple[str, Any], ...] = ()
+
+
+def listed(pieces: Sequence[Piece], *, file_format: str, compression: str) -> Listed:
+    """Return the dataset, spec and file order that list exactly these pieces.
+
+    Raises:
+        DatasetError: files that are not there or cannot be counted; a list that no spec says.
+    """
+    paths = [os.path.abspath(piece.path) for piece in pieces]
+    dataset = _dataset_of_folders(paths)
+    if dataset is None:
+        dataset = _plain_dataset(paths, file_format, compression)
+    places = _places(dataset)
+    rows = [_row(dataset, places[path], piece) for path, piece in zip(paths, pieces, strict=True)]
+    spec, sorting = _stated(dataset, rows)
+    return Listed(dataset=dataset, spec=spec, sorting=sorting)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """The examples [start, stop) of a split, all of one shard."""
+
+    split: int
+    shard: int
+    start: int
+    stop: int
+
+
+def _dataset_of_folders(paths: Sequence[str]) -> Dataset | None:
+    """Return the TFDS dataset whose files these are, None where they are not all of one."""
+    folders = list(dict.fromkeys(map(os.path.dirname, paths)))
+    if not all(os.path.isfile(os.path.join(f, DATASET_INFO_FILENAME)) for f in folders):
+        return None
+    dataset = merge_datasets([read_tfds_folder(Path(folder)) for folder in folders])
+    known = _places(dataset)
+    return dataset if all(path in known for path in paths) else None
+
+
+def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> Dataset:
+    """Return record files without metadata as a dataset of one split, in the order of their names.
+
+    Raises:
+        DatasetError: a file that is not here, compressed or damaged.
+    """
+    if compression:
+        raise DatasetError(f"files compressed by {compression} are not counted")
+    names = sorted(set(paths))
+    lengths = []
+    for name in names:
+        contents = read_record_file(name, file_format, checksums=False)
+        if contents.num_records is None or contents.damage is not None:
+            why = "cannot be counted" if contents.damage is None else contents.damage.text
+            raise DatasetError(f"file {quoted(name, 200)} {why}")
+        lengths.append(contents.num_records)
+    folder = os.path.commonpath([os.path.dirname(name) for name in names])
+    files = ShardFiles(
+        data_dir=folder,
+        names=tuple(os.path.relpath(name, folder) for name in names),
+        num_shards=len(names),
+    )
+    return Dataset(
+        name=os.path.basename(folder) or "files",
+        splits=(Split(name=PLAIN_SPLIT, shard_lengths=tuple(lengths), files=(files,)),),
+        file_format=file_format,
+        data_dir=folder,
+        origin="record files",
+    )
+
+
+def is_plain(dataset: Dataset) -> bool:
+    """Return whether a dataset is record files without metadata."""
+    return dataset.origin == "record files"
+
+
+def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
+    """Return split and shard of every file, by its path."""
+    places = {}
+    for index, split in enumerate(dataset.splits):
+        for shard in range(split.num_shards):
+            folder, name = split.location(shard)
+            places[os.path.abspath(os.path.join(folder or "", name))] = (index, shard)
+    return places
+
+
+def _row(dataset: Dataset, place: tuple[int, int], piece: Piece) -> _Row:
+    split = dataset.splits[place[0]]
+    length, offset = split.shard_lengths[place[1]], split.offsets[place[1]]
+    skip = length if piece.skip < 0 else min(piece.skip, length)
+    rest = length - skip
+    take = rest if piece.take is None or piece.take < 0 else min(piece.take, rest)
+    if not take:
+        raise DatasetError(
+            f"nothing is read of file {quoted(piece.path, 200)}, which takes a place in the "
+            "interleave all the same; no spec says that"
+        )
+    return _Row(split=place[0], shard=place[1], start=offset + skip, stop=offset + skip + take)
+
+
+def _stated(dataset: Dataset, rows: Sequence[_Row]) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Return the spec, and how its files are sorted, in the fewest words."""
+    as_listed = list(_merged(rows))
+    if len(as_listed) == 1:
+        return _spec(dataset, as_listed), ()
+    back_to_front = list(_merged(rows[::-1]))
+    if len(back_to_front) < len(as_listed):
+        return _spec(dataset, back_to_front), (("reverse", True),)
+    if len(as_listed) > _MANY_PARTS:
+        by_id = list(_merged(sorted(rows, key=lambda row: (row.split, row.start))))
+        names = tuple(dataset.splits[row.split].filename(row.shard) for row in rows)
+        if 2 * len(by_id) < len(as_listed) and len(set(names)) == len(names):
+            return _spec(dataset, by_id), (("file_order", names),)
+    return _spec(dataset, as_listed), ()
+
+
+def _merged(rows: Sequence[_Row]) -> Iterator[_Row]:
+    """Yield the ranges that TFDS cuts into exactly these rows."""
+    here = rows[0]
+    for row in rows[1:]:
+        if (row.split, row.start) == (here.split, here.stop) and row.shard > here.shard:
+            here = replace(here, stop=row.stop, shard=row.shard)
+            continue
+        yield here
+        here = row
+    yield here
+
+
+def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
+    parts = []
+    for piece in ranges:
+        split = dataset.splits[piece.split]
+        start = "" if piece.start == 0 else str(piece.start)
+        stop = "" if piece.stop == split.num_examples else str(piece.stop)
+        parts.append(f"{split.name}[{start}:{stop}]" if start or stop else split.name)
+    return "+".join(parts)
+
+
+def said_of_files(pieces: Sequence[Piece]) -> str:
+    """Return a list of files in a few words."""
+    files = dict.fromkeys(piece.path for piece in pieces)
+    first = os.path.basename(next(iter(files), ""))
+    return first if len(files) == 1 else f"{counted(len(files), 'file')}, {first} ..."

@@ -1,0 +1,241 @@
+"""One dataset operation -> the stages of a pipeline that it is; all that is not known is opaque."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from shardctl.core.stages.calls import CACHE_IN_FILE, WHY_OPEN
+from shardctl.core.stages.stages import (
+    Batch,
+    Cache,
+    Filter,
+    Map,
+    Opaque,
+    Prefetch,
+    Repeat,
+    Shard,
+    Shuffle,
+    Skip,
+    Stage,
+    Take,
+    Unbatch,
+)
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation
+from shardctl.tfds.recognizing.options import Options, options_of
+from shardctl.tfds.recognizing.seeds import kernel_pair
+
+_AUTOTUNE = -1
+
+
+def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    """Return the stages that an operation on one dataset is.
+
+    options: those in force for the whole pipeline.
+    """
+    make = _STAGES.get(operation.op)
+    if make is None:
+        return (opaque(operation),)
+    try:
+        return make(operation, options)
+    except NoConstantError as error:
+        return (Opaque(call=_call(operation.op), reason=str(error)),)
+
+
+def opaque(operation: Operation) -> Opaque:
+    """Return the stage of an operation that says nothing about its order."""
+    call = _OPAQUE.get(operation.op)
+    if call is None:
+        return Opaque(
+            call=_call(operation.op), reason=f"{operation.op} is no stage that shardctl knows"
+        )
+    return Opaque(call=call, reason=WHY_OPEN[call])
+
+
+def _call(op: str) -> str:
+    return op.removesuffix("V2").removesuffix("V3").removesuffix("V4").removesuffix("Dataset")
+
+
+def _shuffle(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (
+        Shuffle(
+            buffer=operation.number("buffer_size"),
+            seed=kernel_pair(operation),
+            reshuffle=None if operation.flag("reshuffle_each_iteration") else False,
+        ),
+    )
+
+
+def _repeat(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    count = operation.number("count")
+    return (Repeat(count=None if count < 0 else count),)
+
+
+def _batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (
+        Batch(
+            size=operation.number("batch_size"),
+            drop_remainder=bool(operation.number("drop_remainder")),
+        ),
+    )
+
+
+def _parallel_batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    # Threads of its own read ahead, and hand out what is ready first, as those of a map do.
+    return (*_batch(operation, options), *_parallel_map(operation, options))
+
+
+def _unbatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    if _splits_batches(operation.input):
+        return (Unbatch(),)
+    return (
+        Opaque(
+            call="unbatch",
+            reason="what it takes apart is not just what a batch made, so how many elements come "
+            "of each depends on the data",
+        ),
+    )
+
+
+def _splits_batches(below: Operation) -> bool:
+    """Return whether elements are batches as they were made, whatever was done with them whole."""
+    while below.op in _KEEPS_BATCHES or (below.op == "MapDataset" and _restructures(below)):
+        below = below.input
+    return below.op in _BATCHES
+
+
+def _restructures(operation: Operation) -> bool:
+    function = operation.function
+    return function is not None and function.is_identity
+
+
+def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    sizes = operation.value("batch_sizes")
+    if sizes is None or len(set(sizes.ravel().tolist())) != 1 or not sizes.ravel()[0] > 0:
+        return (Opaque(call="rebatch", reason="its batches have several sizes"),)
+    if not _splits_batches(operation.input):
+        return (Opaque(call="rebatch", reason="what it takes apart is not just what a batch made"),)
+    drop = operation.value("drop_remainder")
+    return (
+        Unbatch(),
+        Batch(size=int(sizes.ravel()[0]), drop_remainder=drop is not None and bool(drop)),
+    )
+
+
+def _shard(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (Shard(num_shards=operation.number("num_shards"), index=operation.number("index")),)
+
+
+def _take(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (Take(count=max(-1, operation.number("count"))),)
+
+
+def _skip(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (Skip(count=max(-1, operation.number("count"))),)
+
+
+def _cache(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    filename = operation.value("filename")
+    if filename is None or filename.size != 1 or filename.item():
+        return (Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE]),)
+    return (Cache(),)
+
+
+def _map(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (Map(),)
+
+
+def _parallel_map(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    calls = operation.number("num_parallel_calls")
+    return (
+        Map(
+            calls="auto" if calls == _AUTOTUNE else calls,
+            deterministic=None if options.op_determinism else deterministic(operation),
+        ),
+    )
+
+
+def deterministic(operation: Operation) -> bool | None:
+    """Return the attribute `deterministic`, None where options decide."""
+    return {"true": True, "false": False}.get(operation.text("deterministic"))
+
+
+def _prefetch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    size = operation.number("buffer_size")
+    return (Prefetch(size="auto" if size == _AUTOTUNE else size),)
+
+
+def _with_options(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (options.in_force(options_of(operation)),)
+
+
+def _parts(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    """Return a stage that hands out what it reads: it does no more than part what it is between."""
+    return (Map(),)
+
+
+def _filter(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    return (Filter(),)
+
+
+Make = Callable[[Operation, Options], tuple[Stage, ...]]
+_STAGES: Mapping[str, Make] = {
+    "ShuffleDataset": _shuffle,
+    "ShuffleDatasetV2": _shuffle,
+    "ShuffleDatasetV3": _shuffle,
+    "RepeatDataset": _repeat,
+    "BatchDataset": _batch,
+    "BatchDatasetV2": _batch,
+    "PaddedBatchDataset": _batch,
+    "PaddedBatchDatasetV2": _batch,
+    "ParallelBatchDataset": _parallel_batch,
+    "UnbatchDataset": _unbatch,
+    "RebatchDatasetV2": _rebatch,
+    "ShardDataset": _shard,
+    "TakeDataset": _take,
+    "SkipDataset": _skip,
+    "CacheDataset": _cache,
+    "CacheDatasetV2": _cache,
+    "MapDataset": _map,
+    "ParallelMapDatasetV2": _parallel_map,
+    "PrefetchDataset": _prefetch,
+    "OptionsDataset": _with_options,
+    "FinalizeDataset": _parts,
+    "AssertCardinalityDataset": _parts,
+    "ZipDataset": _parts,  # that of `enumerate`; others are sources
+    "FilterDataset": _filter,
+    "ParallelFilterDataset": _filter,
+}
+_BATCHES = ("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset")
+_KEEPS_BATCHES = (
+    "PrefetchDataset",
+    "OptionsDataset",
+    "CacheDatasetV2",
+    "ShuffleDatasetV3",
+    "RepeatDataset",
+    "TakeDataset",
+    "SkipDataset",
+    "ShardDataset",
+    "AssertCardinalityDataset",
+)
+# Operations that leave the order open, by the call that makes them.
+_OPAQUE: Mapping[str, str] = {
+    "FlatMapDataset": "flat_map",
+    "InterleaveDataset": "interleave",
+    "ParallelInterleaveDatasetV2": "interleave",
+    "ParallelInterleaveDatasetV3": "interleave",
+    "ParallelInterleaveDatasetV4": "interleave",
+    "LegacyParallelInterleaveDatasetV2": "interleave",
+    "WindowDataset": "window",
+    "GroupByWindowDataset": "group_by_window",
+    "TakeWhileDataset": "take_while",
+    "UniqueDataset": "unique",
+    "IgnoreErrorsDataset": "ignore_errors",
+    "ScanDataset": "scan",
+    "GeneratorDataset": "from_generator",
+    "RandomDataset": "random",
+    "RandomDatasetV2": "random",
+    "SnapshotDatasetV2": "snapshot",
+    "LoadDataset": "load",
+    "TFRecordDataset": "TFRecordDataset",
+    "TextLineDataset": "TextLineDataset",
+}

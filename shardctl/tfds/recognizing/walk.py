@@ -1,0 +1,273 @@
+"""A dataset's graph -> the pipeline of stages that it is, walked from the end to the sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from shardctl.core.stages.stages import (
+    ChooseFromDatasets,
+    Concatenate,
+    Map,
+    Opaque,
+    Pipeline,
+    Prefetch,
+    Range,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shard,
+    Skip,
+    Source,
+    Stage,
+    Take,
+    Values,
+    WithOptions,
+    Zip,
+)
+from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation, num_rows
+from shardctl.tfds.recognizing.mixtures import chosen_values, sampling
+from shardctl.tfds.recognizing.options import Options
+from shardctl.tfds.recognizing.reader import (
+    FoundReader,
+    UnknownReaderError,
+    found_reader,
+    reads_files,
+)
+from shardctl.tfds.recognizing.stage_of import opaque, stages_of_operation
+from shardctl.tfds.recognizing.tfds_reader import behind_tfds
+
+_COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
+_ENDLESS = (1 << 62) - 1  # a range beyond this counts for ever, as that of `enumerate` does
+
+
+def walked(root: Operation, options: Options) -> FoundPipeline:
+    """Return the pipeline that a graph is."""
+    walk = _Walk(options)
+    pipeline = walk.pipeline(root, 0)
+    return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages), options=options)
+
+
+class _Walk:
+    def __init__(self, options: Options) -> None:
+        self.stages: list[FoundStage] = []
+        self._options = options
+        # A dataset object that is used twice is one stage, so that it is seen to be shared.
+        self._parts: dict[str, tuple[Any, ...]] = {}
+        self._pipelines: dict[str, Pipeline] = {}
+        self._behind_source: tuple[WithOptions, ...] = ()
+
+    def pipeline(self, root: Operation, level: int) -> Pipeline:
+        """Return the pipeline that ends with an operation; the same one for the same object."""
+        first, *others = _chain(root)
+        source, rest = self._source(first, tuple(others), level)
+        stages: list[Stage] = [*self._behind_source]
+        self._behind_source = ()
+        for operation in rest:
+            stages += self._stages(operation, level)
+        made = Pipeline(source=source, stages=tuple(stages))
+        name = root.object_name
+        return made if name is None else self._pipelines.setdefault(name, made)
+
+    def _source(
+        self, first: Operation, rest: tuple[Operation, ...], level: int
+    ) -> tuple[Source, tuple[Operation, ...]]:
+        if reads_files(first):
+            return self._reader(first, rest, level)
+        if first.op in _COMBINE:
+            (source,) = self._once(first, (self._combination(first, level),))
+        else:
+            (source,) = self._once(first, (_plain_source(first),))
+        self._note(source, (first,), level)
+        return source, rest
+
+    def _reader(
+        self, first: Operation, rest: tuple[Operation, ...], level: int
+    ) -> tuple[Source, tuple[Operation, ...]]:
+        try:
+            reader = found_reader(first)
+        except UnknownReaderError as error:
+            unknown = Opaque(call="read of files", reason=str(error))
+            self._note(unknown, (first,), level)
+            return unknown, rest
+        source = self._once(first, (Read(),))[0]
+        own: tuple[tuple[WithOptions, Operation], ...] = ()
+        if reader.is_tfds:
+            behind = behind_tfds(reader, rest, self._options)
+            reader, rest, own = behind.reader, behind.rest, behind.options
+        if reader.in_order == "default" and self._options.hands_out_what_is_ready:
+            reader = replace(reader, in_order="false")
+        if self._options.op_determinism:
+            reader = replace(reader, in_order="true", decodes_in_order=True)
+        self._note(source, reader.operations, level, reader=reader)
+        for stage, operation in own:
+            self._note(stage, (operation,), level)
+        self._behind_source = tuple(stage for stage, _ in own)
+        return source, rest
+
+    def _combination(self, operation: Operation, level: int) -> Source:
+        if operation.op == "ZipDataset":
+            inputs = tuple(self.pipeline(each, level + 1) for each in operation.inputs)
+            return Zip(inputs=inputs)
+        selector, *given = operation.inputs
+        stop = operation.flag("stop_on_empty_dataset")
+        found = sampling(selector, len(given))
+        inputs = tuple(self.pipeline(each, level + 1) for each in given)
+        if found is not None:
+            return SampleFromDatasets(
+                inputs=inputs,
+                weights=found.weights,
+                seed=found.pair,
+                stop_on_empty=stop,
+                rerandomize=found.rerandomize,
+            )
+        choices = _choices(selector, self._options)
+        return ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
+
+    def _stages(self, operation: Operation, level: int) -> tuple[Stage, ...]:
+        if operation.op == "ConcatenateDataset":
+            other = self.pipeline(operation.inputs[1], level + 1)
+            stages: tuple[Any, ...] = (Concatenate(other=other),)
+        else:
+            stages = stages_of_operation(operation, self._options)
+        stages = self._once(operation, stages)
+        removed = _removed(operation, stages, self._options)
+        if removed is not None:
+            stages = removed
+            if not stages:
+                self._note(Map(), (operation,), level, removed=True)
+        for stage in stages:
+            self._note(stage, (operation,), level)
+        return stages
+
+    def _once(self, operation: Operation, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+        name = operation.object_name
+        return parts if name is None else self._parts.setdefault(name, parts)
+
+    def _note(
+        self,
+        part: Stage | Source,
+        operations: tuple[Operation, ...],
+        level: int,
+        *,
+        reader: FoundReader | None = None,
+        removed: bool = False,
+    ) -> None:
+        self.stages.append(
+            FoundStage(
+                part=part, operations=operations, level=level, reader=reader, removed=removed
+            )
+        )
+
+
+def _chain(root: Operation) -> tuple[Operation, ...]:
+    """Return the operations from a source to the end, along what each reads first."""
+    chain = [root]
+    while chain[-1].inputs and not reads_files(chain[-1]):
+        here = chain[-1]
+        if here.op in _COMBINE:
+            counted = _counted(here)
+            if counted is None:
+                break
+            chain.append(counted)
+            continue
+        chain.append(here.input)
+    return tuple(reversed(chain))
+
+
+def _counted(operation: Operation) -> Operation | None:
+    """Return what `enumerate` counts: it zips a range that has no end with it."""
+    if operation.op != "ZipDataset" or len(operation.inputs) != 2:
+        return None
+    numbers, counted = operation.inputs
+    try:
+        endless = numbers.op == "RangeDataset" and numbers.number("stop") > _ENDLESS
+    except NoConstantError:
+        return None
+    return counted if endless else None
+
+
+def _plain_source(operation: Operation) -> Source:
+    """Return a source of elements that are counted from 0."""
+    try:
+        length = _length(operation)
+    except NoConstantError as error:
+        return Opaque(call=_called(operation), reason=str(error))
+    return opaque(operation) if length is None else Range(stop=length)
+
+
+def _length(operation: Operation) -> int | None:
+    if operation.op == "RangeDataset":
+        numbers = (operation.number(name) for name in ("start", "stop", "step"))
+        return len(range(*numbers))
+    if operation.op == "TensorSliceDataset":
+        return num_rows(operation.others[0])
+    if operation.op == "TensorDataset":
+        return 1
+    if operation.op == "ListDataset":
+        per_element = len(operation.attributes["output_types"].list.type)
+        return len(operation.others) // per_element
+    return None
+
+
+def _called(operation: Operation) -> str:
+    return "range" if operation.op == "RangeDataset" else operation.op.removesuffix("Dataset")
+
+
+def _choices(selector: Operation, options: Options) -> Pipeline:
+    """Return the pipeline of choices, whose elements count by their values."""
+    chain = _chain(selector)
+    values = chosen_values(chain[0])
+    source: Source
+    if values is None:
+        source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
+    elif values == tuple(range(len(values))):
+        source = Range(stop=len(values))
+    else:
+        source = Values(values=values)
+    stages: list[Stage] = []
+    for operation in chain[1:]:
+        if operation.op in _COMBINE or operation.op == "ConcatenateDataset":
+            stages.append(Opaque(call=operation.op, reason="what it chooses is not known"))
+        elif operation.function is not None and not operation.function.is_identity:
+            stages.append(
+                Opaque(call="map", reason="what it chooses is computed by code of the script")
+            )
+        else:
+            stages += stages_of_operation(operation, options)
+    return Pipeline(source=source, stages=tuple(stages))
+
+
+def _removed(
+    operation: Operation, stages: tuple[Stage, ...], options: Options
+) -> tuple[Stage, ...] | None:
+    """Return what is left of stages that do nothing, None where they do something.
+
+    TensorFlow takes such stages out (tensorflow/core/grappler/optimizers/data/
+    noop_elimination.cc), unless options say no; then they still part a shuffle from a repeat.
+    """
+    is_identity = (
+        operation.op in ("MapDataset", "ParallelMapDatasetV2")
+        and operation.function is not None
+        and operation.function.is_identity
+    )
+    if not is_identity and stages not in _NOTHING_DONE:
+        return None
+    if options.removes_nothing_done:
+        # Those of a chain are left to the rules of the pipeline, where these see the same.
+        return () if is_identity or options.optimizations is False else None
+    if is_identity or options.noop_elimination is None:
+        return None
+    if stages == (Repeat(count=1),):
+        return (Opaque(call="repeat", reason="noop_elimination=False keeps a repeat of one epoch"),)
+    return (Map(),)
+
+
+_NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
+    (Take(count=-1),),
+    (Skip(count=0),),
+    (Repeat(count=1),),
+    (Shard(num_shards=1, index=0),),
+    (Prefetch(size=0),),
+)

@@ -1,0 +1,39 @@
+"""One call: its arguments by name and by place."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.core.stages.call import said_of
+from shardctl.core.stages.calls import CALLS
+from shardctl.core.stages.stages import Batch, Repeat, Shuffle, Take, Unbatch
+from shardctl.errors import UsageError
+
+
+def test_arguments_by_name_and_by_place() -> None:
+    shuffle = CALLS["shuffle"]
+    assert shuffle.parameter("buffer_size") is shuffle.parameter("buffer") is shuffle.placed(0)
+    assert shuffle.main is shuffle.placed(0)
+    assert shuffle.needed == ["buffer"]
+    assert shuffle.parameter("name").name == ""
+    assert CALLS["zip"].rest is CALLS["zip"].placed(0)
+    assert CALLS["take"].rest is None
+    assert CALLS["unbatch"].main is None
+    for refused in (lambda: shuffle.placed(3), lambda: shuffle.parameter("count")):
+        with pytest.raises(UsageError):
+            refused()
+
+
+def test_what_a_call_makes() -> None:
+    assert CALLS["shuffle"].stages([("buffer", 3), ("", None)]) == (Shuffle(buffer=3),)
+    with pytest.raises(UsageError, match="buffer is needed"):
+        CALLS["shuffle"].stages([])
+    with pytest.raises(UsageError, match="buffer is there twice"):
+        CALLS["shuffle"].stages([("buffer", 3), ("buffer", 3)])
+
+
+def test_what_is_said_is_no_default() -> None:
+    assert said_of(Batch(size=3)) == {"size": 3}
+    assert said_of(Batch(size=3, drop_remainder=True)) == {"size": 3, "drop_remainder": True}
+    assert said_of(Take(count=-1)) == {"count": -1}
+    assert said_of(Repeat()) == said_of(Unbatch()) == {}

@@ -1,0 +1,38 @@
+"""Every reader and every file of a pipeline is changed, wherever it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shardctl.core.stages.changed import with_changed
+from shardctl.core.stages.stages import Pipeline, Read
+from shardctl.core.stages.text import parse_stages
+from tests.cases import check_cases
+from tests.core.stages.any_pipelines import pipelines
+
+
+def test_readers_everywhere() -> None:
+    text = """zip(a | concatenate(b | filter(kept='x')), shared('s', c),
+                  sample_from_datasets([d, zip(e)]), choose_from_datasets([f], choices=g | repeat))
+              | concatenate(h) | filter | filter(kept='y')"""
+    names = iter("abcdefgh")
+
+    def read(part: Read) -> Read:
+        assert part.spec == next(names)
+        return replace(part, spec=f"{part.spec}{part.spec}")
+
+    changed = with_changed(parse_stages(text), read=read, kept=lambda path: f"{path}{path}")
+    expected = text.replace("'x'", "'xx'").replace("'y'", "'yy'")
+    for name in "abcdefgh":
+        for before, after in (("(", "("), (" ", " "), ("[", "[")):
+            for end in " |),]":
+                expected = expected.replace(f"{before}{name}{end}", f"{after}{name * 2}{end}")
+    expected = expected.replace("choices=g ", "choices=gg ")
+    assert changed == parse_stages(expected)
+
+
+def test_nothing_is_changed_where_nothing_is_asked() -> None:
+    def check(pipeline: Pipeline) -> None:
+        assert with_changed(pipeline) == pipeline
+
+    check_cases(pipelines, check, 50)

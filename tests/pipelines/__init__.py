@@ -1,0 +1,1 @@
+"""Random pipelines, as values and as real tf.data: shardctl beside TensorFlow itself."""

@@ -1,0 +1,203 @@
+"""A pipeline by TensorFlow itself: each stage is the call that a script would make."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from shardctl.core.stages.stages import (
+    Batch,
+    Cache,
+    ChooseFromDatasets,
+    Concatenate,
+    Map,
+    Pipeline,
+    Prefetch,
+    Range,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shard,
+    Shuffle,
+    Skip,
+    Source,
+    Stage,
+    Take,
+    Unbatch,
+    Values,
+    WithOptions,
+    Zip,
+)
+from tests.pipelines.random_pipelines import Element
+
+MakeRead = Callable[[Read], Any]
+
+
+def real_dataset(pipeline: Pipeline, read: MakeRead, variants: random.Random | None = None) -> Any:
+    """Return the tf.data.Dataset of a pipeline, built from its source to its last stage.
+
+    read: returns TFDS's dataset, or what stands for it; elements of all of them are of one kind.
+    variants: where given, things that change no order are put in here and there: a map of an
+        element to itself, which TensorFlow removes, a seedless operation between others.
+    """
+    dataset = _source(pipeline.source, read, variants)
+    for stage in pipeline.stages:
+        dataset = _staged(dataset, stage, read, variants)
+        if variants is not None and variants.random() < 0.1:
+            dataset = _map(dataset, lambda part: part)
+    return dataset
+
+
+def _source(source: Source, read: MakeRead, variants: random.Random | None) -> Any:
+    import tensorflow as tf
+
+    match source:
+        case Read():
+            return read(source)
+        case Range(stop=stop):
+            return tf.data.Dataset.range(stop)
+        case Values(values=values):
+            return tf.data.Dataset.from_tensor_slices(tf.constant(values, tf.int64))
+        case Zip(inputs=inputs):
+            return tf.data.Dataset.zip(tuple(real_dataset(one, read, variants) for one in inputs))
+        case SampleFromDatasets():
+            return tf.data.Dataset.sample_from_datasets(
+                [real_dataset(one, read, variants) for one in source.inputs],
+                weights=None if source.weights is None else list(source.weights),
+                seed=source.seed,
+                stop_on_empty_dataset=source.stop_on_empty,
+                rerandomize_each_iteration=source.rerandomize,
+            )
+        case ChooseFromDatasets():
+            return tf.data.Dataset.choose_from_datasets(
+                [real_dataset(one, read, variants) for one in source.inputs],
+                real_dataset(source.choices, read),
+                stop_on_empty_dataset=source.stop_on_empty,
+            )
+    raise NotImplementedError(source)
+
+
+def _staged(dataset: Any, stage: Stage, read: MakeRead, variants: random.Random | None) -> Any:
+    match stage:
+        case Map(calls=calls, deterministic=deterministic):
+            return _map(
+                dataset, _changed, num_parallel_calls=_number(calls), deterministic=deterministic
+            )
+        case Prefetch(size=size):
+            return dataset.prefetch(_number(size))
+        case WithOptions():
+            return dataset.with_options(_options(stage))
+        case Concatenate(other=other):
+            return dataset.concatenate(real_dataset(other, read, variants))
+    return _CALLS[type(stage)](dataset, stage)
+
+
+_CALLS: dict[type[Stage], Callable[[Any, Any], Any]] = {
+    Shuffle: lambda ds, call: ds.shuffle(
+        call.buffer, seed=call.seed, reshuffle_each_iteration=call.reshuffle
+    ),
+    Repeat: lambda ds, call: ds.repeat(call.count),
+    Batch: lambda ds, call: ds.batch(call.size, drop_remainder=call.drop_remainder),
+    Unbatch: lambda ds, call: ds.unbatch(),
+    Shard: lambda ds, call: ds.shard(call.num_shards, call.index),
+    Take: lambda ds, call: ds.take(call.count),
+    Skip: lambda ds, call: ds.skip(call.count),
+    Cache: lambda ds, call: ds.cache(),
+}
+
+
+def _number(value: int | Literal["auto"] | None) -> int | None:
+    import tensorflow as tf
+
+    autotune: int = tf.data.AUTOTUNE
+    return autotune if value == "auto" else value
+
+
+def _changed(part: Any) -> Any:
+    """Return a tensor as it was, by an operation that TensorFlow does not see through."""
+    import tensorflow as tf
+
+    return tf.strings.join([part, ""]) if part.dtype == tf.string else part + 0
+
+
+def _map(dataset: Any, change: Callable[[Any], Any], **how: Any) -> Any:
+    """Map each tensor of the elements; a tuple stays one, also of a single part."""
+    import tensorflow as tf
+
+    if isinstance(dataset.element_spec, tuple):
+        return dataset.map(lambda *parts: tf.nest.map_structure(change, parts), **how)
+    return dataset.map(lambda part: tf.nest.map_structure(change, part), **how)
+
+
+def _options(stage: WithOptions) -> Any:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    if stage.deterministic is not None:
+        options.deterministic = stage.deterministic
+    if stage.fusion is not None:
+        options.experimental_optimization.shuffle_and_repeat_fusion = stage.fusion
+    if stage.optimizations is not None:
+        options.experimental_optimization.apply_default_optimizations = stage.optimizations
+    if stage.warm_start is not None:
+        options.experimental_warm_start = stage.warm_start
+    return options
+
+
+def one_pass(dataset: Any, element: Element) -> list[Any]:
+    """Return the examples of one iteration of a dataset, batches and tuples flattened in order."""
+    return [example for value in dataset for example in examples_of(value, element)]
+
+
+def examples_of(value: Any, element: Element) -> Iterator[Any]:
+    """Yield the examples of an element, those of a tuple of a batch side by side.
+
+    What TFDS reads is a dict, which is known by its name or, without names, by its id.
+    """
+    if element == "example":
+        if isinstance(value, dict):
+            value = value["tfds_id"] if "tfds_id" in value else value["id"]
+        value = value.numpy() if hasattr(value, "numpy") else value
+        yield value.decode() if isinstance(value, bytes) else int(value)
+    elif element[0] == "batch":
+        for index in range(len(_any_leaf(value))):
+            yield from examples_of(_at(value, index), element[1])
+    else:
+        for part, inner in zip(value, element, strict=True):
+            yield from examples_of(part, inner)
+
+
+def _any_leaf(value: Any) -> Any:
+    while isinstance(value, tuple | dict):
+        value = value[0] if isinstance(value, tuple) else next(iter(value.values()))
+    return value
+
+
+def _at(value: Any, index: int) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_at(part, index) for part in value)
+    if isinstance(value, dict):
+        return {name: _at(part, index) for name, part in value.items()}
+    return (value.numpy() if hasattr(value, "numpy") else value)[index]
+
+
+def epochs_of_fit(dataset: Any, element: Element, epochs: int) -> list[list[Any]]:
+    """Return the examples that each epoch of Keras' `fit` trains on."""
+    import keras
+
+    seen: list[list[Any]] = []
+
+    class Recorder(keras.Model):  # type: ignore[misc]
+        def train_step(self, value: Any) -> dict[str, float]:
+            seen[-1].extend(examples_of(value, element))
+            return {"loss": 0.0}
+
+    class EachEpoch(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            seen.append([])
+
+    model = Recorder()
+    model.compile(run_eagerly=True)
+    model.fit(dataset, shuffle=False, epochs=epochs, verbose=0, callbacks=[EachEpoch()])
+    return seen

@@ -1,0 +1,278 @@
+"""The fixture order_snapshot in runs of pytest of their own, on datasets that TFDS wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import shardctl
+from shardctl.cli.main import main
+from shardctl.pytest.checks import OrderSnapshot
+from tests.tfds_datasets import build_dataset
+
+pytest_plugins = ("pytester",)
+
+DATASET = """\
+import pytest
+import tensorflow_datasets as tfds
+
+def dataset(seed, spec="train"):
+    builder = tfds.builder_from_directory("toy/1.0.0")
+    config = tfds.ReadConfig(shuffle_seed=seed, interleave_cycle_length=2)
+    return builder.as_dataset(split=spec, read_config=config, shuffle_files=True)
+
+"""
+ONE_TEST = """\
+def test_order(order_snapshot):
+    order_snapshot.check(dataset(7).shuffle(5, seed=1).repeat(2))
+"""
+SNAPSHOT = Path("order_snapshots/test_train/test_order.yaml")
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("toy")
+    folder = build_dataset(root, splits={"train": [5, 3, 0, 9, 4], "test": [6]})
+    _load_all_modules(folder)
+    return folder
+
+
+def _load_all_modules(folder: Path) -> None:
+    """Load what a check loads: pytester unloads what a run of pytest has loaded for the first time.
+
+    The next run would then have two of every class.
+    """
+    import tensorflow_datasets as tfds
+
+    for seed, update in ((1, True), (2, False)):
+        config = tfds.ReadConfig(shuffle_seed=seed)
+        ds = tfds.builder_from_directory(folder).as_dataset(
+            split="train", read_config=config, shuffle_files=True
+        )
+        here = folder.parent
+        checks = OrderSnapshot(
+            test_file=here / "test_a.py", test="test_a", update=update, root=here, here=here
+        )
+        with contextlib.suppress(pytest.fail.Exception):
+            checks.check(ds)
+    shutil.rmtree(folder.parent / "order_snapshots")
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, toy: Path) -> pytest.Pytester:
+    """A folder with a dataset, in which pytest runs."""
+    shutil.copytree(toy.parent, "toy")
+    return pytester
+
+
+def write(project: pytest.Pytester, tests: str) -> None:
+    project.path.joinpath("test_train.py").write_text(DATASET + tests)
+
+
+def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    installed = entry_points(group="pytest11", name="shardctl")
+    plugin = () if installed else ("-p", "shardctl.pytest")
+    return project.runpytest_inprocess(*plugin, "-p", "no:cacheprovider", *arguments)
+
+
+def outcomes(result: pytest.RunResult) -> dict[str, int]:
+    found: dict[str, int] = result.parseoutcomes()
+    found.pop("warning", None)
+    found.pop("warnings", None)
+    return found
+
+
+def said(result: pytest.RunResult) -> str:
+    return "\n".join(result.outlines)
+
+
+def test_nothing_pinned_fails_with_the_command_that_pins_it(project: pytest.Pytester) -> None:
+    write(project, ONE_TEST)
+    result = run(project)
+    assert outcomes(result) == {"failed": 1}
+    assert f"no order is pinned in {SNAPSHOT}" in said(result)
+    assert "if this is meant: pytest test_train.py::test_order --update-orders" in said(result)
+    assert not SNAPSHOT.exists()
+
+
+def test_a_pinned_order_passes_until_it_changes(project: pytest.Pytester) -> None:
+    write(project, ONE_TEST)
+    result = run(project, "--update-orders")
+    assert outcomes(result) == {"passed": 1}
+    assert f"1 order snapshot written:\n  {SNAPSHOT}" in said(result)
+    assert outcomes(run(project)) == {"passed": 1}
+    before = SNAPSHOT.read_bytes()
+
+    write(project, ONE_TEST.replace("seed=1", "seed=2"))
+    result = run(project)
+    assert outcomes(result) == {"failed": 1}
+    text = said(result)
+    assert f"{SNAPSHOT} and today first differ at position " in text
+    assert "position  expected  actual" in text
+    assert "because:" in text
+    assert "1 became 2" in text
+    assert SNAPSHOT.read_bytes() == before
+
+    assert outcomes(run(project, "--update-orders")) == {"passed": 1}
+    assert SNAPSHOT.read_bytes() != before
+    assert outcomes(run(project)) == {"passed": 1}
+
+
+def test_what_it_pins_is_what_tensorflow_reads(project: pytest.Pytester) -> None:
+    """The snapshot holds the first 32 ids; expected ones come from the dataset itself."""
+    code = """
+    def test_order(order_snapshot):
+        ds = dataset(7).shuffle(5, seed=1).repeat(2)
+        order_snapshot.check(ds, passes=2)
+        for number in range(2):
+            ids = [int(example["id"]) for example in ds]
+            with open(f"ids{number}.txt", "w") as file:
+                file.write(" ".join(map(str, ids)))
+    """
+    import textwrap
+
+    write(project, textwrap.dedent(code))
+    assert outcomes(run(project, "--update-orders")) == {"passed": 1}
+    for number, name in enumerate(["test_order.yaml", "test_order.pass.1.yaml"]):
+        pinned = shardctl.read_snapshot(SNAPSHOT.with_name(name))
+        ids = list(map(int, Path(f"ids{number}.txt").read_text().split()))
+        assert pinned.num_examples == len(ids) == 42
+        assert list(pinned.first_ids) == ids[:32]
+
+
+def test_the_command_line_reads_the_file(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, ONE_TEST)
+    run(project, "--update-orders")
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="0"):
+        main(["diff", str(SNAPSHOT)])
+    assert "the same, the order of 42 examples" in capsys.readouterr().out
+
+
+def test_several_checks_of_a_test_have_names(project: pytest.Pytester) -> None:
+    checks = """\
+def test_order(order_snapshot):
+    order_snapshot.check(dataset(7))
+    order_snapshot.check(dataset(7, "test"), "evaluation")
+"""
+    write(project, checks)
+    assert outcomes(run(project, "--update-orders")) == {"passed": 1}
+    names = sorted(path.name for path in SNAPSHOT.parent.iterdir())
+    assert names == ["test_order.evaluation.yaml", "test_order.yaml"]
+    assert outcomes(run(project)) == {"passed": 1}
+    write(project, checks.replace(', "evaluation"', ""))
+    result = run(project)
+    assert outcomes(result) == {"failed": 1}
+    assert "give each a name of its own, check(ds, name)" in said(result)
+
+
+def test_an_open_order_fails_and_pins_nothing(project: pytest.Pytester) -> None:
+    write(project, ONE_TEST.replace(", seed=1", ""))
+    result = run(project, "--update-orders")
+    assert outcomes(result) == {"failed": 1}
+    assert "seed" in said(result)
+    assert "shuffle" in said(result)
+    assert not SNAPSHOT.parent.exists()
+
+
+def test_of_several_passes_all_are_pinned_or_none(project: pytest.Pytester) -> None:
+    """Where a pass of a check cannot be pinned, the ones before it are not written either."""
+    passes = "order_snapshot.check(dataset(7).repeat().take(9).prefetch(2).repeat(2), passes=2)"
+    write(project, f"def test_order(order_snapshot):\n    {passes}\n")
+    result = run(project, "--update-orders")
+    count = len(list(SNAPSHOT.parent.glob("*"))) if SNAPSHOT.parent.exists() else 0
+    assert (outcomes(result), count) in (({"passed": 1}, 2), ({"failed": 1}, 0))
+
+
+def test_a_torn_snapshot_is_refused_and_written_anew(project: pytest.Pytester) -> None:
+    write(project, ONE_TEST)
+    run(project, "--update-orders")
+    whole = SNAPSHOT.read_text()
+    SNAPSHOT.write_text(whole[: len(whole) // 2])
+    result = run(project)
+    assert outcomes(result) == {"failed": 1}
+    assert str(SNAPSHOT) in said(result)
+    run(project, "--update-orders")
+    assert SNAPSHOT.read_text() == whole
+
+
+PARAMETERS = """\
+@pytest.mark.parametrize("spec", ["train[:50%]", "test", "train[:50]"])
+def test_order(order_snapshot, spec):
+    order_snapshot.check(dataset(7, spec))
+"""
+
+
+def test_each_parameter_has_its_file(project: pytest.Pytester) -> None:
+    write(project, PARAMETERS.replace('"train[:50]"', '"test[:3]"'))
+    assert outcomes(run(project, "--update-orders")) == {"passed": 3}
+    assert len(list(SNAPSHOT.parent.iterdir())) == 3
+    assert outcomes(run(project)) == {"passed": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reported"),
+    [((), True), (("-k", "test_other"), False), (("test_train.py::test_other",), False)],
+)
+def test_unused_snapshots_are_reported_where_all_tests_ran(
+    project: pytest.Pytester, arguments: tuple[str, ...], reported: bool
+) -> None:
+    write(project, ONE_TEST + ONE_TEST.replace("test_order", "test_other"))
+    run(project, "--update-orders")
+    write(project, ONE_TEST.replace("test_order", "test_other"))
+    result = run(project, *arguments)
+    assert outcomes(result) == {"passed": 1} or not reported
+    assert ("1 order snapshot is used by no test" in said(result)) == reported
+    assert (f"  {SNAPSHOT}" in said(result)) == reported
+    assert SNAPSHOT.exists()
+
+
+def test_the_snapshot_of_a_skipped_or_failed_test_is_not_called_unused(
+    project: pytest.Pytester,
+) -> None:
+    write(project, ONE_TEST + ONE_TEST.replace("test_order", "test_other"))
+    run(project, "--update-orders")
+    other = ONE_TEST.replace("test_order", "test_other")
+    for change in ("@pytest.mark.skip\n" + other, other.replace("    ", "    assert False\n    ")):
+        write(project, ONE_TEST + change)
+        assert "used by no test" not in said(run(project))
+
+
+def test_processes_of_xdist_write_and_report_together(project: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    write(project, PARAMETERS.replace("train[:50]", "train[2:]"))
+    result = run(project, "-n2", "--update-orders")
+    assert outcomes(result) == {"passed": 3}
+    assert "3 order snapshots written" in said(result)
+    SNAPSHOT.parent.joinpath("test_old.yaml").write_text("x")
+    result = run(project, "-n2")
+    assert outcomes(result) == {"passed": 3}
+    assert "1 order snapshot is used by no test" in said(result)
+
+
+def test_the_fixture_and_the_option_explain_themselves(project: pytest.Pytester) -> None:
+    assert "order_snapshot" in said(run(project, "--fixtures"))
+    assert "--update-orders" in said(run(project, "--help"))
+
+
+def test_a_run_without_the_fixture_loads_nothing(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_plain="""
+        def test_plain():
+            import sys
+
+            loaded = {name for name in sys.modules if name.startswith("tensorflow")}
+            assert not loaded
+            assert "shardctl.pytest.checks" not in sys.modules
+        """
+    )
+    installed = entry_points(group="pytest11", name="shardctl")
+    plugin = () if installed else ("-p", "shardctl.pytest")
+    result = project.runpytest_subprocess(*plugin, "-p", "no:xdist")
+    assert outcomes(result) == {"passed": 1}
