@@ -6,7 +6,7 @@ tensorflow/core/kernels/multinomial_op.cc). In float32 the last bit of that loga
 border between two datasets by 1e-7, so that it decides one choice in some ten million. Here it is
 that of TensorFlow for Linux on x86-64, bit for bit: whole groups of eight are Eigen's own formula
 (plog_impl_float in GenericPacketMathFunctions.h), those left over the logf of glibc.
-What two float64 logarithms or exponentials may differ by decides one choice in 1e15.
+What two float64 logarithms or exponentials may differ by decides one choice in 1e14.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ def cumulative_of(weights: Sequence[float], dtype: WeightsDtype = "float32") -> 
         UsageError: no weight is left that can be chosen; TensorFlow fails at the first choice.
     """
     with np.errstate(divide="ignore", over="ignore"):
-        rounded = np.array(weights, np.float32 if dtype == "float32" else np.float64)
-        logits = _float32_logs(rounded) if rounded.dtype == np.float32 else np.log(rounded)
+        if dtype == "float32":
+            logits = _float32_logs(np.array(weights, np.float32)).astype(np.float64)
+        else:
+            logits = np.log(np.array(weights, np.float64))
     finite = np.isfinite(logits)
     if not finite.any():
         raise UsageError(
             f"weights {list(weights)}: none of them is a number above 0 in {dtype}, "
             "so TensorFlow has nothing to choose"
         )
-    logits = logits.astype(np.float64)
     # What is not finite is never chosen: the running total stays where it is.
     shares = np.exp(np.where(finite, logits - logits[finite].max(), -np.inf))
     return np.cumsum(shares)
@@ -179,7 +180,7 @@ def _logs_of_glibc(weights: Float32s) -> Float32s:
     near = _LOGS[part] + exponents * _LN2_DOUBLE
     square = r * r
     y = (_CUBIC[0] * square + (_CUBIC[1] * r + _SQUARE)) * square + (near + r)
-    logs = y.astype(np.float32)
+    logs: Float32s = y.astype(np.float32)
     logs[weights == 0] = -np.inf
     logs[weights == np.inf] = np.inf
     return logs

@@ -19,7 +19,7 @@ from tests.core.iteration.nodes.mixture_checks import check_random
 
 
 def test_random_filters_are_those_of_tensorflow() -> None:
-    assert check_random(60, random.Random(0), filters=True) > 150
+    assert check_random(40, random.Random(0), filters=True) > 100
 
 
 @pytest.mark.fuzz
@@ -38,7 +38,7 @@ def test_long_inputs_are_found_over_many_checkpoints() -> None:
     assert iteration.examples(elements).tolist() == expected[elements].tolist()
     query, found = iteration.elements_of(np.arange(200_000, 200_050))
     assert (np.arange(200_000, 200_050)[query] == expected[found]).all()
-    assert len(found) == 7
+    assert len(found) == np.isin(np.arange(200_000, 200_050), expected).sum()
 
 
 def test_a_filter_lets_nothing_pass_for_ever() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -50,7 +52,7 @@ def test_counts_are_those_of_the_numbers_handed_out(
         return
     inputs = tuple(
         Pipeline(source=Values(values=tuple(range(start, stop))), stages=behind)
-        for start, stop in zip(_STARTS, _STARTS[1:], strict=False)
+        for start, stop in pairwise(_STARTS)
     )
     source = SampleFromDatasets(inputs=inputs, weights=(0.3, 0.7), seed=1)
     pipeline = Pipeline(source=source, stages=stages)
