@@ -11,7 +11,7 @@ from shardctl.core.snapshot.pinned_source import PinnedSource, datasets_of
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.readers import readers_of
 from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
-from shardctl.planning.sources import ResolvedSources, sources
+from shardctl.planning.stages.sources import ResolvedSources, sources
 
 
 def pinned_sources(live: PlannedOrder) -> tuple[PinnedSource, ...]:
