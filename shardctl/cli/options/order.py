@@ -146,6 +146,8 @@ class OrderOptions:
             sources = {**dict.fromkeys(chosen, "file"), **dict.fromkeys(given, "option")}
             chosen |= given
             _give_way(arguments, chosen)
+            if any(name in chosen for name in _REPLACES["stages"]):
+                arguments.pop("stages", None)  # of a snapshot that had them
             return ResolvedSettings(
                 settings=ReadSettings(**arguments | chosen),
                 sources=dict.fromkeys(arguments, "fallback") | sources,

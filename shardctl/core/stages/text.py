@@ -244,6 +244,15 @@ def text_of_part(part: Stage | Source, *, is_source: bool = False) -> str:
     return f"{name}({', '.join(texts)})" if texts else name
 
 
+def place_of(index: int, chain: str = "") -> str:
+    """Return where a stage is as people count, from 1; `chain` names what it is a stage of.
+
+    >>> place_of(1, "input 0")
+    'stage 2 of input 0'
+    """
+    return f"stage {index + 1}" + (f" of {chain}" if chain else "")
+
+
 def _read_text(read: Read, said: dict[str, Any]) -> str:
     texts = [] if read.spec is None else [_spec_text(read.spec)]
     if list(said) == ["spec"]:

@@ -17,6 +17,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.short_form import short_form
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
@@ -85,7 +86,15 @@ def resume_on_hosts(
     >>> plan.remaining, plan.hosts[0]
     (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
-    dataset, settings = as_dataset(dataset), as_settings(settings)
+    dataset, settings = as_dataset(dataset), short_form(as_settings(settings))
+    if settings.stages is not None:
+        raise UsageError(
+            phrase(
+                "{to_hosts} with {stages}: what other hosts are left to read is known for shard, "
+                "shuffle, repeat and batch in this order; continue on as many hosts, each by its "
+                "own plan, or plan from the logs of all, {seen=CODES}"
+            )
+        )
     refuse_unreadable(dataset)
     if settings.host is not None:
         raise UsageError(

@@ -92,6 +92,11 @@ def _(stage: call.Filter) -> str:
 
 
 @effect.register
+def _(stage: call.Shared) -> str:
+    return "the same dataset object as above; its iterators take their seeds in turn"
+
+
+@effect.register
 def _(stage: call.Range) -> str:
     return f"counts {counted(stage.stop, 'element')}"
 

@@ -41,7 +41,7 @@ def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
     if numbers.op not in ("RandomDataset", "RandomDatasetV2"):
         return None
     try:
-        in_pairs = batch.number("batch_size") == 2  # noqa: PLR2004 - the two halves of a seed
+        in_pairs = batch.number("batch_size") == 2
         if logits.shape != (1, num_inputs) or not in_pairs:
             return None
         return Sampling(

@@ -8,6 +8,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rules.stages import as_settings
 
 
 @rule(
@@ -32,6 +33,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
 )
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
     """Find `options.deterministic = False`."""
+    yield from as_settings.not_deterministic(context)
     if context.settings.deterministic is False:
         yield Violation(
             why="examples come as their decoding ends, in another order each run, whatever the "
