@@ -45,11 +45,15 @@ def cumulative_of(weights: Sequence[float], dtype: WeightsDtype = "float32") -> 
     ([1.0, 2.0], [1.0, 1.499999999047673])
 
     Raises:
-        UsageError: no weight is left that can be chosen; TensorFlow fails at the first choice.
+        UsageError: a weight is beyond float32, which TensorFlow refuses, or none is left that can
+            be chosen, and it fails at the first choice.
     """
     with np.errstate(divide="ignore", over="ignore"):
         if dtype == "float32":
-            logits = _float32_logs(np.array(weights, np.float32)).astype(np.float64)
+            rounded = np.array(weights, np.float32)
+            if (np.isinf(rounded) & np.isfinite(weights)).any():
+                raise UsageError(f"weights {list(weights)}: float32 ends at 3.4e+38")
+            logits = _float32_logs(rounded).astype(np.float64)
         else:
             logits = np.log(np.array(weights, np.float64))
     finite = np.isfinite(logits)

@@ -75,7 +75,17 @@ def test_a_weight_that_rounds_to_0_is_never_chosen() -> None:
 
 
 def test_an_infinite_weight_is_never_chosen() -> None:
-    assert cumulative_of([1e39, 1.0]).tolist() == [0.0, 1.0]
+    assert cumulative_of([float("inf"), 1.0]).tolist() == [0.0, 1.0]
+
+
+def test_a_weight_beyond_float32_is_refused_as_tensorflow_does() -> None:
+    import tensorflow as tf
+
+    with pytest.raises(UsageError, match="float32 ends at"):
+        cumulative_of([1e39, 1.0])
+    with pytest.raises(ValueError, match="out of range"):
+        tf.constant([1e39, 1.0])
+    assert cumulative_of([1e39, 1.0], "float64").tolist() == [1.0, 1.0]
 
 
 def test_nothing_that_can_be_chosen_is_refused() -> None:

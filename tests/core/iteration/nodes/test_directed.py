@@ -164,13 +164,11 @@ def test_a_choice_that_is_no_input_is_refused_where_tensorflow_fails(wrong: int)
         next(real)
 
 
-@pytest.mark.parametrize("weights", [(1.0, 1e-30), (1.0, 1e-60), (1.0, 1e39)])
+@pytest.mark.parametrize("weights", [(1.0, 1e-30), (1.0, 1e-60)])
 def test_an_input_that_is_never_chosen_is_not_looked_for_for_ever(
     weights: tuple[float, float],
 ) -> None:
     inputs = (_numbers(0, 9), _numbers(9, 9))
-    if weights[1] > 1:
-        inputs, weights = inputs[::-1], weights[::-1]
     source = SampleFromDatasets(inputs=inputs, weights=weights, seed=1)
     iteration = _iteration(source)
     assert iteration.pull(9) == 9
