@@ -42,7 +42,8 @@ def play(node: Node, *, loop: Loop = "python") -> None:
     if loop == "python" or node.cardinality <= 0:
         iteration.pull(EVERYTHING)
         return
-    iteration.pull(node.cardinality)
+    if iteration.pull(node.cardinality) < node.cardinality:
+        return  # "Your input ran out of data": the loop stops there
     # The prefetch that TensorFlow adds at the end of a pipeline may have asked for what follows.
     iteration.abandon()
     node.iterate().abandon()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.iteration.passes import iteration_of_pass
+from shardctl.core.iteration.generator import SeedGenerator
+from shardctl.core.iteration.nodes.shuffle import Shuffle as Shuffled
+from shardctl.core.iteration.nodes.source import Source
+from shardctl.core.iteration.passes import iteration_of_pass, play
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.passes import Loop, user_shuffle_passes
-from shardctl.core.shuffle.seeds import iterator_seeds
+from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -101,6 +104,23 @@ def test_whether_a_cache_is_filled_is_not_known_where_threads_read_ahead() -> No
 def test_of_one_element_seeds_make_no_order() -> None:
     stages = (Shuffle(buffer=1), Repeat(count=2), Map(), Take(count=5))
     assert elements_of(pass_of(chain(9, *stages), 3)) == [[0], [1], [2], [3], [4]]
+
+
+class ClaimsMore(Source):
+    """A source with fewer elements than it says, as `assert_cardinality` makes of any."""
+
+    @property
+    def cardinality(self) -> int:
+        return len(self.codes) + 1
+
+
+@pytest.mark.parametrize(("source", "taken"), [(Source, 2), (ClaimsMore, 1)])
+def test_keras_drops_an_iterator_where_as_many_come_as_were_said(
+    source: type[Source], taken: int
+) -> None:
+    generator = SeedGenerator(KernelSeeds(seed=1, seed2=2), True, stage="shuffle(3)")
+    play(Shuffled(source(range(5)), 3, generator), loop="keras-fit")
+    assert generator.num_taken == taken
 
 
 def test_passes_are_counted_from_0() -> None:

@@ -25,8 +25,8 @@ class Joined(Iteration):
         super().__init__()
         self.pieces: list[Iteration] = []
         self._counted = (-1, -1)
-        self._readings: Int64s | None = None
         self._starts = self._example_starts = NONE
+        self._readings: Int64s | None = None
 
     @property
     def inputs(self) -> Sequence[Iteration]:

@@ -10,7 +10,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, PIECE, Iteration, Node
 from shardctl.core.iteration.nodes.joined import Joined
-from shardctl.core.iteration.nodes.rows import FILLER, Rows
+from shardctl.core.iteration.rows import FILLER, Rows
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.shuffle.shuffled_codes import shuffled_codes
