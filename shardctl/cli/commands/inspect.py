@@ -10,6 +10,7 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
 from shardctl.cli.output import say
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -123,4 +124,4 @@ def _loop(text: str) -> Loop:
     for loop in get_args(Loop):
         if text == loop:
             return loop  # type: ignore[no-any-return]
-    raise UsageError(f"--loop {text}: it is one of {', '.join(get_args(Loop))}")
+    raise UsageError(f"--loop {quoted(text)}: it is one of {choices(get_args(Loop))}")

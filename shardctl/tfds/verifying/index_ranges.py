@@ -22,7 +22,7 @@ from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.stages.stages import Read
 from shardctl.planning.order import order_of
-from shardctl.planning.sources import ResolvedSources, sources
+from shardctl.planning.stages.sources import ResolvedSources, sources
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.host_calls import examples_of_host, instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader

@@ -17,7 +17,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
-from shardctl.planning.sources import ResolvedSources
+from shardctl.planning.stages.sources import ResolvedSources
 from shardctl.planning.verify import FoundNames
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.training.pipeline import pipeline

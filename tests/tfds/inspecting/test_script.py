@@ -36,6 +36,8 @@ def leaves():
 
 def nothing():
     pass
+
+made = tf.data.Dataset.range(7)
 """
 
 
@@ -73,6 +75,10 @@ def test_a_function_of_a_file_or_of_a_module(
     printed = capfd.readouterr()
     assert printed.out == ""
     assert "printed while it runs" in printed.err
+    (made,) = inspect_script(ScriptFunction.parsed(f"{script}:made"))
+    assert [str(stage.line) for stage in made.stages] == ["train.py:26"]
+    with pytest.raises(UsageError, match="a dataset and no function"):
+        inspect_script(ScriptFunction.parsed(f"{script}:made", ["3"]))
     (default,) = inspect_script(ScriptFunction.parsed(f"{script}:make"))
     assert default.stages[0].call == "range(6)"
 
