@@ -113,7 +113,8 @@ class StagesCode:
     @_source.register
     def _(self, source: call_of_tf.Zip, name: str) -> None:
         inputs = [self._input(one) for one in source.inputs]
-        self.lines += call(f"{name} = tf.data.Dataset.zip", inputs)
+        one = "," if len(inputs) == 1 else ""
+        self.lines += call(f"{name} = tf.data.Dataset.zip", [f"({', '.join(inputs)}{one})"])
 
     @_source.register
     def _(self, source: call_of_tf.SampleFromDatasets, name: str) -> None:

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.shuffle.passes import Loop
@@ -26,13 +30,14 @@ from shardctl.planning.verify import (
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
+from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
+from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
+from shardctl.tfds.inspecting.watching import Lines
 from shardctl.tfds.verifying.file_checks import check_files_read
 from shardctl.tfds.verifying.own_rows import Rows, steady_components
 from shardctl.tfds.verifying.reading import reason_of
 from shardctl.tfds.verifying.staged_pass import fitted_epoch
 
-_UNKNOWN = "an example that is not predicted"
 _TRIED = 64  # elements that are made twice, where maps draw random numbers
 
 
@@ -73,6 +78,37 @@ def verify_dataset(
     inspection = inspect(dataset, loop=loop)
     return verify_inspected(
         dataset, inspection, pass_index=pass_index, take="all" if take == -1 else take, watch=watch
+    )
+
+
+def verify_script(
+    script: ScriptFunction,
+    *,
+    pass_index: int = 0,
+    loop: Loop = "python",
+    take: Take = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Compare the dataset that a function of a script returns; see `verify_dataset`.
+
+    Raises:
+        UsageError: the function fails, or returns no dataset, or several.
+    """
+    tensorflow()
+    lines, said = Lines(), f"{script.module}:{script.function}"
+    datasets = datasets_of(script.called(lines), said)
+    if len(datasets) > 1:
+        raise UsageError(
+            f"{said} returns several datasets ({choices(list(datasets))}), and one is verified at "
+            "a time: name a function that returns one"
+        )
+    (dataset,) = datasets.values()
+    return verify_inspected(
+        dataset,
+        inspected(dataset, lines=lines, loop=loop),
+        pass_index=pass_index,
+        take=take,
+        watch=watch,
     )
 
 
@@ -205,33 +241,39 @@ class _Comparison:
         names = self.order.codes
         missing = row >= len(twos)
         code = None if missing or row >= len(codes) else int(codes[row])
-        seen = self._code_of(ones[row], expected) if row < len(ones) else None
         is_end = row >= len(ones)
-        found = None if is_end else _UNKNOWN if seen is None else names.ids(_array(seen))[0]
+        alike = set() if is_end else self._codes_of(ones[row], expected)
+        seen = next(iter(alike)) if len(alike) == 1 else None
+        found: int | str | None = None
+        if seen is not None:
+            found = names.ids(_array(seen))[0]
+        elif not is_end:
+            several = f"one of {len(alike)} examples that are alike"
+            found = several if alike else "an example that is not predicted"
         self.difference = FirstDifference(
             position=self.num_done + row,
             expected=None if code is None else names.ids(_array(code))[0],
             found=found,
-            expected_tfds_id=None if code is None else names.tfds_ids([code])[0],
-            found_tfds_id=names.tfds_ids([seen])[0] if seen is not None else found,  # type: ignore[arg-type]
+            expected_tfds_id=_tfds_id(names, code),
+            found_tfds_id=str(found) if seen is None and found else _tfds_id(names, seen),
             reason=reason[0] if reason and is_end else None,
         )
 
-    def _code_of(self, row: Any, expected: Any) -> int | None:
-        """Return the one example of those predicted that a row is, None where none or several."""
+    def _codes_of(self, row: Any, expected: Any) -> set[int]:
+        """Return the examples of those predicted that a row is like."""
         codes: set[int] = set()
         for step, element in enumerate(expected):
             _, own, widths = self.own.elements.examples(step, step + 1)
             rows = Rows.of(element, self._kept).rows(int(widths[0]))
-            codes.update(
-                int(code) for key, code in zip(rows, own, strict=False) if key == row
-            )
-        return codes.pop() if len(codes) == 1 else None
+            codes.update(int(code) for key, code in zip(rows, own, strict=False) if key == row)
+        return codes
 
 
-def _array(code: int) -> Any:
-    import numpy as np
+def _tfds_id(names: ExampleCodes, code: int | None) -> str | None:
+    return None if code is None else names.tfds_ids([code])[0]
 
+
+def _array(code: int) -> Int64s:
     return np.array([code])
 
 

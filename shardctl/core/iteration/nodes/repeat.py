@@ -15,6 +15,7 @@ from shardctl.core.iteration.iteration import (
     Axis,
     Iteration,
     Node,
+    lasting_below,
 )
 from shardctl.core.iteration.nodes.joined import NONE, Joined, in_order
 from shardctl.errors import UsageError
@@ -77,6 +78,9 @@ class RepeatIteration(Joined):
             is_empty = not self._current.pulled
             self._num_ended += 1
             if self._node.count is None and is_empty:
+                # Who reads on behind this end, as threads of a map do, begins a further epoch.
+                for each in lasting_below(self._node.child):
+                    each.make_uncertain()
                 return done
             self._current = self._node.child.iterate()
             if self._num_ended == self._node.count:
