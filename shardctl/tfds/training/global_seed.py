@@ -93,7 +93,7 @@ def _draws_seeds(settings: ReadSettings) -> bool:
         settings_of_read(settings, part).shuffles_files
         if isinstance(part, Read)
         else isinstance(part, Shuffle | SampleFromDatasets) and not isinstance(part.seed, tuple)
-        for part in parts_of(settings.stages)
+        for part in parts_of(settings.stages, choices=True)
     )
 
 
