@@ -45,6 +45,8 @@ Whether it is right
                                            files; without B a snapshot and the order as it is now
     verify(DATASET, SPEC, SETTINGS)        the order beside the one that TensorFlow reads
     verify_files(DATASET, SPLIT..)         every record of every file, without TensorFlow
+    inspect(TF_DATASET, loop=)             the stages of a real tf.data.Dataset, where its order is
+                                           open, and its ids
 
 Answers are frozen values, with their warnings in `warnings`. Those with rows have `to_pandas()`,
 where pandas is installed, and are tables in a notebook. A Host may be written "1/3"; numbers of
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from shardctl.planning.eval.eval import Evaluation, Hang, evaluate
     from shardctl.planning.hosts.hosts import Comparison, HostsPlan, hosts
     from shardctl.planning.hosts.strategy import Strategy
+    from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
     from shardctl.planning.layout import Layout, Shard, SplitLayout, layout
     from shardctl.planning.lint.context import Usage
     from shardctl.planning.lint.lint import Finding, Lint, lint
@@ -112,6 +115,7 @@ if TYPE_CHECKING:
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
+    from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
 
     eval = evaluate
@@ -135,6 +139,8 @@ __all__ = [
     "Host",
     "HostShare",
     "HostsPlan",
+    "InspectedStage",
+    "Inspection",
     "Layout",
     "Lint",
     "ListedDataset",
@@ -142,6 +148,7 @@ __all__ = [
     "Match",
     "Metric",
     "MissingDependencyError",
+    "OpenStage",
     "Order",
     "PinnedOrder",
     "Plan",
@@ -160,6 +167,7 @@ __all__ = [
     "ShardctlError",
     "Simulation",
     "Snapshot",
+    "SourceLine",
     "Split",
     "SplitLayout",
     "Strategy",
@@ -171,6 +179,7 @@ __all__ = [
     "diff",
     "evaluate",
     "hosts",
+    "inspect",
     "layout",
     "lint",
     "list_datasets",
@@ -206,12 +215,15 @@ _HOMES = {
     "Host": "core.hosts.host",
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
+    "InspectedStage": "planning.inspect",
+    "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
     "ListedDataset": "planning.list",
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
+    "OpenStage": "planning.inspect",
     "Order": "core.order.order",
     "PinnedOrder": "planning.diff.pinned_order",
     "Plan": "planning.plan",
@@ -229,6 +241,7 @@ _HOMES = {
     "Shard": "planning.layout",
     "Simulation": "planning.simulate",
     "Snapshot": "core.snapshot.snapshot",
+    "SourceLine": "planning.inspect",
     "Split": "core.dataset.dataset",
     "SplitLayout": "planning.layout",
     "Strategy": "planning.hosts.strategy",
@@ -238,6 +251,7 @@ _HOMES = {
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
+    "inspect": "tfds.inspecting.inspect",
     "layout": "planning.layout",
     "lint": "planning.lint.lint",
     "list_datasets": "api.list_datasets",

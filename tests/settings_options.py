@@ -53,9 +53,8 @@ _EACH: dict[str, st.SearchStrategy[Any]] = {
     "host_by": st.sampled_from(["even", "files", "examples"]),
     "batch": _COUNT,
     "drop_remainder": st.booleans(),
-    "stages": st.sampled_from(
-        ["map | shuffle(3, seed=1) | batch(2)", "repeat(2) | take(9)", "cache | shuffle(5, seed=0)"]
-    ),
+    # None is the chain that other settings say: an answer would show those.
+    "stages": st.sampled_from(["repeat(2) | take(9)", "shuffle(5, seed=0) | map | repeat(2)"]),
     "pass": st.integers(0, 5),
     "loop": st.sampled_from(["python", "keras-fit"]),
 }

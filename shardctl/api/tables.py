@@ -80,7 +80,19 @@ def _of_lint(lint: Any) -> _Rows:
     )
 
 
-_OTHERS = {"HostsPlan": _of_hosts, "Lint": _of_lint, "Plan": _of_plan, "ResumePlan": _of_resume}
+def _of_inspection(inspection: Any) -> _Rows:
+    from shardctl.rendering.inspect.inspect import CSV_HEADER, inspect_rows
+
+    return CSV_HEADER, inspect_rows((inspection,))
+
+
+_OTHERS = {
+    "HostsPlan": _of_hosts,
+    "Inspection": _of_inspection,
+    "Lint": _of_lint,
+    "Plan": _of_plan,
+    "ResumePlan": _of_resume,
+}
 
 
 def html_of(answer: Any) -> str:

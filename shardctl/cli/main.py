@@ -33,6 +33,7 @@ COMMANDS = (
     "snapshot",
     "diff",
     "verify",
+    "inspect",
     "list",
     "init",
     "config",

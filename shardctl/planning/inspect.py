@@ -19,6 +19,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
+    from shardctl.core.iteration.iteration import Node
     from shardctl.planning.lint.lint import Finding
     from shardctl.planning.order import PlannedOrder
 
@@ -175,6 +176,17 @@ class Inspection(Tabular):
         if self.refused is not None:
             raise UnpredictableOrderError(self.refused)
 
+    def check_order(self) -> None:
+        """Refuse a pipeline whose first pass cannot be told, however its stages look.
+
+        Raises:
+            ShardctlError: why.
+        """
+        if self.dataset is not None:
+            self.order()
+        else:
+            self._node()
+
     @checked
     def findings(self) -> tuple[Finding, ...]:
         """Return what lint finds in a pipeline that reads so, nothing where no dataset is read."""
@@ -184,24 +196,68 @@ class Inspection(Tabular):
 
         return lint(self.dataset, self.spec, self.settings).findings
 
+    @property
+    def project_settings(self) -> ReadSettings:
+        """The settings of a shardctl.yaml, whose commands are given no spec."""
+        from shardctl.core.settings.short_form import stages_of
+        from shardctl.core.stages.stages import Read
+
+        settings, spec = self.settings, self.spec
+        if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
+            return settings
+        host = None if settings.host_by == "examples" else settings.host
+        return replace(
+            settings,
+            **_NOT_BESIDE_STAGES,
+            host=host,
+            host_by=settings.host_by if host is not None else "even",
+            stages=replace(stages_of(settings), source=Read(spec=spec)),
+        )
+
     def _indices(self, pass_index: int) -> Int64s:
         """Return the indices of the elements that a pipeline without files hands out."""
         import numpy as np
 
-        from shardctl.core.iteration.build import build
-        from shardctl.core.iteration.generator import ScriptSeeds
         from shardctl.core.iteration.iteration import EVERYTHING
         from shardctl.core.iteration.passes import iteration_of_pass
 
-        assert self.settings.stages is not None
-        seeds = ScriptSeeds(self.settings.global_seed)
-        node = build(self.settings.stages, _no_reader, seeds=seeds)
+        node = self._node()
         if node.is_infinite:
             raise UsageError(_ENDLESS)
         root = iteration_of_pass(node, pass_index, loop=self.settings.loop)
         count = root.pull(EVERYTHING)
+        root.check()
         return root.examples(np.arange(count, dtype=np.int64))
+
+    def _node(self) -> Node:
+        from shardctl.core.iteration.build import build
+        from shardctl.core.iteration.generator import ScriptSeeds
+
+        assert self.settings.stages is not None
+        seeds = ScriptSeeds(self.settings.global_seed)
+        return build(self.settings.stages, _no_reader, seeds=seeds)
 
 
 def _no_reader(read: Any) -> Any:
     raise AssertionError(read)
+
+
+# What stages say in their place.
+_NOT_BESIDE_STAGES: Mapping[str, Any] = {
+    "buffer": None,
+    "buffer_seed": None,
+    "buffer_reshuffle": None,
+    "epochs": 1,
+    "batch": None,
+    "drop_remainder": False,
+}
+
+
+def _default_spec(dataset: Dataset) -> str | None:
+    """Return what commands read that are given no spec, None where they ask for one."""
+    from shardctl.core.instructions.subsplit import default_spec
+
+    try:
+        return default_spec(dataset)
+    except UsageError:
+        return None

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
+from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import SettingsLike
+from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES
+from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.pinned.pinned_sources import pinned_sources, spec_as_given
 from shardctl.planning.progress import Progress, Watch
 
 
@@ -59,6 +63,7 @@ def snapshot(
 
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
+            Or a pipeline without end.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
     >>> import shardctl
@@ -68,21 +73,41 @@ def snapshot(
     >>> shardctl.diff(taken, shardctl.snapshot("mnist", "test")).equal
     True
     """
-    dataset = as_dataset(dataset)
-    live = plan_order(dataset, spec, settings)
+    settings = as_settings(settings)
+    live = plan_order(as_dataset(dataset), spec, settings)
     order = live.order
+    # As they were written, also where settings without stages say the same.
+    written = order.settings if settings.stages is None else settings
+    refuse_endless(order)
+    dataset = order.dataset
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
     pinned = Snapshot(
         head=dataset.identity.without_folder(),
         ordered=dataset.ordered,
         splits=pinned_layout(dataset, live.splits.names),
-        spec=live.spec,
-        pipeline=shortened(settings_in_force(order.settings, ordered=dataset.ordered)),
+        spec=spec_as_given(live.resolved, order.settings),
+        pipeline=shortened(settings_in_force(written, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
         tree=_tree(live, watch),
+        sources=pinned_sources(live, written),
     )
     return TakenSnapshot(snapshot=pinned, live=live)
+
+
+def refuse_endless(order: Order) -> None:
+    """Refuse an order without end, of which nothing can be a whole.
+
+    Raises:
+        UsageError: it has none; the text says how to cut it.
+    """
+    if order.is_endless:
+        raise UsageError(
+            phrase(
+                "{stages} have no end, and a snapshot is of a whole order; pin its beginning by "
+                "a last stage, as in '.. | take(10000)'"
+            )
+        )
 
 
 def _tree(live: PlannedOrder, watch: Watch | None) -> HashTree:

@@ -66,7 +66,7 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
             {"spec": read.spec, "evaluates": read.evaluates, "num_examples": read.num_examples}
             for read in context.reads
         ],
-        "pipeline": settings_in_force(context.settings, ordered=context.dataset.ordered),
+        "pipeline": settings_in_force(context.as_written, ordered=context.dataset.ordered),
         "usage": context.usage_in_force(),
         "rules": [rule.code for rule in lint.rules],
         "findings": [_finding_record(finding, origins) for finding in lint.findings],

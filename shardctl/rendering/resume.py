@@ -39,6 +39,12 @@ _HOST_COLUMNS = (
 )
 
 
+_SOURCE_COLUMNS = (
+    Column(heading="source", align="left"),
+    Column(heading="consumed"),
+)
+
+
 def resume_table(
     plan: ResumePlan, proof: Proof | None, screen: Screen, *, plan_file: str | None = None
 ) -> Iterator[str]:
@@ -49,6 +55,8 @@ def resume_table(
         yield paragraph(line, screen)
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
+    elif len(plan.sources) > 1:
+        yield from table_pieces(_SOURCE_COLUMNS, _source_rows(plan), screen, keep=_ROWS)
     elif len(plan.instructions):
         yield from table_pieces(_COLUMNS, _rows(plan.instructions), screen, keep=_ROWS)
     if plan.remaining:
@@ -150,6 +158,8 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
         each = " .. ".join(few) if len(few) < 3 else ", ".join(few)
         return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
     place = f"stopped: after {_examples(plan.consumed)}"
+    if plan.settings.stages is not None and plan.continued_by == "shardctl.tfds":
+        return place if len(plan.sources) > 1 else f"{place}, in epoch {plan.epoch}"
     if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:
         place += f", in epoch {plan.epoch}"
     batch = plan.settings.batch
@@ -171,6 +181,10 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
 
 
 def _left(plan: ResumePlan) -> str:
+    if not plan.has_end:
+        return "left: the pipeline has no end"
+    if plan.continued_by == "shardctl.tfds" and plan.remaining:
+        return f"left: {_examples(plan.remaining)} of the pipeline"
     if not plan.remaining:
         if plan.unseeded is not None and plan.unseeded.most_lost:
             return "left: nothing, the buffer had read the order to its end"
@@ -207,8 +221,17 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
     return rows
 
 
+def _source_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
+    return [(str(source), f"{source.consumed:,}") for source in plan.sources]
+
+
 def _promise(plan: ResumePlan) -> str:
     """Return what the plan promises."""
+    if plan.continued_by == "shardctl.tfds":
+        return (
+            "exact: shardctl.tfds builds the stages again and goes on behind what they have handed "
+            "out; file instructions alone do not continue them."
+        )
     if plan.mode == "exact":
         return "exact: the order continues id by id."
     if plan.unseeded is not None:
@@ -229,6 +252,15 @@ def _promise(plan: ResumePlan) -> str:
 def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     """Yield what the plan promises, and what to read it with."""
     yield _promise(plan)
+    if plan.continued_by == "shardctl.tfds":
+        file = "plan.yaml" if plan_file is None else plan_file
+        written = "" if plan_file else ", with the file that --output plan.yaml writes"
+        yield f"in Python: {resume_call(plan, file)}{written}"
+        yield (
+            f"or, with the script's own dataset: shardctl.tfds.resume_like(ds, "
+            f"consumed={plan.consumed})"
+        )
+        return
     config = ", ".join(
         f"{name}={plan.read_config[name]}"
         for name in ("interleave_cycle_length", "interleave_block_length")

@@ -6,12 +6,15 @@ Importing this loads neither TensorFlow nor TFDS; the calls do.
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.training.keras import keras_epochs
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.position import Position
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs
+from shardctl.tfds.training.resume_like import resume_like
 from shardctl.tfds.verifying.verify import verify
+from shardctl.tfds.verifying.verify_dataset import verify_dataset
 from shardctl.tfds.verifying.verify_plan import verify_plan
 
 __all__ = [
@@ -20,11 +23,14 @@ __all__ = [
     "ReadSettings",
     "dataset_of",
     "exact_order",
+    "inspect",
     "keras_epochs",
     "pipeline",
     "read_config",
     "resume",
     "resume_epochs",
+    "resume_like",
     "verify",
+    "verify_dataset",
     "verify_plan",
 ]

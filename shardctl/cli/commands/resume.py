@@ -140,12 +140,12 @@ def _from_options(
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
-    from shardctl.planning.order import resolved_spec
+    from shardctl.planning.pinned.pinned_sources import resolved_reading
     from shardctl.planning.resume.seen import resume_unseen_of
 
     if stopped.hosts is not None:
         raise UsageError("--hosts with --seen: a log says what was seen, on any host")
-    resolved = resolved_spec(dataset, spec)
+    resolved = resolved_reading(dataset, spec, settings)
     log = _log(resolved, stopped.seen)
     plan = resume_unseen_of(resolved, settings, seen=log, to_hosts=stopped.to_hosts)
     return dataset, replace(plan, refs=refs), log
@@ -205,9 +205,9 @@ def _from_file(
     dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:
         return dataset, plan, None
-    from shardctl.planning.order import resolved_spec
+    from shardctl.planning.pinned.pinned_sources import resolved_reading
 
-    return dataset, plan, _log(resolved_spec(dataset, plan.spec), seen)
+    return dataset, plan, _log(resolved_reading(dataset, plan.spec, plan.settings), seen)
 
 
 def _log(resolved: "Resolved", path: str) -> "Int64s":

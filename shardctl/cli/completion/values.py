@@ -13,6 +13,7 @@ from shardctl.errors import ShardctlError
 
 # Names are anyone's: none that would be an option, a pattern or a path of zsh (`=ls`) is offered.
 _NAME = re.compile(r"[\w.][\w./:@%+=,-]*")
+_MOST_BYTES = 1 << 20  # of a script that are looked at
 _MOST_ENTRIES = 10_000  # of a folder that are looked at after a TAB
 
 
@@ -119,6 +120,47 @@ def stages(incomplete: str) -> list[str]:
     first = not before.rstrip().endswith("|")
     names = [name for name, call in CALLS.items() if call.is_offered and first >= call.is_source]
     return [before + name for name in _starting(names, found[1])]
+
+
+def functions(incomplete: str) -> list[str]:
+    """Offer the files of Python here, and behind a `:` the functions of one.
+
+    The file is read and not run: who presses TAB asks for no training.
+    """
+    import ast
+
+    file, colon, begun = incomplete.rpartition(":")
+    if not colon:
+        return [path for path in sorted(_scripts(incomplete)) if _NAME.fullmatch(path)]
+    names: list[str] = []
+    with contextlib.suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        with open(file, "rb") as script:
+            tree = ast.parse(script.read(_MOST_BYTES))
+        names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [f"{file}:{name}" for name in _starting(names, begun)]
+
+
+def _scripts(incomplete: str) -> Iterator[str]:
+    """Yield folders, and files of Python with a `:` behind them, whose paths begin so."""
+    begun = incomplete.rpartition("/")[2]
+    folder = incomplete.removesuffix(begun)
+    with contextlib.suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
+        for entry in islice(entries, _MOST_ENTRIES):
+            if not entry.name.startswith(begun) or (entry.name[0] == "." and not begun):
+                continue
+            if entry.name.endswith(".py"):
+                yield f"{folder}{entry.name}:"
+            elif entry.is_dir():
+                yield f"{folder}{entry.name}/"
+
+
+def loops(incomplete: str) -> list[str]:
+    """Offer who iterates a dataset."""
+    from typing import get_args
+
+    from shardctl.core.shuffle.passes import Loop
+
+    return list(_starting(get_args(Loop), incomplete))
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:

@@ -80,7 +80,7 @@ class StagedOrder(Order):
         reads = readers_of(settings.stages)
         self.origins = dict(origins)
         self.sources = tuple(origins[read].name for read in reads)
-        self._readers = dict(readers)
+        self.readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
         self._ranges = tuple(piece for order in orders for piece in order.ranges)
@@ -106,7 +106,7 @@ class StagedOrder(Order):
         self._root.check()
 
     def _reader_node(self, read: Read) -> ReaderNode:
-        order = self._readers[read]
+        order = self.readers[read]
         is_endless = order.settings.repeat_files
         tickets = Tickets.of(
             size=None if is_endless else order.epoch_size,
@@ -311,6 +311,23 @@ class StagedOrder(Order):
             self._root.check()
         start, stop = self._root.before(np.array([step, step + 1])).tolist()
         return range(start, stop)
+
+    def steps_up_to(self, stop: int) -> int:
+        """Return `stop`, or how many elements there are where those are fewer."""
+        root = self._root
+        if self.is_endless and root.pulled < stop:
+            root.pull(stop - root.pulled)
+            root.check()
+        return min(stop, root.pulled)
+
+    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which of `sources`, code) of the examples of elements [start, stop).
+
+        And how many each element has, int64[stop - start].
+        """
+        tickets = np.concatenate([_NONE, *self._root.chunks(start, self.steps_up_to(stop))])
+        sources = self._nodes[0].tickets.readers(tickets)
+        return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))
 
     def _reach(self, stop: int) -> None:
         """Follow a pipeline without end until it has handed out so many examples."""

@@ -14,15 +14,20 @@ from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.provided import provided
 from shardctl.core.resume.after_read import AfterRead
+from shardctl.core.resume.consumed_source import ConsumedSource
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
+from shardctl.core.tfds_rules import INT64_MAX
 
 Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+ContinuedBy = Literal["file_instructions", "shardctl.tfds"]
+CONTINUED_BY: tuple[ContinuedBy, ...] = get_args(ContinuedBy)
+WITHOUT_END = INT64_MAX  # examples that are left of a pipeline without end
 # Where the seed of the buffer is not known.
 UNSEEDED_MODES: tuple[Mode, ...] = ("at-most-once", "at-least-once")
 
@@ -113,6 +118,10 @@ class ResumePlan(Tabular):
     further_epochs: the epochs that follow, the first `MAX_FURTHER_EPOCHS` of
         `num_further_epochs`.
     after_read: what the pipeline does behind the reader, as calls.
+    continued_by: what goes on with it: its file instructions, or shardctl.tfds, which needs no
+        instructions to build the stages of `settings` again. There the counts of what is left are
+        `WITHOUT_END` where the pipeline has none.
+    sources: of a pipeline with stages, what each reader has handed out.
     refs: how the dataset was named, as the file that holds the plan has it.
     """
 
@@ -136,6 +145,8 @@ class ResumePlan(Tabular):
     from_consumed: tuple[int, ...] = ()
     hosts: tuple[HostShare, ...] = ()
     after_read: tuple[AfterRead, ...] = ()
+    continued_by: ContinuedBy = "file_instructions"
+    sources: tuple[ConsumedSource, ...] = ()
     refs: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
@@ -143,6 +154,11 @@ class ResumePlan(Tabular):
     def exact(self) -> bool:
         """Whether the order continues exactly, id by id."""
         return self.mode in ("exact", "exact-order")
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the pipeline ends; else what is left cannot be counted."""
+        return self.remaining_total != WITHOUT_END
 
     @property
     def file_instructions(self) -> tuple[FileInstruction, ...]:
@@ -183,8 +199,10 @@ class ResumePlan(Tabular):
             f"{self.dataset.title} {self.spec}",
             self.mode,
             f"{self.consumed:,} {'seen' if self.from_seen else 'consumed'}",
-            f"{self.remaining:,} left of epoch {self.epoch}",
-            counted(self.num_instructions, "file instruction"),
+            f"{self.remaining:,} left of epoch {self.epoch}" if self.has_end else "",
+            counted(self.num_instructions, "file instruction")
+            if self.continued_by == "file_instructions"
+            else f"continued by {self.continued_by}",
             f"for {counted(len(self.hosts), 'host')}" if self.hosts else "",
         )
 

@@ -15,6 +15,7 @@ from shardctl.core.settings.document import SettingsDocument, settings_of_docume
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
+from shardctl.core.snapshot.pinned_source import PinnedSource
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import RuleSet
 
@@ -32,7 +33,8 @@ class Snapshot:
     `head` names no folder: the order is the same wherever the files lie. `splits` are those that
     the spec reads; `first_ids` are for people. `pipeline` holds every setting in force; a long list
     of files in it is a hash. `refs` say how the dataset was named where its name does not find it
-    again; they fix no order, so snapshots that differ in nothing else are equal.
+    again; they fix no order, so snapshots that differ in nothing else are equal. `sources` are the
+    datasets of the readers of stages, none where the pipeline has no stages.
     """
 
     head: DatasetHead
@@ -44,6 +46,7 @@ class Snapshot:
     rules: RuleSet
     tree: HashTree
     refs: tuple[str, ...] = field(default=(), compare=False)
+    sources: tuple[PinnedSource, ...] = ()
 
     @property
     def num_examples(self) -> int:

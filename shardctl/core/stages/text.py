@@ -84,7 +84,8 @@ class _Parser:
         if quoted_spec is not None:
             return quoted_spec
         name = scanner.peeked_name()
-        if name is not None and (name in CALLS or scanner.peeked_after(name) == "("):
+        after = "" if name is None else scanner.peeked_after(name)
+        if after == "(" or (name in CALLS and after not in ("[", "+")):
             return None
         start = scanner.position
         spec = scanner.spec()
@@ -242,6 +243,15 @@ def text_of_part(part: Stage | Source, *, is_source: bool = False) -> str:
         for field, value in said.items()
     ]
     return f"{name}({', '.join(texts)})" if texts else name
+
+
+def place_of(index: int, chain: str = "") -> str:
+    """Return where a stage is as people count, from 1; `chain` names what it is a stage of.
+
+    >>> place_of(1, "input 0")
+    'stage 2 of input 0'
+    """
+    return f"stage {index + 1}" + (f" of {chain}" if chain else "")
 
 
 def _read_text(read: Read, said: dict[str, Any]) -> str:

@@ -38,8 +38,8 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
         "pipeline": plan.pipeline,
         "consumed": plan.consumed,
         "epoch": plan.epoch,
-        "remaining": plan.remaining,
-        "remaining_total": plan.remaining_total,
+        "remaining": plan.remaining if plan.has_end else None,
+        "remaining_total": plan.remaining_total if plan.has_end else None,
         "file_instructions": plan.instructions,
     }
     if plan.hosts:
@@ -63,6 +63,9 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
     document["further_epochs"] = [
         _with_seeds(epoch, "file_seeds", "buffer_seeds") for epoch in plan.further_epochs
     ]
+    if plan.settings.stages is not None:
+        document["continued_by"] = plan.continued_by
+        document["sources"] = list(map(asdict, plan.sources))
     if plan.from_seen:
         document["from_seen"] = True
     if plan.from_consumed:

@@ -9,9 +9,13 @@ from typing import Any
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.resume.consumed_source import ConsumedSource
 from shardctl.core.resume.resume_plan import (
+    CONTINUED_BY,
     MODES,
     UNSEEDED_MODES,
+    WITHOUT_END,
+    ContinuedBy,
     FurtherEpoch,
     HostShare,
     ReaderState,
@@ -141,8 +145,8 @@ def _plan(document: Mapping[str, object], lists: Sequence[RecordLines]) -> Resum
         settings=settings_of_document(settings, "pipeline"),
         consumed=fields.count(document["consumed"], "consumed"),
         epoch=fields.count(document["epoch"], "epoch"),
-        remaining=fields.count(document["remaining"], "remaining"),
-        remaining_total=fields.count(document["remaining_total"], "remaining_total"),
+        remaining=_left(document, "remaining"),
+        remaining_total=_left(document, "remaining_total"),
         instructions=instructions,
         num_pending_instructions=fields.count(
             document["num_pending_instructions"], "num_pending_instructions"
@@ -166,6 +170,8 @@ def _plan(document: Mapping[str, object], lists: Sequence[RecordLines]) -> Resum
         ),
         after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
         refs=read_refs(document),
+        continued_by=_continued_by(document.get("continued_by", CONTINUED_BY[0])),
+        sources=tuple(map(_source, fields.items(document.get("sources", []), "sources"))),
     )
     _check_derived(document, plan)
     return plan
@@ -179,11 +185,45 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     ):
         if document[key] != value:
             raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
+    if ("continued_by" in document or plan.sources) and plan.settings.stages is None:
+        raise DatasetError("continued_by or sources of a pipeline without stages")
+    if plan.continued_by == "shardctl.tfds" and (plan.mode != "exact" or plan.num_instructions):
+        raise DatasetError(f"continued_by {plan.continued_by} is exact, without file instructions")
+    left = {plan.remaining, plan.remaining_total}
+    if WITHOUT_END in left and len(left) > 1:
+        raise DatasetError("remaining of a pipeline without end")
+    if plan.continued_by != "shardctl.tfds" and not plan.has_end:
+        raise DatasetError("file instructions of a pipeline without end")
     if (plan.mode in UNSEEDED_MODES) != (plan.unseeded is not None):
         found = "without" if plan.unseeded is None else "with"
         raise DatasetError(f"mode {plan.mode} {found} a buffer that is unseeded")
     if plan.unseeded is not None and not plan.settings.buffer_is_open:
         raise DatasetError(f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none")
+
+
+def _left(document: Mapping[str, object], name: str) -> int:
+    """Return how much is left; null is without end."""
+    value = document[name]
+    return WITHOUT_END if value is None else fields.count(value, name)
+
+
+def _continued_by(value: object) -> ContinuedBy:
+    for known in CONTINUED_BY:
+        if value == known:
+            return known
+    raise DatasetError(f"continued_by {fields.shown(value)}: there are {choices(CONTINUED_BY)}")
+
+
+def _source(value: object) -> ConsumedSource:
+    what = "a source"
+    record = fields.mapping(value, what)
+    fields.only_keys(record, ("data", "spec", "consumed"), what)
+    data, spec = record.get("data"), record.get("spec")
+    return ConsumedSource(
+        data=None if data is None else fields.text(data, f"data of {what}"),
+        spec=None if spec is None else fields.text(spec, f"spec of {what}"),
+        consumed=fields.count(record.get("consumed"), f"consumed of {what}"),
+    )
 
 
 def _check_digest(

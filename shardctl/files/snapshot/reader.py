@@ -10,10 +10,13 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, ShardHashes
+from shardctl.core.snapshot.pinned_source import PinnedSource
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, SNAPSHOT_VERSION, Snapshot, checksum
+from shardctl.core.stages.document import pipeline_of
+from shardctl.core.stages.readers import readers_of
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import RuleSet
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.head import read_head, read_refs
 from shardctl.files.shard_files import files_of_field
@@ -109,7 +112,9 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
         ),
         tree=_tree(document),
         refs=read_refs(document),
+        sources=tuple(_sources(document.get("sources", []))),
     )
+    _check_sources(pinned)
     if pinned.tree.root.hex() != document.get("order"):
         raise DatasetError("order is not the root of the tree")
     return pinned
@@ -117,6 +122,39 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
 
 def _pipeline(value: object) -> SettingsDocument:
     return dict(fields.mapping(value, "pipeline"))
+
+
+def _sources(value: object) -> Iterator[PinnedSource]:
+    for item in fields.items(value, "sources"):
+        record = fields.mapping(item, "a source")
+        fields.only_keys(record, ("data", "label", "title", "ordered"), "a source")
+        data, label = record.get("data"), record.get("label")
+        yield PinnedSource(
+            data=None if data is None else fields.text(data, "data of a source"),
+            label="" if label == "" else fields.split_name(label),
+            title=fields.text(record.get("title"), "title of a source"),
+            ordered=fields.flag(record.get("ordered"), "ordered of a source"),
+        )
+
+
+def _check_sources(pinned: Snapshot) -> None:
+    """Check that readers of stages find their datasets, and every dataset its splits."""
+    stages = pinned.pipeline.get("stages")
+    if stages is None:
+        if pinned.sources:
+            raise DatasetError("sources of a pipeline without stages")
+        return
+    try:
+        readers = readers_of(pipeline_of(stages))
+    except UsageError as error:
+        raise DatasetError(f"stages: {error}") from None
+    named = {source.data for source in pinned.sources}
+    if len(named) < len(pinned.sources) or named != {reader.data for reader in readers}:
+        raise DatasetError("sources are not the datasets that the stages read")
+    labels = {source.label for source in pinned.sources}
+    known = {split.name.rpartition("/")[0] if labels != {""} else "" for split in pinned.splits}
+    if not known <= labels:
+        raise DatasetError("a split is of none of the sources")
 
 
 def _first_ids(value: object) -> Iterator[int | str]:

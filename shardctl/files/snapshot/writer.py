@@ -36,6 +36,7 @@ def snapshot_document(snapshot: Snapshot) -> Document:
         "first_ids": list(snapshot.first_ids),
         "rules": asdict(snapshot.rules),
         "pipeline": snapshot.pipeline,
+        **({"sources": list(map(asdict, snapshot.sources))} if snapshot.sources else {}),
         "layout": {
             "ordered": snapshot.ordered,
             "splits": [_split(pinned) for pinned in snapshot.splits],

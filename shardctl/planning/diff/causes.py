@@ -11,12 +11,36 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.folder_order import folder_order, order_in_words
 from shardctl.core.dataset.folders import layout_tells_order
 from shardctl.core.dataset.identity import DatasetHead, differences
+from shardctl.core.settings.document import settings_of_document
+from shardctl.core.settings.short_form import stages_of
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
 from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.errors import UsageError
+from shardctl.planning.diff.stages import ChangedStage, changed_stages
 
 CauseKind = Literal[
-    "rules", "spec", "setting", "dataset", "folders", "split", "shards", "state", "plan", "unknown"
+    "rules",
+    "spec",
+    "setting",
+    "stage",
+    "dataset",
+    "folders",
+    "split",
+    "shards",
+    "state",
+    "plan",
+    "unknown",
 ]
+# Names of settings for which there is a stage.
+IN_STAGES = (
+    "stages",
+    "buffer",
+    "buffer_seed",
+    "buffer_reshuffle",
+    "epochs",
+    "batch",
+    "drop_remainder",
+)
 ShardChange = Literal["appeared", "vanished", "length", "renamed", "hashed"]
 
 
@@ -35,7 +59,7 @@ class Cause:
 
     For shards `name` is the split, `change` what became of them, and `shards` which they are. For
     folders it is the split too, and `words` say how their order changed; where nothing tells if it
-    did, the cause is not `certain`.
+    did, the cause is not `certain`. A stage has its place and its texts in `stage`.
     """
 
     kind: CauseKind
@@ -46,6 +70,7 @@ class Cause:
     shards: tuple[ChangedShard, ...] = ()
     words: str = ""
     certain: bool = True
+    stage: ChangedStage | None = None
 
 
 def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
@@ -53,7 +78,7 @@ def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
     found = list(_rules(expected, actual))
     if expected.spec != actual.spec:
         found.append(Cause(kind="spec", name="spec", expected=expected.spec, actual=actual.spec))
-    found += setting_causes(expected.pipeline, actual.pipeline)
+    found += pipeline_causes(expected.pipeline, actual.pipeline)
     identities = expected.identity, actual.identity
     # What became of the files is said split by split.
     found += [
@@ -76,6 +101,44 @@ def _folders_count(cause: Cause, expected: Snapshot, actual: Snapshot) -> bool:
     layouts = [pinned.split for side in both for pinned in side if pinned.split is not None]
     known = cause.expected and cause.actual
     return bool(known) or not any(len(s.files) > 1 and layout_tells_order(s) for s in layouts)
+
+
+def pipeline_causes(
+    expected: Mapping[str, object], actual: Mapping[str, object]
+) -> Iterator[Cause]:
+    """Yield what differs in two pipelines; where one has stages, stage by stage.
+
+    >>> one, other = {"stages": ["cache", {"batch": 8}]}, {"stages": ["cache"], "block": 4}
+    >>> [(c.kind, c.name) for c in pipeline_causes(one, other)]
+    [('setting', 'block'), ('stage', 'batch')]
+    """
+    if expected.get("stages") is None and actual.get("stages") is None:
+        yield from setting_causes(expected, actual)
+        return
+    try:
+        old, new = (settings_of_document(side, "pipeline") for side in (expected, actual))
+    except UsageError:  # of another version, say; what is written differs in any case
+        yield from setting_causes(expected, actual)
+        return
+    yield from setting_causes(_of_reader(expected), _of_reader(actual))
+    for found in changed_stages(stages_of(old), stages_of(new)):
+        yield Cause(
+            kind="stage",
+            name=found.name,
+            expected=found.expected,
+            actual=found.actual,
+            stage=found,
+        )
+
+
+def _of_reader(pipeline: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings that no stage stands for."""
+    kept = {name: value for name, value in pipeline.items() if name not in IN_STAGES}
+    if kept.get("host_by") == "examples":
+        kept = {name: value for name, value in kept.items() if name not in ("host", "host_by")}
+    if kept.get("host") is None:
+        kept.pop("host_by", None)
+    return kept
 
 
 def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object]) -> Iterator[Cause]:

@@ -12,7 +12,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import UsageError
-from shardctl.planning.diff.causes import Cause, dataset_causes, setting_causes
+from shardctl.planning.diff.causes import Cause, dataset_causes, pipeline_causes
 
 Range = tuple[int, int]
 # Split, base name and, where a split has two files of one name, the index of the file in it.
@@ -172,7 +172,7 @@ def _ranges(plan: ListedPlan | None) -> dict[File, list[Range]]:
 
 
 def _changes(expected: PlanListing, actual: PlanListing) -> Iterator[Cause]:
-    yield from setting_causes(expected.pipeline, actual.pipeline)
+    yield from pipeline_causes(expected.pipeline, actual.pipeline)
     for name in dict.fromkeys((*expected.state, *actual.state)):
         then, now = expected.state.get(name), actual.state.get(name)
         if then != now:

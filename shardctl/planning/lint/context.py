@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,17 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages import stages as ast
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
+    from shardctl.planning.hosts.hosts import HostsPlan
     from shardctl.planning.hosts.strategy import Strategy
 
 
@@ -96,12 +100,16 @@ def num_file_instructions(ranges: Sequence[SplitRange]) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class LintContext:
-    """A dataset, the specs a project reads of it, and how."""
+    """A dataset, the specs a project reads of it, and how.
+
+    settings: in their short form, where stages have one; `given` as they were written.
+    """
 
     dataset: Dataset
     reads: tuple[Read, ...]
     settings: ReadSettings
     usage: Usage
+    given: ReadSettings | None = None
 
     @property
     def trained(self) -> tuple[Read, ...]:
@@ -159,12 +167,115 @@ class LintContext:
     def several_epochs(self) -> bool:
         """Whether examples are read more than once."""
         settings = self.settings
+        if any(repeats(stage) for chain in self.stage_chains for stage in chain.pipeline.stages):
+            return True
         return settings.epochs > 1 or settings.repeat_files or settings.pass_index > 0
 
     @property
     def buffers(self) -> bool:
         """Whether there is a shuffle buffer that changes an order."""
+        if any(shuffles(stage) for chain in self.stage_chains for stage in chain.pipeline.stages):
+            return True
         return self.settings.buffer not in (None, 1)
+
+    @property
+    def writes_stages(self) -> bool:
+        """Whether the pipeline is written as stages."""
+        return self.as_written.stages is not None
+
+    @property
+    def as_written(self) -> ReadSettings:
+        """The settings as the project has them."""
+        return self.given or self.settings
+
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """The chains of the pipeline that is written as stages, none where it is not."""
+        return tuple(chains(stages_of(self.settings))) if self.writes_stages else ()
+
+    @property
+    def stage_chains(self) -> tuple[Chain, ...]:
+        """Those chains where no settings mean the same, which rules about settings do not see."""
+        return () if self.settings.stages is None else self.chains
+
+    @property
+    def staged_reads(self) -> tuple[Read | None, ...]:
+        """The specs for training that go through stages; None where these read others alone."""
+        if not self.chains:
+            return ()
+        sources = [chain.pipeline.source for chain in self.chains]
+        if any(isinstance(one, ast.Read) and one.spec is None for one in sources):
+            return self.trained
+        return (None,)
+
+    def stages_at(self, read: Read | None) -> tuple[StageAt, ...]:
+        """Return every stage with what lies around it; `read` is what a reader of no spec reads."""
+        return tuple(
+            here
+            for chain in self.chains
+            for here in chain.stages(lambda source: self.count_of_read(source, read))
+        )
+
+    def count_of_read(self, source: ast.Read, read: Read | None) -> Count:
+        """Return how many examples a source hands out, None where that is not known here."""
+        own = dict(source.settings)
+        if own.get("repeat_files", self.settings.repeat_files):
+            return float("inf")
+        if source.data is not None or "host" in own:
+            return None
+        ranges: Sequence[SplitRange] = ()
+        if source.spec is not None:
+            try:
+                ranges = resolve_subsplit(source.spec, self.dataset).ranges
+            except ShardctlError:
+                return None
+        elif read is not None:
+            ranges = read.resolved.ranges
+        if self.num_hosts > 1 and not self.host_mode.reads_all:
+            if not self.host_mode.knows_length:
+                return None
+            ranges = self.host_mode.ranges(ranges, self.host)
+        return sum(piece.num_examples for piece in ranges)
+
+    def reshuffles_files_of(self, source: ast.Read) -> bool:
+        """Whether a reader gives each iteration another order of its files, of several."""
+        own = dict(source.settings)
+        if own:
+            seed, switch = own.get("shuffle_seed"), own.get("shuffle_files")
+            if seed is None and switch is None:
+                return self.reshuffles_files
+            return (seed is not None or bool(switch)) and own.get("reshuffle") is not False
+        if source.spec is not None or source.data is not None:
+            return self.reshuffles_files
+        return self.reshuffles_files and any(self.files_of_host(read) > 1 for read in self.trained)
+
+    def _buffers_of_examples(self, read: Read) -> Iterator[int]:
+        for chain in self.stage_chains:
+            source = chain.pipeline.source
+            if not isinstance(source, ast.Read) or (source.spec, source.data) != (None, None):
+                continue
+            for stage in (*chain.pipeline.stages, *chain.behind):
+                if isinstance(stage, ast.Batch):
+                    break
+                if isinstance(stage, ast.Shuffle) and stage.buffer != 1:
+                    whole = stage.buffer == WHOLE_DATASET
+                    yield read.num_examples if whole else stage.buffer
+
+    def is_evaluated(self, source: ast.Read) -> bool:
+        """Whether a reader reads what only evaluations do, as the project says."""
+        spec = source.spec
+        return spec is not None and any(read.spec == spec and read.evaluates for read in self.reads)
+
+    def buffer_of(self, size: int) -> str:
+        """Return a shuffle buffer of a size, as it is written in the pipeline."""
+        return f"shuffle({size})" if self.writes_stages else phrase("{buffer=}", buffer=size)
+
+    @property
+    def shuffle_to_add(self) -> str:
+        """A shuffle of examples, as it is added to the pipeline."""
+        if self.writes_stages:
+            return "shuffle(N, seed=N) among the stages"
+        return phrase("{buffer=N} with {buffer_seed=N}")
 
     @property
     def reshuffles_files(self) -> bool:
@@ -203,17 +314,31 @@ class LintContext:
         return cycle if self.settings.repeat_files else min(cycle, self.files_of_host(read))
 
     def buffer_size(self, read: Read) -> int | None:
-        """Return how many examples the shuffle buffer holds, None without one."""
+        """Return how many examples the shuffle buffer holds, None without one.
+
+        Of stages that read the spec it is the largest before a batch.
+        """
+        if self.stage_chains:
+            sizes = list(self._buffers_of_examples(read))
+            return max(sizes, default=None)
         return read.num_examples if self.settings.buffer == WHOLE_DATASET else self.settings.buffer
 
     @cached_property
     def _strategies(self) -> dict[str, Strategy]:
         from shardctl.planning.hosts.hosts import hosts_of
 
-        plans = {
-            read.spec: hosts_of(read.resolved, self.num_hosts, self.settings, (self.host_mode,))
-            for read in self.reads
-        }
+        def shared(read: Read, settings: ReadSettings) -> HostsPlan:
+            return hosts_of(read.resolved, self.num_hosts, settings, (self.host_mode,))
+
+        plans = {}
+        for read in self.reads:
+            try:
+                plans[read.spec] = shared(read, self.settings)
+            except ShardctlError:
+                if self.settings.stages is None:
+                    raise
+                # Stages of an open count: what the hosts read is known all the same.
+                plans[read.spec] = shared(read, replace(self.settings, stages=None))
         return {
             spec: plan.comparisons[0].strategy(self.settings.host_by)
             for spec, plan in plans.items()

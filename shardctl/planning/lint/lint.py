@@ -10,7 +10,10 @@ from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.read_settings import SettingsLike, as_settings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.short_form import short_form
+from shardctl.core.stages.readers import sources_of
+from shardctl.core.stages.stages import Read as StageRead
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
@@ -111,13 +114,19 @@ def lint(
             )
         )
     if specs is None:
-        specs = default_specs(dataset, evaluated)
+        specs = default_specs(dataset, evaluated, settings)
     reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
     reads = [
         Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
     ]
     reads += [Read(resolved=resolved, evaluates=True) for resolved in _resolved(evaluated, dataset)]
-    context = LintContext(dataset=dataset, reads=tuple(reads), settings=settings, usage=usage)
+    context = LintContext(
+        dataset=dataset,
+        reads=tuple(reads),
+        settings=short_form(settings),
+        usage=usage,
+        given=settings,
+    )
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
@@ -128,12 +137,21 @@ def lint(
     return Lint(context=context, rules=rules, findings=tuple(findings))
 
 
-def default_specs(dataset: Dataset, evaluated: Sequence[str]) -> tuple[str, ...]:
+def default_specs(
+    dataset: Dataset, evaluated: Sequence[str], settings: ReadSettings | None = None
+) -> tuple[str, ...]:
     """Return what is looked at where nobody names a spec, besides what is evaluated on.
+
+    Where all readers of stages name what they read of the dataset, that is it.
 
     Raises:
         UsageError: there is no train, and neither another split alone nor one to evaluate on.
     """
+    if settings is not None and settings.stages is not None:
+        reads = [one for one in sources_of(settings.stages) if isinstance(one, StageRead)]
+        own = [one.spec for one in reads if one.spec is not None and one.data is None]
+        if own and len(own) == len(reads):
+            return tuple(dict.fromkeys(own))
     if not evaluated:
         return (default_spec(dataset),)
     return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
@@ -158,7 +176,10 @@ def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
                 why=found.why,
                 fix=found.fix,
                 specs=found.specs,
-                settings=found.settings,
+                # A setting that stages stand for is changed in them.
+                settings=tuple(
+                    dict.fromkeys((*found.settings, *(["stages"] * context.writes_stages)))
+                ),
             )
 
 

@@ -13,11 +13,12 @@ from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.stages.readers import readers_of
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_splits
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.resume.same_dataset import check_same_dataset
 
 
@@ -33,10 +34,11 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
             instruction names a file that is not there or not read, or examples beyond it.
         UnpredictableOrderError: the plan is of an order that TFDS leaves open.
     """
+    given, dataset = dataset, whole_dataset(plan, dataset)
     if plan.dataset is not dataset.identity:
         check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
     if all(reads.files is dataset for reads in _all_reads(plan)):
-        _checked_spec(plan, dataset)
+        _checked_spec(plan, given)
         return plan
     if allow_version and plan.dataset.title != dataset.title:
         plan = replace(plan, dataset=dataset.identity)
@@ -47,16 +49,25 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts
         ),
     )
-    said = format_warnings(dataset, _checked_spec(found, dataset).ranges)
+    said = format_warnings(dataset, _checked_spec(found, given).ranges)
     return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *said))))
+
+
+def whole_dataset(plan: ResumePlan, dataset: Dataset) -> Dataset:
+    """Return what a plan reads: where its readers name several datasets, these as one."""
+    stages = plan.settings.stages
+    if stages is None or all(read.data is None for read in readers_of(stages)):
+        return dataset
+    return resolved_reading(dataset, plan.spec, plan.settings).dataset
 
 
 def _checked_spec(plan: ResumePlan, dataset: Dataset) -> Resolved:
     """Return the spec of a plan, checked: it has an order, and instructions read splits of it."""
     refuse_unreadable(dataset)
-    resolved = resolved_spec(dataset, plan.spec)
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
     if not plan.from_seen:  # which counts from the start of no order
         refuse_open_splits(resolved)
+    dataset = resolved.dataset
     names = [split.name for split in dataset.splits]
     read = {names.index(piece.split.name) for piece in resolved.ranges}
     for reads in _all_reads(plan):

@@ -19,6 +19,7 @@ from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
+from shardctl.planning.pinned.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
 from shardctl.planning.resume.resume import (
     calls_after_read,
@@ -85,7 +86,15 @@ def resume_on_hosts(
     >>> plan.remaining, plan.hosts[0]
     (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
-    dataset, settings = as_dataset(dataset), as_settings(settings)
+    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
+    if settings.stages is not None:
+        raise UsageError(
+            phrase(
+                "{to_hosts} with {stages}: what other hosts are left to read is known for shard, "
+                "shuffle, repeat and batch in this order; continue on as many hosts, each by its "
+                "own plan, or plan from the logs of all, {seen=CODES}"
+            )
+        )
     refuse_unreadable(dataset)
     if settings.host is not None:
         raise UsageError(

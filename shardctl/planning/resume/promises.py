@@ -16,13 +16,16 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
+from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.order import order_of
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
+from shardctl.planning.resume.staged import resume_staged
 from shardctl.planning.resume.unseeded import order_to_resume
 
 # Settings are what is planned anew with, instructions are read; refs and warnings promise nothing.
@@ -58,7 +61,7 @@ def planned_anew(
         UsageError: no pipeline stops there: the place is past its end, or settings contradict.
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
-    resolved = resolved_spec(dataset, plan.spec)
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk
     if plan.from_seen:
         to_hosts = len(plan.hosts) or None
@@ -75,6 +78,11 @@ def planned_anew(
             mode=mode_on_hosts(plan),
             risk=risk,
         )
+    if plan.settings.stages is not None:
+        staged = order_of(resolved, plan.settings)
+        if isinstance(staged.order, StagedOrder):
+            return resume_staged(staged, consumed=plan.consumed)
+        return resume_order(staged, consumed=plan.consumed)  # other rules than the plan's
     mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
     planned = order_to_resume(resolved, plan.settings, mode, risk)
     return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
@@ -136,7 +144,8 @@ def share_of(dataset: Dataset, plan: ResumePlan) -> Order:
         file_order=plan.settings.file_order,
     )
     # No order_of: a log has no order, so that one which TFDS leaves open is none here either.
-    return Order(dataset, resolved_spec(dataset, plan.spec).ranges, settings)
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
+    return Order(resolved.dataset, resolved.ranges, settings)
 
 
 def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:

@@ -26,7 +26,8 @@ from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_s
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
-from shardctl.planning.order import plan_order
+from shardctl.planning.order import order_of, plan_order
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.progress import Progress
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing
@@ -118,6 +119,8 @@ def prove(
 def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
     if plan.from_seen:
         return _prove_unseen(dataset, plan, seen)
+    if plan.settings.stages is not None:
+        return _prove_staged(dataset, plan)
     settings = without_dropping(plan.settings)
     if plan.from_consumed and plan.unseeded is not None:
         return _prove_unseeded_hosts(dataset, plan, plan.unseeded)
@@ -142,6 +145,41 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
         counts.remove(codes_read(order, plan))
         lost, repeated = counts.left(), counts.excess()
     return Proof(compared=plan.remaining, lost=lost, repeated=repeated, moved=moved, exact=True)
+
+
+def _prove_staged(dataset: Dataset, plan: ResumePlan) -> Proof:
+    """Read what is left of a pipeline with stages, and compare it with its order from the start.
+
+    What shardctl.tfds continues is read from the place in the plan by a pipeline built anew. Of
+    what has no end, the next million examples are compared.
+    """
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
+    whole, again = (order_of(resolved, plan.settings).order for _ in range(2))
+    count = plan.remaining if plan.has_end else _PIECE
+    start, stop = plan.consumed, plan.consumed + count
+
+    def rest() -> Iterator[Int64s]:
+        if plan.continued_by == "file_instructions":
+            return _cut(_in_order(again, plan), plan.remaining)
+        return again.chunks(start, stop)
+
+    progress = Progress(None, "examples", stop)
+    expected = _behind(progress.over(whole.chunks(0, stop), len), start)
+    moved = num_differing(expected, rest())
+    lost = repeated = 0
+    if moved:
+        counts = Counts(whole.codes)
+        counts.add(_behind(whole.chunks(0, stop), start))
+        counts.remove(rest())
+        lost, repeated = counts.left(), counts.excess()
+    return Proof(compared=count, lost=lost, repeated=repeated, moved=moved, exact=True)
+
+
+def _behind(chunks: Iterable[Int64s], start: int) -> Iterator[Int64s]:
+    """Yield what some chunks hold behind their first `start` codes."""
+    for chunk in chunks:
+        yield chunk[start:]
+        start = max(start - len(chunk), 0)
 
 
 def _prove_once(order: Order, plan: ResumePlan) -> Proof:

@@ -36,6 +36,7 @@ from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, resolved_spec
+from shardctl.planning.pinned.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
     pending_inputs,
@@ -45,6 +46,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
     shuffle_state,
 )
+from shardctl.planning.resume.staged import plan_staged, resume_staged
 from shardctl.planning.resume.unseeded import WithoutSeed, order_to_resume, without_seed
 
 BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
@@ -77,7 +79,8 @@ def resume(
     Returns:
         A ResumePlan, whose `file_instructions` are read by a new interleave: the open files from
         where they are, in turn, then the others. `unseeded` says what is lost and repeated
-        without a seed.
+        without a seed. Stages that file instructions cannot continue are continued by
+        shardctl.tfds, as `continued_by` says.
 
     Raises:
         DatasetError: files that `as_dataset` does not read.
@@ -100,8 +103,12 @@ def resume(
                 mode=mode,
             )
         )
-    dataset, settings = as_dataset(dataset), as_settings(settings)
+    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     refuse_unreadable(dataset)
+    if settings.stages is not None:
+        return resume_staged(
+            plan_staged(dataset, spec, settings, mode, risk), consumed=consumed, steps=steps
+        )
     planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
 

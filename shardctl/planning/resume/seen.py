@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.short_form import short_form
+from shardctl.core.stages.readers import parts_of
+from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Source, Stage, Take
+from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_hosts
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.pinned.pinned_sources import resolved_reading, spec_as_given
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
 
@@ -57,15 +61,16 @@ def resume_unseen(
     >>> [(read.skip, read.take) for read in plan.file_instructions]
     [(0, 1), (2, 2), (5, 59995)]
     """
-    resolved = resolved_spec(as_dataset(dataset), spec)
-    return resume_unseen_of(resolved, as_settings(settings), seen=seen, to_hosts=to_hosts)
+    settings = as_settings(settings)
+    resolved = resolved_reading(as_dataset(dataset), spec, settings)
+    return resume_unseen_of(resolved, settings, seen=seen, to_hosts=to_hosts)
 
 
 def resume_unseen_of(
     resolved: Resolved, settings: ReadSettings, *, seen: Int64sLike, to_hosts: int | None = None
 ) -> ResumePlan:
     """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
-    dataset, codes = resolved.dataset, codes_of(resolved)
+    dataset, codes, settings = resolved.dataset, codes_of(resolved), short_form(settings)
     refuse_unreadable(dataset)
     if settings.host is not None:
         refuse_open_hosts(resolved, settings.host_mode, settings.host.count)
@@ -82,7 +87,7 @@ def resume_unseen_of(
     nothing = left.select(slice(0, 0))
     return ResumePlan(
         dataset=dataset.identity,
-        spec=resolved.spec,
+        spec=spec_as_given(resolved, settings),
         mode="exactly-once",
         settings=settings_as_planned(settings, ordered=dataset.ordered),
         consumed=num_seen,
@@ -93,7 +98,11 @@ def resume_unseen_of(
         from_seen=True,
         hosts=() if to_hosts is None else even_shares(left, to_hosts),
         after_read=calls_after_read(settings, "exactly-once", settings.epochs),
-        warnings=(*resolved.warnings, *_outside(len(own) - num_seen, resolved.spec)),
+        warnings=(
+            *resolved.warnings,
+            *_outside(len(own) - num_seen, resolved.spec),
+            *_left_out_by_stages(settings),
+        ),
     )
 
 
@@ -106,6 +115,14 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
     host = settings.host
+    if settings.stages is not None and any(map(_is_shared, parts_of(settings.stages))):
+        raise UsageError(
+            phrase(
+                "{seen} with a shard among the {stages}: which examples are a host's own depends "
+                "on the order that was read; gather the logs of all hosts and share the rest with "
+                "{to_hosts=N}, with stages that have no shard"
+            )
+        )
     if host is not None and host.count > 1 and settings.host_mode.reads_all:
         raise UsageError(
             phrase(
@@ -148,3 +165,24 @@ def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
     if not num_outside:
         return ()
     return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)
+
+
+def _is_shared(part: Source | Stage) -> bool:
+    return isinstance(part, Shard) and part.num_shards > 1
+
+
+def _left_out_by_stages(settings: ReadSettings) -> Iterator[str]:
+    """Yield that what stages leave out counts as unseen, for a log does not have it."""
+    if settings.stages is None:
+        return
+    found = (
+        stage
+        for stage in parts_of(settings.stages)
+        if isinstance(stage, Take | Skip | Filter | Opaque)
+    )
+    cut = next(found, None)
+    if cut is not None:
+        yield (
+            f"{text_of_part(cut)} leaves out examples, which no log has: they count as unseen, and "
+            "the stages are to leave them out again"
+        )

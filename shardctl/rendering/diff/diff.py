@@ -11,8 +11,9 @@ from shardctl.core.text import choices, counted, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.files.plan.after_read import call_record
-from shardctl.planning.diff.causes import Cause, ChangedShard
+from shardctl.planning.diff.causes import IN_STAGES, Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
+from shardctl.planning.diff.stages import ChangedStage
 from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
@@ -86,6 +87,8 @@ def _origins_of(cause: Cause) -> tuple[str, ...]:
     """Return the keys of shardctl.yaml at which a cause may have come about."""
     if cause.kind == "setting":
         return (cause.name,)
+    if cause.kind == "stage":
+        return IN_STAGES
     return ("dataset",) if cause.kind in ("dataset", "folders", "split", "shards") else ()
 
 
@@ -174,6 +177,8 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
             "nothing that a snapshot pins: another version of shardctl made it, or the files are "
             "named otherwise inside a long layout"
         )
+    if cause.stage is not None:
+        return _stage_line(cause.stage, whole)
     if cause.kind == "rules":
         return f"the rules of TensorFlow and TFDS: {became}"
     if cause.kind == "folders":
@@ -188,6 +193,15 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
     if cause.kind == "shards":
         return f"{cause.name}: {_shards(cause, became, whole)}"
     return f"{cause.name}: {became}"
+
+
+def _stage_line(stage: ChangedStage, whole: bool) -> str:
+    limit = sys.maxsize if whole else _VALUE
+    text = printable(stage.expected or stage.actual or "", limit)
+    if stage.change == "source" and not stage.words.startswith("became"):
+        text = stage.name  # its inputs are compared one by one
+    parted = "," if stage.change in ("moved", "added", "left out") else ":"
+    return f"{stage.place or stage.place_now}, {text}{parted} {printable(stage.words, 3 * limit)}"
 
 
 def _shards(cause: Cause, became: str, whole: bool) -> str:
@@ -263,6 +277,9 @@ def cause_record(cause: Cause) -> Document:
     }
     if cause.change is not None:
         record["change"] = cause.change
+    if cause.stage is not None:
+        record["change"] = cause.stage.change
+        record["place"] = {"expected": cause.stage.place, "actual": cause.stage.place_now}
     if cause.shards:
         record["num_shards"] = len(cause.shards)
         record["shards"] = list(map(asdict, cause.shards[:_MAX_SHARDS]))

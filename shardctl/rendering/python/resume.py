@@ -25,7 +25,10 @@ from shardctl.core.resume.after_read import (
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
+from shardctl.core.stages.stages import Pipeline
+from shardctl.core.stages.text import text_of
 from shardctl.errors import UsageError
+from shardctl.planning.pinned.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.host_code import code_of_host
@@ -50,7 +53,12 @@ def resume_python(
             examples.
     """
     dataset = plan.instructions.dataset
-    if not resolve_subsplit(plan.spec, dataset).num_examples:
+    if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
+        raise UsageError(
+            "code for readers of their own is that of the script itself: "
+            f"shardctl.tfds.resume_like(ds, consumed={plan.consumed}) goes on with its dataset"
+        )
+    if not resolve_subsplit(_spec(plan), dataset).num_examples:
         raise reader.nothing_to_read(plan.spec)
     if needs_tfds_alone(plan):
         data, functions, made = _with_tfds(plan)
@@ -72,7 +80,9 @@ def resume_python(
 def needs_tfds_alone(plan: ResumePlan) -> bool:
     """Return whether TFDS and tf.data can read a plan, of which code holds a few lists."""
     settings, follow = plan.settings, plan.num_further_epochs
-    ranges = resolve_subsplit(plan.spec, plan.instructions.dataset).ranges
+    if plan.continued_by == "shardctl.tfds":
+        return False
+    ranges = resolve_subsplit(_spec(plan), plan.instructions.dataset).ranges
     if plan.mode == "exact-order" or plan.num_instructions > MAX_INSTRUCTIONS:
         return False
     if _by_path(plan) and any(
@@ -97,6 +107,12 @@ def needs_tfds_alone(plan: ResumePlan) -> bool:
         return False
     num_orders = len({epoch.file_seeds for epoch in plan.further_epochs})
     return num_orders * plan.reader_state.num_files <= MAX_PLACES
+
+
+def _spec(plan: ResumePlan) -> str:
+    """Return what the one reader reads, which stages may say."""
+    own = [source.spec for source in plan.sources if source.spec is not None]
+    return own[0] if own else plan.spec
 
 
 def _lists(plan: ResumePlan) -> list[Reads]:
@@ -155,7 +171,8 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
             functions += [part for part in (sorts, _epoch_config(plan) if orders else []) if part]
             made += _further_epochs(plan, one, num_orders=len(orders))
         elif isinstance(one, BatchCall):
-            made += batch(plan.settings)
+            size, drop = one.batch_size, one.drop_remainder
+            made += batch(ReadSettings(batch=size, drop_remainder=drop))
     return data, functions, made
 
 
@@ -219,7 +236,7 @@ def _first_epoch(plan: ResumePlan) -> Iterator[str]:
 
     def reading(name: str, part: str) -> Iterator[str]:
         config = f"rest_config({instructions}{part})"
-        arguments = keywords({"split": literal(plan.spec), "read_config": config})
+        arguments = keywords({"split": literal(_spec(plan)), "read_config": config})
         return call(f"{name} = builder.as_dataset", arguments)
 
     shard = next((one for one in plan.after_read if isinstance(one, ShardCall)), None)
@@ -279,7 +296,7 @@ def _epoch_config(plan: ResumePlan) -> list[str]:
 
 def _further_epochs(plan: ResumePlan, one: ConcatenateCall, *, num_orders: int) -> Iterator[str]:
     settings, follow = _as_one_host(plan), plan.num_further_epochs
-    split = reader.split_of_host(plan.spec, settings)
+    split = reader.split_of_host(_spec(plan), settings)
     behind = []
     if shard := code_of_host(settings).examples:
         behind.append(f"epoch = epoch{shard}")
@@ -327,7 +344,8 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         if getattr(settings, field.name) != getattr(default, field.name)
     }
     yield from call("settings = shardctl.ReadSettings", keywords(said))
-    where = ["shardctl.tfds.dataset_of(builder)", literal(plan.spec), "settings"]
+    spec = literal(plan.spec) if reads_spec(settings) else "None"
+    where = ["shardctl.tfds.dataset_of(builder)", spec, "settings"]
     function = "resume_on_hosts" if counts else "resume"
     yield from call(f"plan = shardctl.{function}", [*where, *keywords(_how(plan))])
     yield from call("ds = shardctl.tfds.resume", ["builder", "plan", *keywords(host)])
@@ -355,5 +373,7 @@ def _source(value: object) -> str:
         return f"shardctl.Host(index={value.index}, count={value.count})"
     if isinstance(value, tuple):
         return f"({', '.join(map(literal, value))},)"
+    if isinstance(value, Pipeline):
+        return literal(text_of(value))
     assert value is None or isinstance(value, (bool, int, str))
     return literal(value)

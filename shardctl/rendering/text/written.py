@@ -40,7 +40,9 @@ def plan_written(
 --prove checks it
     """
     what = f"{counted(plan.num_instructions, 'file instruction')}, "
-    what += f"{counted(plan.remaining, 'example')} left"
+    if plan.continued_by == "shardctl.tfds":
+        what = "the place in the stages, "
+    what += f"{counted(plan.remaining, 'example')} left" if plan.has_end else "no end"
     if plan.num_further_epochs:
         what += f" and {counted(plan.num_further_epochs, 'epoch')} after that"
     if plan.hosts:

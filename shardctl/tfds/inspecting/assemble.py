@@ -1,4 +1,4 @@
-"""What was found of a pipeline -> the answer of `inspect`: settings, dataset, stages, what is open."""
+"""What was found of a pipeline -> the answer of `inspect`: settings, dataset, stages, open ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.iteration.openness import open_reason
+from shardctl.core.iteration.openness import open_reason, open_stages
 from shardctl.core.iteration.rewrites import options_of as options_in_stages
-from shardctl.core.phrase import spelled
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.stages import (
@@ -21,16 +21,17 @@ from shardctl.core.stages.stages import (
     Pipeline,
     Read,
     SampleFromDatasets,
+    Shared,
     Shuffle,
     Source,
+    WithOptions,
     Zip,
 )
 from shardctl.core.stages.text import text_of
-from shardctl.core.text import printable
 from shardctl.errors import ShardctlError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.inspecting.effects import effect, effect_of_reader
-from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+from shardctl.tfds.recognizing.found import FoundPipeline
 from shardctl.tfds.recognizing.graph import Operation, constant
 from shardctl.tfds.recognizing.reader import FoundReader
 from shardctl.tfds.recognizing.seeds import global_seed_of, stated_seed
@@ -48,31 +49,34 @@ def assembled(
 ) -> Inspection:
     """Return the answer: stages with the seeds that a script states, and what they read."""
     parts = _Parts.of(found)
-    readers = [
-        (stage.part, stage.reader, parts.read_of(stage))
-        for stage in found.stages
-        if stage.reader is not None
-    ]
-    datasets = {} if parts.sole is not None else parts.datasets
-    pipeline = parts.pipeline(found.pipeline)
     sole = parts.sole
     settings = ReadSettings(
         **({} if sole is None else parts.settings_of(sole)),
         global_seed=parts.global_seed,
-        stages=pipeline,
+        stages=parts.pipeline(found.pipeline),
         loop=loop,
     )
-    stages, reasons = _shown(found, parts, settings, line_of)
-    dataset = next((reader.dataset for _, reader, _ in readers), None)
-    return Inspection(
+    stages = _shown(found, parts, settings, line_of)
+    is_open = [stage for stage in stages if stage.reason is not None]
+    made = Inspection(
         name=name,
         stages=stages,
-        open=tuple(OpenStage(stage=stage, reason=reason) for stage, reason in reasons),
-        settings=settings if reasons else short_form(settings),
-        dataset=dataset,
+        open=tuple(OpenStage(stage=stage, reason=stage.reason or "") for stage in is_open),
+        settings=settings if is_open else short_form(settings),
+        dataset=next((reader.dataset for reader in found.readers), None),
         spec=None if sole is None else sole.listed.spec,
-        datasets=datasets,
+        datasets={} if sole is not None else parts.datasets,
     )
+    return made if is_open else replace(made, refused=_refusal(made))
+
+
+def _refusal(inspection: Inspection) -> str | None:
+    """Return why the first pass cannot be told, no stage being open; None if it can."""
+    try:
+        inspection.check_order()
+    except ShardctlError as error:
+        return str(error) if not error.args else error.args[0]
+    return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,10 +121,6 @@ class _Parts:
                 settings["shuffle_seed"] = seed
         return settings
 
-    def read_of(self, stage: FoundStage) -> Read:
-        """Return the source that a reader is."""
-        return self._read(stage.part)
-
     def _read(self, part: Part) -> Read:
         reader = self.readers[id(part)]
         if self.sole is not None:
@@ -128,7 +128,7 @@ class _Parts:
         return Read(
             spec=reader.listed.spec,
             data=self.refs[id(part)],
-            settings=tuple(self.settings_of(reader).items()),
+            settings=_own_settings(self.settings_of(reader)),
         )
 
     def part(self, part: Part) -> Part:
@@ -150,6 +150,8 @@ class _Parts:
             )
         if isinstance(part, Concatenate):
             return replace(part, other=self.pipeline(part.other))
+        if isinstance(part, Shared):
+            return replace(part, pipeline=self.pipeline(part.pipeline))
         return part
 
     def pipeline(self, pipeline: Pipeline) -> Pipeline:
@@ -169,7 +171,8 @@ def _all_parts(found: FoundPipeline) -> Iterator[Part]:
 
 
 def _pair_of(part: Part) -> KernelPair | None:
-    return part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+    seed = part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+    return seed if isinstance(seed, tuple) else None
 
 
 def _references(
@@ -192,34 +195,39 @@ def _references(
 
 def _shown(
     found: FoundPipeline, parts: _Parts, settings: ReadSettings, line_of: LineOf
-) -> tuple[tuple[InspectedStage, ...], list[tuple[InspectedStage, str]]]:
+) -> tuple[InspectedStage, ...]:
     assert settings.stages is not None
     options = options_in_stages(settings.stages)
-    stages, reasons = [], []
+    shown = []
     for stage in found.stages:
         if stage.reader is not None:
             reason = _why_open(stage.reader, parts)
             text, said = _reader_call(stage.reader, parts), effect_of_reader(stage.reader)
         else:
             stated = parts.part(stage.part)
-            reason = open_reason(stated, options, settings.global_seed)
+            reason = _reason(stated, options, settings.global_seed)
             text, said = _call(stated), effect(stated)
         if stage.removed:
             said = "hands out what it reads, so TensorFlow takes it out"
-        last = stage.operations[-1]
-        shown = InspectedStage(
-            call=text,
-            operation=last.op,
-            arguments=_arguments(stage.operations),
-            effect=said if reason is None else f"leaves the order open: {reason}",
-            level=stage.level,
-            reason=reason,
-            line=_first_line(stage.operations, line_of),
+        shown.append(
+            InspectedStage(
+                call=text,
+                operation=stage.operations[-1].op,
+                arguments=_arguments(stage.operations),
+                effect=said if reason is None else f"leaves the order open: {reason}",
+                level=stage.level,
+                reason=reason,
+                line=_first_line(stage.operations, line_of),
+            )
         )
-        stages.append(shown)
-        if reason is not None:
-            reasons.append((shown, reason))
-    return tuple(stages), reasons
+    return tuple(shown)
+
+
+def _reason(part: Part, options: WithOptions, global_seed: int | None) -> str | None:
+    if isinstance(part, ChooseFromDatasets):
+        for found in open_stages(part.choices, global_seed=global_seed):
+            return found.reason
+    return open_reason(part, options, global_seed)
 
 
 def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
@@ -229,22 +237,36 @@ def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
         if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
             return "its files are shuffled under another global seed than those of another reader"
     except ShardctlError as error:
-        return printable(spelled(error.args[0]), 1000) if error.args else str(error)
+        return str(error) if not error.args else error.args[0]  # a phrase, which each place spells
     return None
 
 
 def _reader_call(reader: FoundReader, parts: _Parts) -> str:
-    read = Read(spec=reader.listed.spec, settings=tuple(parts.settings_of(reader).items()))
-    return _call(read)
+    own = _own_settings(parts.settings_of(reader))
+    return _call(Read(spec=reader.listed.spec, settings=own))
+
+
+def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return settings of a reader by their names, as documents have them."""
+    said = []
+    for setting in SETTINGS:
+        if setting.field in values:
+            value = setting.kind.to_document(values[setting.field])
+            said.append((setting.name, tuple(value) if isinstance(value, list) else value))
+    return tuple(said)
 
 
 def _call(part: Part) -> str:
     if isinstance(part, Opaque):
         return part.call
+    if isinstance(part, Shuffle) and part.seed == NO_SEED:
+        part = replace(part, seed=None)
     if isinstance(part, Zip | SampleFromDatasets | ChooseFromDatasets):
         return _combination(part)
     if isinstance(part, Concatenate):
         return "concatenate(..)"
+    if isinstance(part, Shared):
+        return f"shared({part.label}, ..)"
     is_source = isinstance(part, _SOURCES)
     pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
     return text_of(pipeline)

@@ -43,7 +43,7 @@ def _(stage: call.Unbatch) -> str:
 
 @effect.register
 def _(stage: call.Shard) -> str:
-    return f"keeps every {stage.num_shards}th element from {stage.index} on"
+    return f"keeps 1 element of {stage.num_shards:,}, from number {stage.index:,} on"
 
 
 @effect.register
@@ -89,6 +89,11 @@ def _(stage: call.Concatenate) -> str:
 @effect.register
 def _(stage: call.Filter) -> str:
     return "drops elements by what is in them"
+
+
+@effect.register
+def _(stage: call.Shared) -> str:
+    return "the same dataset object as above; its iterators take their seeds in turn"
 
 
 @effect.register

@@ -100,7 +100,7 @@ def _line_of_script(frame: FrameType | None) -> SourceLine | None:
     """Return the innermost line that is no library's that makes datasets for others."""
     while frame is not None:
         path = frame.f_code.co_filename
-        if not path.startswith("<") and not _is_library(path):
+        if is_of_script(path):
             text = linecache.getline(path, frame.f_lineno).strip()
             return SourceLine(file=_shown(path), line=frame.f_lineno, text=text)
         frame = frame.f_back
@@ -111,6 +111,11 @@ def _shown(path: str) -> str:
     """Return a path from here where the file lies below, else as it is."""
     shown = os.path.relpath(path)
     return path if shown.startswith(os.pardir) else shown
+
+
+def is_of_script(path: str) -> bool:
+    """Return whether a file is no part of Python, TensorFlow or a library that makes datasets."""
+    return not (path.startswith("<") or _is_library(path))
 
 
 def _is_library(path: str) -> bool:

@@ -18,7 +18,7 @@ from shardctl.tfds.imports import tensorflow
 
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
-_IDENTITIES = frozenset(("Identity", "IdentityN"))
+_IDENTITIES = frozenset(("Identity",))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

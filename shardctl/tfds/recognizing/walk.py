@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
+    Shared,
     Skip,
     Source,
     Stage,
@@ -35,6 +37,7 @@ from shardctl.tfds.recognizing.reader import (
     found_reader,
     reads_files,
 )
+from shardctl.tfds.recognizing.shared import shared_objects
 from shardctl.tfds.recognizing.stage_of import opaque, stages_of_operation
 from shardctl.tfds.recognizing.tfds_reader import behind_tfds
 
@@ -44,54 +47,75 @@ _ENDLESS = (1 << 62) - 1  # a range beyond this counts for ever, as that of `enu
 
 def walked(root: Operation, options: Options) -> FoundPipeline:
     """Return the pipeline that a graph is."""
-    walk = _Walk(options)
+    walk = _Walk(options, shared_objects(root))
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages), options=options)
 
 
 class _Walk:
-    def __init__(self, options: Options) -> None:
+    """The walk over a graph; `shared` are the labels of objects that are used more than once."""
+
+    def __init__(self, options: Options, shared: Mapping[str, str]) -> None:
         self.stages: list[FoundStage] = []
         self._options = options
-        # A dataset object that is used twice is one stage, so that it is seen to be shared.
-        self._parts: dict[str, tuple[Any, ...]] = {}
-        self._pipelines: dict[str, Pipeline] = {}
-        self._behind_source: tuple[WithOptions, ...] = ()
+        self._shared = shared
+        self._known: dict[str, Shared] = {}
 
     def pipeline(self, root: Operation, level: int) -> Pipeline:
-        """Return the pipeline that ends with an operation; the same one for the same object."""
-        first, *others = _chain(root)
-        source, rest = self._source(first, tuple(others), level)
-        stages: list[Stage] = [*self._behind_source]
-        self._behind_source = ()
-        for operation in rest:
-            stages += self._stages(operation, level)
-        made = Pipeline(source=source, stages=tuple(stages))
-        name = root.object_name
-        return made if name is None else self._pipelines.setdefault(name, made)
-
-    def _source(
-        self, first: Operation, rest: tuple[Operation, ...], level: int
-    ) -> tuple[Source, tuple[Operation, ...]]:
-        if reads_files(first):
-            return self._reader(first, rest, level)
-        if first.op in _COMBINE:
-            (source,) = self._once(first, (self._combination(first, level),))
+        """Return the pipeline that ends with an operation."""
+        chain = _chain(root)
+        # Up to the last object that is used elsewhere too, the walk was there already.
+        known = [index for index, each in enumerate(chain) if each.object_name in self._known]
+        if known:
+            again = self._known[chain[known[-1]].object_name or ""]
+            self._note(again, (chain[known[-1]],), level)
+            return self._behind(again, (), chain[known[-1]], chain[known[-1] + 1 :], level)
+        if reads_files(chain[0]):
+            source, stages, last, rest = self._reader(chain, level)
         else:
-            (source,) = self._once(first, (_plain_source(first),))
+            source, stages, last, rest = self._plain(chain[0], level), (), chain[0], chain[1:]
+        return self._behind(source, stages, last, rest, level)
+
+    def _behind(
+        self,
+        source: Source,
+        stages: tuple[Stage, ...],
+        last: Operation,
+        rest: tuple[Operation, ...],
+        level: int,
+    ) -> Pipeline:
+        """Return a pipeline from a source, which is `last`, and the operations behind it."""
+        made = self._as_shared(last, Pipeline(source=source, stages=stages))
+        for operation in rest:
+            behind = self._stages(operation, level)
+            made = self._as_shared(operation, replace(made, stages=(*made.stages, *behind)))
+        return made
+
+    def _as_shared(self, operation: Operation, pipeline: Pipeline) -> Pipeline:
+        name = operation.object_name
+        if name is None or name not in self._shared:
+            return pipeline
+        if name not in self._known:
+            self._known[name] = Shared(label=self._shared[name], pipeline=pipeline)
+        return Pipeline(source=self._known[name])
+
+    def _plain(self, first: Operation, level: int) -> Source:
+        in_turn = first.op in _COMBINE
+        source = self._combination(first, level) if in_turn else _plain_source(first)
         self._note(source, (first,), level)
-        return source, rest
+        return source
 
     def _reader(
-        self, first: Operation, rest: tuple[Operation, ...], level: int
-    ) -> tuple[Source, tuple[Operation, ...]]:
+        self, chain: tuple[Operation, ...], level: int
+    ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
+        first, *others = chain
+        rest = tuple(others)
         try:
             reader = found_reader(first)
         except UnknownReaderError as error:
             unknown = Opaque(call="read of files", reason=str(error))
             self._note(unknown, (first,), level)
-            return unknown, rest
-        source = self._once(first, (Read(),))[0]
+            return unknown, (), first, rest
         own: tuple[tuple[WithOptions, Operation], ...] = ()
         if reader.is_tfds:
             behind = behind_tfds(reader, rest, self._options)
@@ -100,11 +124,15 @@ class _Walk:
             reader = replace(reader, in_order="false")
         if self._options.op_determinism:
             reader = replace(reader, in_order="true", decodes_in_order=True)
+        source = Read()
         self._note(source, reader.operations, level, reader=reader)
         for stage, operation in own:
             self._note(stage, (operation,), level)
-        self._behind_source = tuple(stage for stage, _ in own)
-        return source, rest
+        last = next(
+            (op for op in reversed(reader.operations) if op.object_name in self._shared),
+            reader.operations[-1],
+        )
+        return source, tuple(stage for stage, _ in own), last, rest
 
     def _combination(self, operation: Operation, level: int) -> Source:
         if operation.op == "ZipDataset":
@@ -118,6 +146,7 @@ class _Walk:
             return SampleFromDatasets(
                 inputs=inputs,
                 weights=found.weights,
+                weights_dtype=found.dtype,
                 seed=found.pair,
                 stop_on_empty=stop,
                 rerandomize=found.rerandomize,
@@ -131,7 +160,6 @@ class _Walk:
             stages: tuple[Any, ...] = (Concatenate(other=other),)
         else:
             stages = stages_of_operation(operation, self._options)
-        stages = self._once(operation, stages)
         removed = _removed(operation, stages, self._options)
         if removed is not None:
             stages = removed
@@ -140,10 +168,6 @@ class _Walk:
         for stage in stages:
             self._note(stage, (operation,), level)
         return stages
-
-    def _once(self, operation: Operation, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-        name = operation.object_name
-        return parts if name is None else self._parts.setdefault(name, parts)
 
     def _note(
         self,

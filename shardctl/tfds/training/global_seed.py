@@ -11,7 +11,11 @@ from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import short_form
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.stages.readers import parts_of
+from shardctl.core.stages.stages import Read, SampleFromDatasets, Shuffle
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.tfds.imports import tensorflow
@@ -46,6 +50,11 @@ def check_global_seed(
     Raises:
         UsageError: the order would be another one.
     """
+    settings = short_form(settings)
+    if settings.stages is not None:
+        if _draws_seeds(settings) and seed_in_force() not in (None, settings.global_seed):
+            raise _otherwise(settings, seed_in_force(), of_plan=of_plan)
+        return
     if not settings.shuffles_files and settings.buffer in _NO_BUFFER:
         return
     in_force = seed_in_force()
@@ -57,6 +66,10 @@ def check_global_seed(
         return  # nothing fixes an order that could change
     if as_said[1] == real[1] and (as_said[0] == real[0] or num_files() <= 1):
         return
+    raise _otherwise(settings, in_force, of_plan=of_plan)
+
+
+def _otherwise(settings: ReadSettings, in_force: int | None, *, of_plan: bool) -> UsageError:
     what = "plan" if of_plan else "settings"
     said = settings.global_seed
     has = "no global_seed" if said is None else f"global_seed={said}"
@@ -65,11 +78,22 @@ def check_global_seed(
         if of_plan
         else f"say so with ReadSettings(global_seed={in_force})"
     )
-    raise UsageError(
+    return UsageError(
         f"tf.random.set_seed({in_force}) is in force (keras.utils.set_random_seed sets it too) and "
         f"changes the order, and the {what} {'has' if of_plan else 'have'} "
         f"{has}: if the pipeline was built with it, {cure}; if not, call tf.random.set_seed({said})"
         f" before this, and set_seed({in_force}) after it again"
+    )
+
+
+def _draws_seeds(settings: ReadSettings) -> bool:
+    """Whether a part of the stages has seeds that a global seed changes."""
+    assert settings.stages is not None
+    return any(
+        settings_of_read(settings, part).shuffles_files
+        if isinstance(part, Read)
+        else isinstance(part, Shuffle | SampleFromDatasets) and not isinstance(part.seed, tuple)
+        for part in parts_of(settings.stages)
     )
 
 

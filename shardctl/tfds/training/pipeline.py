@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, as_dataset
+from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.stages.stages import Read
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -21,6 +24,7 @@ from shardctl.tfds.training.host_calls import (
     input_context_of_host,
     split_of_host,
 )
+from shardctl.tfds.training.stage_calls import StageCalls
 
 Transform = Callable[[Any], Any]
 
@@ -39,8 +43,10 @@ def pipeline(
 
     The calls, in their order: `tf.random.set_seed(settings.global_seed)` where there is one,
     `builder.as_dataset` with a `tfds.ReadConfig`, `map(transform)`, then `shard`, `shuffle`,
-    `repeat` and `batch`, each where the settings have it. So iterating gives the order that
-    `shardctl simulate` predicts for pass 0, and iterating again that of pass 1.
+    `repeat` and `batch`, each where the settings have it; or `settings.stages`, call by call. So
+    iterating gives the order that `shardctl simulate` predicts for pass 0, and iterating again that
+    of pass 1. A map among the stages leaves elements as they are; a reader of stages that names a
+    dataset of its own finds it as `shardctl` does, in its folder.
 
     `transform` is a function of one example; it makes examples fit into a batch, or leaves of them
     `example["tfds_id"]` (a string scalar) with `add_tfds_id`. `decoders` is TFDS's own argument.
@@ -63,15 +69,38 @@ def pipeline(
         check_global_seed(settings, lambda: len(planned.order.reads))
     else:
         tf.random.set_seed(settings.global_seed)
-    read = builder.as_dataset(
-        split=split_of_host(planned.spec, settings),
-        read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
-        shuffle_files=settings.shuffles_files,
-        decoders=decoders,
-    )
-    if transform is not None:
-        read = read.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
-    return behind_reader(read, settings, planned.order)
+
+    def read(builder: Any, dataset: Dataset, spec: str, settings: ReadSettings) -> Any:
+        made = builder.as_dataset(
+            split=split_of_host(spec, settings),
+            read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
+            shuffle_files=settings.shuffles_files,
+            decoders=decoders,
+        )
+        if transform is not None:
+            made = made.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
+        return made
+
+    if settings.stages is None:
+        return behind_reader(
+            read(builder, dataset, planned.spec, settings), settings, planned.order
+        )
+
+    def read_of(part: Read) -> Any:
+        own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
+        wanted = part.spec or (spec if part.data is None else None) or default_spec(of_own)
+        return read(own, of_own, wanted, settings_of_read(settings, part))
+
+    return StageCalls(reader=read_of).dataset(settings.stages)
+
+
+def _referred(reference: str) -> tuple[Any, Dataset]:
+    """Return the builder of a dataset that a reader names, and the dataset."""
+    dataset = as_dataset(reference)
+    refuse_unreadable(dataset)
+    if dataset.data_dir is None:
+        raise UsageError(f"read(.., data={quoted(reference)}): its files are not on this machine")
+    return tensorflow_datasets().builder_from_directory(dataset.data_dir), dataset
 
 
 def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +11,23 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.stages.stages import Read
 from shardctl.planning.order import order_of
+from shardctl.planning.stages.sources import ResolvedSources, sources
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.host_calls import examples_of_host, instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
 from shardctl.tfds.training.records import kernel_shuffle
+from shardctl.tfds.training.stage_calls import StageCalls
 from shardctl.tfds.verifying.reading import Reading
 
 
@@ -44,10 +50,28 @@ class IndexRanges:
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
         tf = tensorflow()
-        order = order_of(self.resolved, settings).order
         if settings.global_seed is not None:  # its ops without a seed are counted anew
             tf.random.set_seed(settings.global_seed)
-        reads = sorted_reads(self.dataset, self.resolved.ranges, settings)
+        if isinstance(self.resolved, ResolvedSources) and settings.stages is not None:
+            parts = sources(*self.resolved.given, settings).parts
+
+            def read_of(read: Read) -> Any:
+                dataset, ranges = parts[read]
+                return self._read(dataset, ranges, settings_of_read(settings, read))
+
+            elements = StageCalls(reader=read_of).dataset(settings.stages)
+        else:
+            order = order_of(self.resolved, settings).order
+            read = self._read(self.dataset, self.resolved.ranges, settings)
+            elements = behind_reader(read, settings, order)
+        return Reading(elements=elements, codes_of=_codes)
+
+    def _read(
+        self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
+    ) -> Any:
+        """Return what stands for the reader of ranges, behind its assertion."""
+        tf = tensorflow()
+        reads = sorted_reads(dataset, ranges, settings)
         rows = tf.data.Dataset.from_tensor_slices(self._columns(reads))
         rows = instructions_of_host(rows, settings)
         if settings.shuffles_files:
@@ -58,11 +82,11 @@ class IndexRanges:
             )
         if settings.repeat_files:
             rows = rows.repeat()
-        read = _interleaved(rows, settings, ordered=self.dataset.ordered)
+        read = _interleaved(rows, settings, ordered=dataset.ordered)
         knows_length = settings.host is None or settings.host_mode.knows_length
         if knows_length and not settings.repeat_files:
             read = read.apply(tf.data.experimental.assert_cardinality(reads.num_examples))
-        return Reading(elements=behind_reader(read, settings, order), codes_of=_codes)
+        return read
 
     def planned(self, plan: ResumePlan, reads: Reads | None = None) -> Reading:
         """Return what a fresh reader makes of the instructions of a plan, or of a part of them."""

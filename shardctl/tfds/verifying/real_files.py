@@ -17,6 +17,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
+from shardctl.planning.stages.sources import ResolvedSources
 from shardctl.planning.verify import FoundNames
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.training.pipeline import pipeline
@@ -98,14 +99,18 @@ class RealFiles:
             MissingDependencyError: TFDS is not installed.
         """
         tfds = tensorflow_datasets()
-        lie_in = (folder.data_dir for folder in folders_of(resolved.dataset))
+        dataset = resolved.dataset
+        if isinstance(resolved, ResolvedSources):
+            dataset = resolved.given[0]  # of the readers that name none; others find theirs
+        lie_in = (folder.data_dir for folder in folders_of(dataset))
         folders = [folder for folder in dict.fromkeys(lie_in) if folder]
         with said_by_tensorflow(f"TFDS cannot open {quoted(folders[0], 200)}"):
             if len(folders) == 1:
                 builder = tfds.builder_from_directory(folders[0])
             else:
                 builder = tfds.builder_from_directories(folders)
-        decoders = _one_feature(builder)
+        several = dataset is not resolved.dataset  # each with features of its own
+        decoders = None if several else _one_feature(builder)
         return cls(resolved=resolved, codes=codes, builder=builder, decoders=decoders)
 
     def pipeline(self, settings: ReadSettings) -> Reading:
@@ -113,13 +118,19 @@ class RealFiles:
         with said_by_tensorflow(f"TFDS refuses {quoted(self.resolved.spec)}"):
             elements = pipeline(
                 self.builder,
-                self.resolved.spec,
+                self._spec,
                 settings,
                 transform=without_autograph(_tfds_id),
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
         return self._reading(elements, self.codes)
+
+    @property
+    def _spec(self) -> str | None:
+        """What the pipeline is asked for: of stages what the command was given."""
+        resolved = self.resolved
+        return resolved.given[1] if isinstance(resolved, ResolvedSources) else resolved.spec
 
     def planned(self, plan: ResumePlan) -> Reading:
         """Return what an ordinary TFDS pipeline reads by the instructions of a plan.

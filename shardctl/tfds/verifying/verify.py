@@ -9,6 +9,7 @@ from functools import cached_property
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
+from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import SettingsLike
@@ -31,6 +32,7 @@ from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
 from shardctl.tfds.verifying.real_files import RealFiles
+from shardctl.tfds.verifying.staged_pass import StagedPass, check_names, shape_of
 from shardctl.tfds.verifying.window_pass import WindowPass, num_inputs_read
 
 # TensorFlow's shuffle takes about a second for a million numbers on the way to a window.
@@ -117,6 +119,9 @@ class _Check(ReadCheck):
     def run(self) -> None:
         total = self.order.num_examples
         take = taken(self.take, self.read, total)
+        if isinstance(self.order, StagedOrder):
+            self._with_stages(self.order, Window(start=0, stop=take, read=self.read))
+            return
         buffered = self.order.num_buffered is not None
         parts = spread_windows(
             total, take, epoch_size=self.order.stream_size, reach=_REACH if buffered else None
@@ -140,6 +145,37 @@ class _Check(ReadCheck):
         for window, compare in checks:
             if self.difference is None and compare(window):
                 self.windows.append(window)
+
+    def _with_stages(self, order: StagedOrder, window: Window) -> None:
+        """Compare the beginning of a pass: what stages hand out has to be read from its start."""
+        settings, stages = order.settings, order.settings.stages
+        assert stages is not None
+        if order.is_endless and self.take in (None, "all"):
+            window = replace(window, stop=BUDGETS[window.read])
+        check_names(order)
+        num_earlier = settings.pass_index * (0 if order.is_endless else order.num_examples)
+        self._progress = Progress(
+            self.watch, "examples", window.stop + num_earlier, per_second=100_000
+        )
+        whole = not order.is_endless and window.stop == order.num_examples
+
+        def opened(size: int) -> Pass:
+            reading = self._source(window.read).pipeline(settings)
+            fit = settings.loop == "keras-fit" and settings.pass_index > 0
+            if not fit:
+                for _ in range(settings.pass_index):
+                    for _ in reading.elements:
+                        pass
+            return StagedPass(
+                reading,
+                shape_of(stages),
+                fit_epoch=settings.pass_index if fit else None,
+                stop=None if whole else window.stop,
+                progress=self._progress,
+            )
+
+        if self._compare(window, opened):
+            self.windows.append(window)
 
     def _can_read_from_start(self, window: Window, take: int) -> bool:
         """Whether it costs little more to read up to a window than to read it.

@@ -22,9 +22,7 @@ def _reading(num_shards: int, length: int) -> EpochReading:
 
 
 @pytest.mark.parametrize("most_pages", [512, 2])
-def test_pages_hold_what_the_reading_has(
-    monkeypatch: pytest.MonkeyPatch, most_pages: int
-) -> None:
+def test_pages_hold_what_the_reading_has(monkeypatch: pytest.MonkeyPatch, most_pages: int) -> None:
     monkeypatch.setattr(code_pages, "_MAX_PAGES", most_pages)
     reading = _reading(100, 10_000)
     pages, rng = CodePages(reading), np.random.default_rng(0)

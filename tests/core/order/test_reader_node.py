@@ -52,9 +52,7 @@ def test_readings_that_are_alike_take_no_seeds() -> None:
     for settings in ({}, {"shuffle_seed": 3, "reshuffle": False}):
         node = _node(**settings)
         assert node.is_fixed
-        orders = [
-            node.codes_of(np.arange(31) + node.iterate().first).tolist() for _ in range(2)
-        ]
+        orders = [node.codes_of(np.arange(31) + node.iterate().first).tolist() for _ in range(2)]
         assert orders[0] == orders[1] == node.reader.read(0, 31).tolist()
     assert not _node(shuffle_seed=3).is_fixed
 
@@ -96,9 +94,7 @@ def _endless(folder: Path, seed: int | None, reshuffle: bool | None) -> Any:
         add_tfds_id=True,
     )
     builder = tfds.builder_from_directory(folder)
-    dataset = builder.as_dataset(
-        split="train", read_config=config, shuffle_files=seed is not None
-    )
+    dataset = builder.as_dataset(split="train", read_config=config, shuffle_files=seed is not None)
     return dataset.map(lambda example: example["tfds_id"])
 
 

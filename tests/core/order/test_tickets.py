@@ -27,9 +27,7 @@ def test_a_ticket_holds_the_reader_the_reading_and_the_position() -> None:
             assert several[0].readers(made).tolist() == [reader] * 2
 
     check_cases(
-        st.tuples(
-            st.integers(1, 1 << 40), st.integers(1, 9), st.integers(0, 9000), st.integers(0)
-        ),
+        st.tuples(st.integers(1, 1 << 40), st.integers(1, 9), st.integers(0, 9000), st.integers(0)),
         check,
         200,
     )

@@ -17,6 +17,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.documents import FORMAT_VERSION
 from shardctl.files.head import head
+from shardctl.files.plan.document import digest_of, resume_document
 from shardctl.files.plan.reader import parse_plan, read_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
@@ -42,6 +43,16 @@ PLANS = {
         TOY, "train", UNSEEDED, hosts=2, to_hosts=3, consumed=[1, 2], mode="at-most-once"
     ),
     "unseen": resume_unseen(TOY, "train", ReadSettings(shuffle_files=True), seen=[4, 5]),
+    "cut": resume(TOY, None, {"stages": "skip(2) | batch(3) | take(2)"}, steps=1),
+    "stages": resume(TOY, None, {"stages": "shuffle(3, seed=1) | take(7)"}, consumed=2),
+    "no end": resume(TOY, None, {"stages": "map | repeat | skip(3)"}, consumed=99),
+    "mixture": resume(
+        TOY,
+        None,
+        {"stages": "zip(train, read(test, data='mnist')) | repeat(2) | batch(3)"},
+        consumed=9,
+    ),
+    "unseen of stages": resume_unseen(TOY, None, {"stages": "filter | repeat"}, seen=[4, 5]),
 }
 
 
@@ -136,6 +147,44 @@ def test_a_plan_that_was_edited_is_refused(old: str, new: str, text: str) -> Non
     assert old in whole
     with pytest.raises(DatasetError, match=text):
         parse_plan(whole.replace(old, new, 1).encode(), source="plan")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"continued_by": "hand"}, "continued_by 'hand': there are file_instructions"),
+        ({"continued_by": None}, "continued_by"),
+        ({"mode": "exactly-once", "exact": False}, "is exact, without file instructions"),
+        ({"remaining": None}, "remaining of a pipeline without end|not whole"),
+        ({"remaining_total": None}, "remaining of a pipeline without end"),
+        (
+            {"remaining": None, "remaining_total": None, "continued_by": "file_instructions"},
+            "file instructions of a pipeline without end",
+        ),
+        ({"sources": 3}, "sources must be a list"),
+        ({"sources": [3]}, "a source must be a mapping"),
+        ({"sources": [{"data": 3, "spec": None, "consumed": 2}]}, "data of a source"),
+        ({"sources": [{"data": None, "spec": 3, "consumed": 2}]}, "spec of a source"),
+        ({"sources": [{"data": None, "spec": None, "consumed": -2}]}, "consumed of a source"),
+        ({"sources": [{"data": None, "spec": None, "consumed": 2, "x": 1}]}, "x"),
+    ],
+)
+def test_wrong_stages_under_a_right_digest_are_refused(change: dict[str, Any], text: str) -> None:
+    plan = PLANS["stages"]
+    document = {**resume_document(plan), **change}
+    document["digest"] = digest_of({**document, "file_instructions": plan.instructions})
+    document["file_instructions"] = []
+    with pytest.raises(DatasetError, match=text):
+        parse_plan(json.dumps(document).encode(), source="plan")
+
+
+def test_stages_of_a_plan_without_stages_are_refused() -> None:
+    plan = PLANS["the end"]
+    document = {**resume_document(plan), "continued_by": "shardctl.tfds"}
+    document["digest"] = digest_of({**document, "file_instructions": plan.instructions})
+    document["file_instructions"] = []
+    with pytest.raises(DatasetError, match="without stages"):
+        parse_plan(json.dumps(document).encode(), source="plan")
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,55 @@ def test_wrong_contents_under_a_right_checksum_are_refused(
         assert words in line
 
 
+MIXTURE = (
+    "choose_from_datasets([read(train) | repeat, read(train, data='mnist')], "
+    "choices=range(2) | repeat) | take(50)"
+)
+
+
+@pytest.mark.parametrize("stages", ["skip(9) | batch(4) | take(20)", "test | take(3)", MIXTURE])
+def test_a_snapshot_of_stages_is_read_back_as_it_was(stages: str, tmp_path: Path) -> None:
+    dataset = dataset_of({"train": (3000, 1, 1, 1, 0, 5000), "test": (4, 4)})
+    pinned = snapshot(dataset, None, {"stages": stages}).snapshot
+    assert pinned.sources
+    assert read("".join(snapshot_yaml(pinned)), tmp_path) == pinned
+    assert read("".join(snapshot_json(pinned)), tmp_path) == pinned
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("sources",), [], "not the datasets that the stages read"),
+        (("sources",), 3, "sources must be a list"),
+        (("sources", 0), 3, "a source must be a mapping"),
+        (("sources", 0, "data"), "emnist", "not the datasets that the stages read"),
+        (("sources", 0, "data"), 5, "data of a source must be text"),
+        (("sources", 1, "data"), None, "not the datasets that the stages read"),
+        (("sources", 0, "label"), "---", "letter"),
+        (("sources", 0, "label"), "emnist", "a split is of none of the sources"),
+        (("sources", 0, "title"), None, "title of a source must be text"),
+        (("sources", 0, "ordered"), "no", "ordered of a source must be true or false"),
+        (("sources", 0, "more"), 1, "more"),
+        (("pipeline", "stages"), None, "sources of a pipeline without stages"),
+        (("pipeline", "stages"), ["warp"], "stages"),
+        (("pipeline", "stages"), 3, "stages"),
+        (("pipeline", "stages"), [{"take": -9}], "stages"),
+    ],
+)
+def test_wrong_stages_under_a_right_checksum_are_refused(
+    path: tuple[Any, ...], value: object, words: str, tmp_path: Path
+) -> None:
+    dataset = dataset_of({"train": (3000, 1, 1, 1, 0, 5000), "test": (4, 4)})
+    document = snapshot_document(snapshot(dataset, None, {"stages": MIXTURE}).snapshot)
+    place: Any = document
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    line = refusal(resealed(document), tmp_path)
+    assert line is not None
+    assert words in line
+
+
 def test_damaged_and_invented_files_are_snapshots_or_one_line(tmp_path: Path) -> None:
     keys = tuple(snapshot_document(taken()))
 

@@ -13,10 +13,17 @@ import numpy as np
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import TakeCall
-from shardctl.core.resume.resume_plan import MODES, ReaderState, ResumePlan, ShuffleState
+from shardctl.core.resume.resume_plan import (
+    CONTINUED_BY,
+    MODES,
+    ReaderState,
+    ResumePlan,
+    ShuffleState,
+)
 from shardctl.core.resume.unseeded_buffer import behind_buffer
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.stages.text import parse_stages
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -93,6 +100,9 @@ def plans() -> dict[str, ResumePlan]:
         made[f"host by {mode} in exact order"] = resume(
             TOY, "train", settings, consumed=5, mode="exact-order"
         )
+    for stages in ("skip(2) | batch(4) | take(5)", "shuffle(4, seed=1) | skip(2) | take(9)"):
+        staged = replace(FILES, stages=parse_stages(stages))
+        made[stages] = resume(TOY, "train", staged, consumed=5)
     return made
 
 
@@ -134,10 +144,17 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("ReadSettings", "file_order"): (tuple(f"toy-train-{i:05d}" for i in (2, 0, 3, 1, 4)),),
     ("ReadSettings", "host"): (Host(index=0, count=2),),
     ("ReadSettings", "batch"): (3,),
+    ("ReadSettings", "stages"): (parse_stages("skip(3)"),),
+    ("ConsumedSource", "data"): ("other",),
+    ("ConsumedSource", "spec"): ("train",),
+    ("Read", "data"): (),
+    ("Read", "spec"): ("train[:60%]",),
+    ("Shuffle", "reshuffle"): (True, False),
 }
 WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("ResumePlan", "mode"): MODES,
     ("ResumePlan", "spec"): ("train", "test", "train[:60%]", "test+train", "train+train", "no"),
+    ("ResumePlan", "continued_by"): CONTINUED_BY,
     ("ReadSettings", "host_by"): ("even", "files", "examples"),
     ("ReadSettings", "loop"): ("python", "keras-fit"),
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import shardctl
+from shardctl import ReadSettings, UnpredictableOrderError, UsageError
+from shardctl.core.settings.document import settings_from_document
+from shardctl.files.documents import to_yaml
+from shardctl.readers.project_file import find_project
+from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
+from shardctl.rendering.layout import layout_document
 from shardctl.tfds.inspecting.inspect import inspect
 from tests.tfds_datasets import build_dataset
 
@@ -276,25 +286,13 @@ def decoded_by_one_thread_out_of_order(world: World) -> Any:
 
 @case
 def repeated_files_cut(world: World) -> Any:
-    return (
-        world.read(
-            repeat_filenames=True,
-            assert_cardinality=False,
-            try_autocache=False,
-            shuffle_files=True,
-            shuffle_seed=2,
-            num_parallel_calls_for_interleave_files=None,
-            num_parallel_calls_for_decode=None,
-            skip_prefetch=True,
-        ).take(60)
-        if False
-        else world.read(
-            repeat_filenames=True,
-            assert_cardinality=False,
-            try_autocache=False,
-            interleave_block_length=2,
-        ).take(60)
+    endless = world.read(
+        repeat_filenames=True,
+        assert_cardinality=False,
+        try_autocache=False,
+        interleave_block_length=2,
     )
+    return endless.take(60)
 
 
 @case
@@ -664,6 +662,56 @@ def mixture_of_mixtures(world: World) -> Any:
     return sample([inner.repeat(2), ids_of(_files(world))], [0.6, 0.4], seed=2).batch(4)
 
 
+# Dataset objects that are used more than once.
+
+
+@case
+def zipped_with_itself(world: World) -> Any:
+    import tensorflow as tf
+
+    shuffled = ids_of(_files(world)).shuffle(4, seed=1)
+    return tf.data.Dataset.zip((shuffled, shuffled))
+
+
+@case
+def zipped_with_what_is_made_of_it(world: World) -> Any:
+    import tensorflow as tf
+
+    shuffled = data().Dataset.range(9).shuffle(4, seed=1)
+    return tf.data.Dataset.zip((shuffled.skip(2).shuffle(3, seed=2), shuffled, shuffled.repeat()))
+
+
+@case
+def concatenated_with_itself(world: World) -> Any:
+    shuffled = ids_of(world.read()).shuffle(4, seed=1)
+    return shuffled.concatenate(shuffled).batch(3)
+
+
+@case
+def repeated_and_not(world: World) -> Any:
+    import tensorflow as tf
+
+    shuffled = data().Dataset.range(9).shuffle(4, seed=1)
+    return tf.data.Dataset.zip((shuffled.repeat(2), shuffled))
+
+
+@case
+def sampled_from_itself(world: World) -> Any:
+    import tensorflow as tf
+
+    files = ids_of(_files(world))
+    inputs = [files, files.shuffle(4, seed=1)]
+    return tf.data.Dataset.sample_from_datasets(inputs, weights=[0.5, 0.5], seed=1)
+
+
+@case
+def used_twice_without_state(world: World) -> Any:
+    import tensorflow as tf
+
+    read = ids_of(world.read())
+    return tf.data.Dataset.zip((read, read.skip(2)))
+
+
 # Sources that are no dataset of TFDS.
 
 
@@ -707,7 +755,7 @@ def record_files_shuffled(world: World) -> Any:
     import tensorflow as tf
 
     listed = tf.data.Dataset.list_files(str(world.root / "plain" / "*"), seed=5)
-    return listed.interleave(lambda file: tf.data.TFRecordDataset(file), cycle_length=3).batch(4)
+    return listed.interleave(tf.data.TFRecordDataset, cycle_length=3).batch(4)
 
 
 @case
@@ -772,3 +820,396 @@ def test_inspects_what_is_handed_out(world: World, name: str) -> None:
             index,
             found.stages,
         )
+
+
+# Orders that are open, each with the stage that leaves it so.
+
+
+def _numbers() -> Any:
+    return data().Dataset.range(12)
+
+
+def _ready_first(dataset: Any) -> Any:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.deterministic = False
+    return dataset.with_options(options)
+
+
+OPEN: dict[str, tuple[Make, str, str]] = {
+    "files without a seed": (
+        lambda world: world.read(shuffle_files=True),
+        "read(train, shuffle_files=True)",
+        "without a seed",
+    ),
+    "files with a global seed": (
+        lambda world: (_global_seed(3), world.read(shuffle_files=True))[1],
+        "read(train, shuffle_files=True)",
+        "interleaves with deterministic=False",
+    ),
+    "decoding out of order": (
+        lambda world: _files(world, options={"deterministic": False}),
+        "read(train, shuffle_seed=3, deterministic=False)",
+        "as their decoding ends",
+    ),
+    "options behind": (
+        lambda world: _ready_first(_files(world)),
+        "read(train, shuffle_seed=3, deterministic=False)",
+        "as their decoding ends",
+    ),
+    "shuffle without a seed": (
+        lambda world: ids_of(world.read()).shuffle(5).batch(2),
+        "shuffle(5)",
+        "no seed",
+    ),
+    "unseeded beside a seed under a global one": (
+        lambda world: _after_global_seed(_numbers().shuffle(5), seed=4),
+        "shuffle(5)",
+        "no seed",
+    ),
+    "filter": (lambda world: _numbers().filter(lambda x: x > 3), "filter", "depends on the data"),
+    "flat_map": (
+        lambda world: _numbers().flat_map(data().Dataset.range),
+        "flat_map",
+        "depends on the data",
+    ),
+    "interleave of what is no file": (
+        lambda world: _numbers().interleave(data().Dataset.range),
+        "interleave",
+        "depends on the data",
+    ),
+    "generator": (lambda world: _generated(), "flat_map", "depends on the data"),
+    "cache in a file": (
+        lambda world: _numbers().shuffle(3, seed=1).cache(str(world.root / "cached")),
+        "cache(filename)",
+        "keeps the order of the run that wrote it",
+    ),
+    "map out of order": (
+        lambda world: _numbers().map(plus_nothing, num_parallel_calls=4, deterministic=False),
+        "map(calls=4, deterministic=False)",
+        "ready first",
+    ),
+    "map out of order by options": (
+        lambda world: _ready_first(_numbers().map(plus_nothing, num_parallel_calls=4)),
+        "map(calls=4)",
+        "ready first",
+    ),
+    "window": (lambda world: _windows(), "window", "datasets"),
+    "groups": (
+        lambda world: _numbers().group_by_window(lambda x: x % 2, lambda k, d: d.batch(2), 2),
+        "group_by_window",
+        "depend on the data",
+    ),
+    "unbatch of what is no batch": (
+        lambda world: _numbers().map(_two).unbatch(),
+        "unbatch",
+        "depends on the data",
+    ),
+    "take_while": (
+        lambda world: _numbers().take_while(lambda x: x < 4),
+        "take_while",
+        "depends on the data",
+    ),
+    "unique": (lambda world: _numbers().unique(), "unique", "depends on the data"),
+    "random numbers": (lambda world: data().Dataset.random(seed=1).take(3), "random", "random"),
+    "sampled without a seed": (
+        lambda world: data().Dataset.sample_from_datasets([_numbers(), _numbers()]),
+        "sample_from_datasets(2 inputs, stop_on_empty_dataset=False)",
+        "no seed",
+    ),
+    "choices that are computed": (
+        lambda world: data().Dataset.choose_from_datasets(
+            [_numbers(), _numbers()], _numbers().map(lambda x: x % 2)
+        ),
+        "choose_from_datasets(2 inputs, stop_on_empty_dataset=True)",
+        "computed by code",
+    ),
+    "files in part of a shuffle": (
+        lambda world: (
+            data()
+            .Dataset.from_tensor_slices(world.files())
+            .shuffle(2, seed=1)
+            .interleave(data().TFRecordDataset)
+        ),
+        "read of files",
+        "buffer of 2, not as a whole",
+    ),
+    "files shuffled, then sharded": (
+        lambda world: (
+            data()
+            .Dataset.list_files(str(world.root / "plain" / "*"), seed=1)
+            .shard(2, 0)
+            .interleave(data().TFRecordDataset)
+        ),
+        "read of files",
+        "shuffled, then sharded",
+    ),
+    "files that a filter reads": (
+        lambda world: (
+            data()
+            .Dataset.from_tensor_slices(world.files())
+            .interleave(lambda file: data().TFRecordDataset(file).filter(lambda record: True))
+        ),
+        "interleave",
+        "depends on the data",
+    ),
+    "lines of text": (
+        lambda world: data().TextLineDataset([str(world.root / "text")]),
+        "flat_map",
+        "depends on the data",
+    ),
+    "snapshot": (
+        lambda world: _numbers().snapshot(str(world.root / "snapshot")),
+        "snapshot",
+        "of the run that wrote it",
+    ),
+    "an order that TFDS guards": (
+        lambda world: world.read(
+            name="ordered", interleave_cycle_length=4, enable_ordering_guard=False
+        ),
+        "read(train, cycle=4)",
+        "ordered dataset",
+    ),
+}
+
+
+def _global_seed(seed: int) -> None:
+    import tensorflow as tf
+
+    tf.random.set_seed(seed)
+
+
+def _after_global_seed(dataset: Any, *, seed: int) -> Any:
+    _global_seed(9)
+    return dataset.shuffle(3, seed=seed)
+
+
+def _two(number: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.stack([number, number])
+
+
+def _generated() -> Any:
+    import tensorflow as tf
+
+    spec = tf.TensorSpec([], tf.int64)
+    return tf.data.Dataset.from_generator(lambda: iter([1, 2]), output_signature=spec)
+
+
+def _windows() -> Any:
+    return _numbers().window(3).map(lambda window: window.cardinality())
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_names_the_stage_that_leaves_an_order_open(world: World, name: str) -> None:
+    make, call, reason = OPEN[name]
+    (world.root / "text").write_text("a\nb\n")
+    found = inspect(make(world))
+    assert not found.predictable
+    assert [each.stage.call for each in found.open] == [call]
+    assert reason in found.open[0].reason
+    with pytest.raises(UnpredictableOrderError, match=re.escape(call)):
+        found.ids()
+
+
+def test_other_elements_than_those_of_datasets_have_no_ids(world: World) -> None:
+    found = inspect(data().Dataset.zip((ids_of(world.read()), data().Dataset.range(40))))
+    assert (found.predictable, found.open) == (False, ())
+    with pytest.raises(UnpredictableOrderError, match="'range' is no reader"):
+        found.ids()
+
+
+def test_a_pipeline_without_end_has_no_ids_in_all(world: World) -> None:
+    for endless in (ids_of(world.read()).shuffle(3, seed=1).repeat(), _numbers().repeat()):
+        found = inspect(endless)
+        assert found.predictable
+        with pytest.raises(UsageError, match="no end"):
+            found.ids()
+
+
+def test_ids_of_several_splits_name_their_split(world: World) -> None:
+    dataset = world.read("test+train[:5]", add_tfds_id=True, interleave_block_length=2)
+    got = [example["tfds_id"].decode() for example in dataset.as_numpy_iterator()]
+    found = inspect(dataset)
+    ids = found.ids()
+    assert found.spec == "test+train[:5]"
+    assert ids[:3] == ["test:0", "test:1", "test:4"]
+    codes = found.order().order.codes
+    assert codes.tfds_ids([codes.parse(each) for each in ids]) == got
+
+
+def test_ids_of_several_datasets_name_the_dataset(world: World) -> None:
+    import tensorflow as tf
+
+    parts = [world.read(add_tfds_id=True, name=name, **SEEDED) for name in ("toy", "many")]
+    dataset = tf.data.Dataset.sample_from_datasets(parts, weights=[0.4, 0.6], seed=3)
+    found = inspect(dataset)
+    for index in range(NUM_PASSES):
+        got = [example["tfds_id"].decode() for example in dataset.as_numpy_iterator()]
+        codes = found.order(index).order.codes
+        assert codes.tfds_ids([codes.parse(each) for each in found.ids(index)]) == got
+
+
+SEEDED = {"shuffle_files": True, "shuffle_seed": 4}
+
+
+def test_folders_that_are_read_as_one_dataset(world: World) -> None:
+    import tensorflow_datasets as tfds
+
+    folders = [world.root / name / "1.0.0" for name in ("toy", "many")]
+    builder = tfds.builder_from_directories(folders)
+    config = tfds.ReadConfig(add_tfds_id=True, shuffle_seed=2)
+    dataset = builder.as_dataset(split="train", shuffle_files=True, read_config=config)
+    found = inspect(dataset)
+    got = [example["tfds_id"].decode() for example in dataset.as_numpy_iterator()]
+    order = found.order().order
+    assert order.codes.tfds_ids(order.read(0, order.num_examples)) == got
+
+
+def test_seeds_are_stated_as_a_script_states_them(world: World) -> None:
+    _global_seed(11)
+    found = inspect(ids_of(world.read(**SEEDED)).shuffle(4).shuffle(5, seed=3))
+    assert found.settings.global_seed == 11
+    assert found.settings.shuffle_seed == 4
+    calls = [stage.call for stage in found.stages]
+    assert calls[0] == "read(train, shuffle_seed=4)"
+    assert calls[-1] == "shuffle(5, seed=3)"
+
+
+def test_the_short_form_where_it_is_the_same(world: World) -> None:
+    found = inspect(canonical(world))
+    assert found.settings == ReadSettings(
+        shuffle_seed=3, buffer=6, buffer_seed=2, epochs=2, batch=4
+    )
+    assert found.findings() == shardctl.lint(found.dataset, "train", found.settings).findings
+
+
+def test_lists_and_dicts_of_splits_are_one_dataset_each(world: World) -> None:
+    both = world.read({"a": "train[:5]", "b": "test"})
+    assert [inspect(both[name]).spec for name in both] == ["train[:5]", "test"]
+
+
+def test_the_function_that_makes_it_is_watched(world: World) -> None:
+    def make() -> Any:
+        numbers = data().Dataset.range(9)
+        return numbers.shuffle(4).batch(2)
+
+    first = make.__code__.co_firstlineno
+    found = inspect(make)
+    lines = [stage.line.line for stage in found.stages if stage.line is not None]
+    assert lines == [first + 1, first + 2, first + 2]
+    assert found.open[0].line is not None
+    assert found.open[0].line.text == "return numbers.shuffle(4).batch(2)"
+    with pytest.raises(UnpredictableOrderError, match=rf"test_inspect.py:{first + 2}"):
+        found.ids()
+
+
+def test_distributed_datasets(world: World) -> None:
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    plain = ids_of(_files(world)).shuffle(4, seed=1).batch(6)
+    distributed = strategy.experimental_distribute_dataset(plain)
+    found = inspect(distributed)
+    for index in range(NUM_PASSES):
+        got = [number for batch in distributed for number in flat(batch.numpy())]
+        assert list(found.ids(index)) == got
+
+
+NOT_AGAIN = {"repeated_files_cut"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - NOT_AGAIN))
+def test_a_shardctl_yaml_reads_the_same(
+    world: World, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = inspect(CASES[name](world))
+    if found.dataset is None:
+        return
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shardctl.yaml").write_text("".join(project_yaml((found,), "train.py:make")))
+    if is_without_metadata(found.dataset):
+        text = "".join(to_yaml(layout_document(shardctl.layout(found.dataset))))
+        (tmp_path / layout_name(found.dataset)).write_text(text)
+    project = find_project(tmp_path)
+    dataset = shardctl.read_dataset(*(str(tmp_path / ref) for ref in project.dataset))
+    for index in range(NUM_PASSES):
+        settings = ReadSettings(**settings_from_document(dict(project.read) | {"pass": index}))
+        order = shardctl.plan_order(dataset, None, settings).order
+        assert order.codes.ids(order.read(0, order.num_examples)) == list(found.ids(index))
+
+
+class Fitted:
+    """A Keras model that notes the ids of each epoch that it is trained on."""
+
+    def __init__(self) -> None:
+        import keras
+        import tensorflow as tf
+
+        self.epochs: list[list[int]] = []
+        epochs = self.epochs
+
+        class Model(keras.Model):  # type: ignore[misc]
+            def train_step(self, batch: Any) -> dict[str, float]:
+                tf.py_function(lambda ids: epochs[-1].extend(ids.numpy().tolist()), [batch], [])
+                return {"loss": 0.0}
+
+        self._model = Model()
+        self._model.compile(run_eagerly=True)
+        self._note = keras.callbacks.LambdaCallback(
+            on_epoch_begin=lambda epoch, logs: epochs.append([])
+        )
+
+    def fit(self, dataset: Any) -> list[list[int]]:
+        self._model.fit(dataset, epochs=NUM_PASSES, verbose=0, callbacks=[self._note])
+        return self.epochs
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["canonical", "map_between_shuffle_and_repeat", "many_stages", "sampled", "shuffled_files"],
+)
+def test_keras_fit(world: World, name: str) -> None:
+    dataset = CASES[name](world)
+    if name in ("sampled", "shuffled_files", "map_between_shuffle_and_repeat"):
+        dataset = (ids_of(dataset) if name == "shuffled_files" else dataset).batch(4)
+    found = inspect(dataset, loop="keras-fit")
+    assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
+
+
+def test_what_is_no_dataset_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"a tf\.data\.Dataset is needed"):
+        inspect(3)
+    with pytest.raises(UsageError, match=r"returned int, no tf\.data\.Dataset"):
+        inspect(lambda: 3)
+
+
+def test_what_tensorflow_does_not_write_is_refused() -> None:
+    import tensorflow as tf
+
+    device = tf.data.experimental.copy_to_device("/cpu:0")
+    with pytest.raises(UsageError, match="does not write this dataset as a graph"):
+        inspect(_numbers().apply(device))
+
+
+def test_operations_that_are_made_deterministic(world: World) -> None:
+    """`enable_op_determinism` stands above every option; it cannot be taken back in a process."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path.cwd())!r})
+import tensorflow as tf, tensorflow_datasets as tfds
+tf.config.experimental.enable_op_determinism()
+tf.random.set_seed(7)
+from shardctl.tfds import inspect
+builder = tfds.builder_from_directory({str(world.root / "toy" / "1.0.0")!r})
+read = builder.as_dataset(split="train", shuffle_files=True)
+ds = read.map(lambda e: e["id"] + 0, num_parallel_calls=4, deterministic=False).shuffle(5)
+found = inspect(ds)
+for index in range(3):
+    assert found.ids(index).tolist() == [int(n) for n in ds.as_numpy_iterator()], found.stages
+print("the same")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout == "the same\n", ran.stderr[-2000:]

@@ -16,6 +16,7 @@ from shardctl.planning.lint.rules import (
     subsplits,
     unshuffled,
 )
+from shardctl.planning.lint.rules.stages import cached, counts, mixtures, shuffled
 
 LINT_RULES: tuple[Rule, ...] = (
     shuffling.one_order,
@@ -58,4 +59,13 @@ LINT_RULES: tuple[Rule, ...] = (
     left_out.take_for_slice,
     left_out.dropped_in_evaluation,
     formats.short_parquet,
+    shuffled.shuffled_split,
+    shuffled.shuffled_batches,
+    cached.cached_shuffle,
+    cached.unfilled_cache,
+    shuffled.mixed_epochs,
+    mixtures.drifting_mixture,
+    mixtures.cut_mixture,
+    counts.open_count,
+    counts.nothing_left,
 )

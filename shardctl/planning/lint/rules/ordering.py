@@ -8,6 +8,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rules.stages import as_settings
 
 
 @rule(
@@ -32,6 +33,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
 )
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
     """Find `options.deterministic = False`."""
+    yield from as_settings.not_deterministic(context)
     if context.settings.deterministic is False:
         yield Violation(
             why="examples come as their decoding ends, in another order each run, whatever the "
@@ -87,6 +89,7 @@ def racy_interleave(context: LintContext) -> Iterator[Violation]:
 )
 def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     """Find a buffer for the whole of what has no end."""
+    yield from as_settings.buffer_never_fills(context)
     if context.settings.repeat_files and context.settings.buffer == WHOLE_DATASET:
         yield Violation(
             why="the buffer waits for the end of files that repeat for ever, and memory runs out",

@@ -10,6 +10,7 @@ from shardctl.core.shuffle.passes import ShufflePasses, file_shuffle_passes
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rules.stages import as_settings
 
 
 @rule(
@@ -37,6 +38,9 @@ from shardctl.planning.lint.rule import Story, Violation, rule
 def keras_pairs(context: LintContext) -> Iterator[Violation]:
     """Find Keras epochs over a shuffle that reshuffles."""
     settings = context.settings
+    if context.stage_chains and settings.loop == "keras-fit" and context.buffers:
+        yield from as_settings.keras_pairs(context)
+        return
     buffer = context.buffers and settings.buffer_reshuffle is not False
     if settings.loop != "keras-fit" or settings.repeat_files or not context.knows_length:
         return  # an iterator an epoch where the length is unknown or has no end
@@ -72,6 +76,9 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
 )
 def extra_iterator(context: LintContext) -> Iterator[Violation]:
     """Find a later pass after a repeat that makes an iterator more."""
+    if context.stage_chains:
+        yield from as_settings.extra_iterator(context)
+        return
     settings = context.settings
     if not settings.pass_index or settings.epochs < 2 or settings.repeat_files:
         return

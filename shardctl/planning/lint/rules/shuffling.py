@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
 
@@ -38,6 +39,9 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
 )
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
+    if context.stage_chains:
+        yield from as_settings.one_order(context)
+        return
     settings = context.settings
     if not context.several_epochs or settings.deterministic is False:
         return
@@ -106,8 +110,8 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
             why=f"{read.spec}: the buffer holds {size:,} of the {round(shard * cycle):,} examples "
             f"in the {files} read at a time",
             fix=phrase(
-                "{buffer=}, or what memory allows; `shardctl quality` says what it gains",
-                buffer=round(shard * cycle),
+                "{}, or what memory allows; `shardctl quality` says what it gains",
+                context.buffer_of(round(shard * cycle)),
             ),
             specs=(read.spec,),
             settings=("buffer",),
@@ -141,7 +145,7 @@ def files_only(context: LintContext) -> Iterator[Violation]:
                 "a block stay neighbours in every epoch"
                 if settings.block > 1
                 else f"{read.spec}: only files are shuffled, so a file's examples keep their order",
-                fix=phrase("{buffer=N} with {buffer_seed=N}"),
+                fix=context.shuffle_to_add,
                 specs=(read.spec,),
                 settings=("shuffle_seed", "shuffle_files"),
             )
@@ -177,7 +181,7 @@ def one_file_shuffle(context: LintContext) -> Iterator[Violation]:
             )
             yield Violation(
                 why=f"{read.spec}: shuffling files changes nothing, since {where} in one file",
-                fix=phrase("{buffer=N} with {buffer_seed=N}"),
+                fix=context.shuffle_to_add,
                 specs=(read.spec,),
                 settings=("shuffle_files", "shuffle_seed"),
             )
@@ -199,6 +203,9 @@ def one_file_shuffle(context: LintContext) -> Iterator[Violation]:
 )
 def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds one example."""
+    if context.stage_chains:
+        yield from as_settings.buffer_of_one(context)
+        return
     if context.settings.buffer == 1:
         yield Violation(
             why="ds.shuffle(1) leaves every example where it is",
@@ -235,7 +242,9 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
             fix=phrase("{shuffle_seed=N}"),
             settings=("shuffle_files",),
         )
-    if context.buffers and settings.buffer_seed is None:
+    if context.stage_chains:
+        yield from as_seeds.no_seed(context)
+    elif context.buffers and settings.buffer_seed is None:
         yield Violation(
             why="the buffer shuffles in another order in each run, which cannot be repeated or "
             "resumed",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rules.stages import as_settings
 
 
 @rule(
@@ -38,6 +39,9 @@ from shardctl.planning.lint.rule import Story, Violation, rule
 )
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a read for training without any shuffle."""
+    if context.stage_chains:
+        yield from as_settings.no_shuffle(context)
+        return
     settings = context.settings
     if settings.shuffles_files or settings.buffer is not None:
         return  # one that shuffles nothing is a finding of its own

@@ -10,6 +10,7 @@ from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.text import parse_stages
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint, lint
 from shardctl.planning.lint.rule import Rule
@@ -107,3 +108,8 @@ SOURCE: dict[str, Any] = {"usage": {"as_data_source": True}}
 PARQUET: dict[str, Any] = {**SOURCE, "layout": {"file_format": "parquet"}}
 SMALL: dict[str, Any] = {"layout": {"num_bytes": 100 * MIB}}
 ONE_FILE: dict[str, Any] = {"layout": {"train": (100,)}}
+
+
+def staged(text: str, **others: Any) -> Case:
+    """Return a case whose pipeline is written as stages."""
+    return case(stages=parse_stages(text), **others)

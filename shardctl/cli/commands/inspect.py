@@ -1,0 +1,127 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl inspect`: the stages of a real tf.data pipeline, and where its order is open."""
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
+from shardctl.cli.output import say
+from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import choices, quoted
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.planning.inspect import Inspection
+
+FORMATS = Formats(
+    renderers={
+        "table": as_table("rendering.inspect.inspect:inspect_table"),
+        "json": as_json("rendering.inspect.inspect:inspect_document"),
+        "yaml": as_text("rendering.inspect.project:project_yaml"),
+        "csv": as_csv("rendering.inspect.inspect:inspect_rows"),
+    }
+)
+
+
+def inspect(
+    out: OutputOptions,
+    function: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION",
+            help="A function that returns a tf.data.Dataset, as train.py:make_dataset.",
+            autocompletion=completion.functions,
+        ),
+    ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- ARGUMENT...]",
+            help="What it is called with: texts, numbers, name=value.",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only", metavar="NAME", help="Of several datasets that it returns, only this one."
+        ),
+    ] = None,
+    loop: Annotated[
+        str,
+        typer.Option(
+            "--loop",
+            metavar="LOOP",
+            help="Who iterates the dataset: python, or keras-fit, which takes two iterators an "
+            "epoch.",
+            autocompletion=completion.loops,
+        ),
+    ] = "python",
+) -> None:
+    """Say what a real tf.data pipeline does, stage by stage, and where its order is open.
+
+    The function is called, and the dataset that it returns is read back from TensorFlow: readers
+    with their files and seeds, shuffles, caches, mixtures, as they are. Nothing is read. It may
+    return several datasets, in a dict, a list or beside other values. With -f yaml the answer is a
+    shardctl.yaml, from which the other commands read in the same order, without TensorFlow.
+
+    Exits with 1 if the order is open.
+
+    Examples:
+      # What is between the files and the training?
+      shardctl inspect train.py:make_dataset
+      # The same order for all commands here
+      shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
+    """
+    from shardctl.tfds.imports import quiet_tensorflow
+
+    with quiet_tensorflow():
+        from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+
+        script = ScriptFunction.parsed(function, arguments or ())
+        found = inspect_script(script, loop=_loop(loop), only=only)
+        chunks = list(FORMATS.render(out, found, function))
+    _write(out, chunks, found)
+    if not all(one.predictable for one in found):
+        raise typer.Exit(1)
+
+
+def _write(out: OutputOptions, chunks: list[Any], found: "tuple[Inspection, ...]") -> None:
+    from shardctl.cli.output import write
+
+    if FORMATS.chosen(out) == "yaml":
+        _write_layout(out, found[0])
+    write(chunks, out.output)
+
+
+def _write_layout(out: OutputOptions, found: "Inspection") -> None:
+    """Write the layout file of record files without metadata beside the shardctl.yaml."""
+    from shardctl.rendering.inspect.project import is_without_metadata, layout_name
+
+    dataset = found.dataset
+    if dataset is None or not is_without_metadata(dataset):
+        return
+    if out.output in (None, "-"):
+        raise UsageError(
+            "record files without metadata are told by a layout file beside the shardctl.yaml: "
+            "give --output FILE"
+        )
+    from shardctl.cli.output import write
+    from shardctl.files.documents import to_yaml
+    from shardctl.planning.layout import layout
+    from shardctl.rendering.layout import layout_document
+
+    path = os.path.join(os.path.dirname(out.output or ""), layout_name(dataset))
+    write(to_yaml(layout_document(layout(dataset))), path)
+    say(f"wrote {path}: the files that it reads, and how many records they have")
+
+
+def _loop(text: str) -> Loop:
+    from typing import get_args
+
+    for loop in get_args(Loop):
+        if text == loop:
+            return loop  # type: ignore[no-any-return]
+    raise UsageError(f"--loop {quoted(text)}: it is one of {choices(get_args(Loop))}")

@@ -1,0 +1,245 @@
+"""Which stages of two pipelines differ: changed, moved, added or left out, each by its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from shardctl.core.stages.stages import (
+    ChooseFromDatasets,
+    Concatenate,
+    Pipeline,
+    SampleFromDatasets,
+    Shared,
+    Shuffle,
+    Source,
+    Stage,
+    Zip,
+)
+from shardctl.core.stages.text import place_of, text_of, text_of_part
+from shardctl.planning.diff.alignment import (
+    aligned,
+    called,
+    cost_of,
+    cost_of_inputs,
+    gap_of,
+    gap_of_input,
+    with_moved,
+)
+
+StageChange = Literal["changed", "moved", "moved and changed", "added", "left out", "source"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedStage:
+    """A stage, or a source, that is not the same in two pipelines.
+
+    name: of the call, `shuffle`.
+    expected, actual: as text; None on the side that does not have it.
+    place, place_now: where it was and where it is, "stage 2" or "stage 1 of input 0".
+    words: the rest of a sentence that begins with the place and the stage.
+    """
+
+    change: StageChange
+    name: str
+    expected: str | None
+    actual: str | None
+    place: str | None
+    place_now: str | None
+    words: str
+
+
+def changed_stages(expected: Pipeline, actual: Pipeline) -> tuple[ChangedStage, ...]:
+    """Return what differs, in the order of the script, the source first.
+
+    >>> from shardctl.core.stages.text import parse_stages
+    >>> before = parse_stages("cache | shuffle(10, seed=7) | batch(4)")
+    >>> after = parse_stages("shuffle(10, seed=8) | cache | batch(4)")
+    >>> for found in changed_stages(before, after):
+    ...     print(found.place, found.name, found.words, sep=": ")
+    stage 1: cache: moved from before shuffle to behind it
+    stage 2: shuffle: seed 7 became 8
+    """
+    return tuple(dict.fromkeys(_pipelines(expected, actual, "", "")))  # what is shared comes often
+
+
+def _pipelines(old: Pipeline, new: Pipeline, where: str, now: str) -> Iterator[ChangedStage]:
+    yield from _sources(old.source, new.source, where, now)
+    yield from _stages(old.stages, new.stages, where, now)
+
+
+def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[ChangedStage]:
+    if old == new:
+        return
+    if isinstance(old, Zip | SampleFromDatasets | ChooseFromDatasets) and type(old) is type(new):
+        assert isinstance(new, Zip | SampleFromDatasets | ChooseFromDatasets)
+        words = _arguments(old, new, leaving_out=("inputs", "choices"))
+        if words:
+            yield _of_source(old, new, where, now, words)
+        yield from _inputs(old.inputs, new.inputs, where, now)
+        if isinstance(old, ChooseFromDatasets) and isinstance(new, ChooseFromDatasets):
+            yield from _pipelines(
+                old.choices, new.choices, _in("choices", where), _in("choices", now)
+            )
+        return
+    if isinstance(old, Shared) and isinstance(new, Shared):
+        shared = f"shared {old.label}", f"shared {new.label}"
+        yield from _pipelines(old.pipeline, new.pipeline, *shared)
+        return
+    words = _arguments(old, new) if type(old) is type(new) else ""
+    yield _of_source(old, new, where, now, words or f"became {text_of_part(new, is_source=True)}")
+
+
+def _of_source(old: Source, new: Source, where: str, now: str, words: str) -> ChangedStage:
+    place, place_now = (f"source of {at}" if at else "source" for at in (where, now))
+    return ChangedStage(
+        change="source",
+        name=called(old),
+        expected=text_of_part(old, is_source=True),
+        actual=text_of_part(new, is_source=True),
+        place=place,
+        place_now=place_now,
+        words=words,
+    )
+
+
+def _inputs(
+    old: Sequence[Pipeline], new: Sequence[Pipeline], where: str, now: str
+) -> Iterator[ChangedStage]:
+    """Compare the inputs of a mixture, those most alike with each other."""
+    for before, after in aligned(old, new, cost_of_inputs, gap_of_input):
+        at = None if before is None else _in(f"input {before}", where)
+        at_now = None if after is None else _in(f"input {after}", now)
+        if before is not None and after is not None:
+            yield from _pipelines(old[before], new[after], at or "", at_now or "")
+            continue
+        text = text_of(old[before] if before is not None else new[after or 0])
+        yield ChangedStage(
+            change="left out" if after is None else "added",
+            name="input",
+            expected=text if after is None else None,
+            actual=None if after is None else text,
+            place=at,
+            place_now=at_now,
+            words="was left out" if after is None else "was added",
+        )
+
+
+def _stages(
+    old: Sequence[Stage], new: Sequence[Stage], where: str, now: str
+) -> Iterator[ChangedStage]:
+    pairs = with_moved(aligned(old, new, cost_of, gap_of), old, new)
+    for before, after, moved in pairs:
+        at = None if before is None else place_of(before, where)
+        at_now = None if after is None else place_of(after, now)
+        if before is None or after is None:
+            yield _one_sided(old, new, before, after, at, at_now)
+            continue
+        one, other = old[before], new[after]
+        if isinstance(one, Concatenate) and isinstance(other, Concatenate) and not moved:
+            inner = _in("concatenate", at or ""), _in("concatenate", at_now or "")
+            yield from _pipelines(one.other, other.other, *inner)
+            continue
+        words = _arguments(one, other)
+        change: StageChange = "changed"
+        if moved:
+            change = "moved and changed" if words else "moved"
+            words = ", ".join(filter(None, (_moved(old, new, before, after), words)))
+        if words:
+            yield ChangedStage(
+                change=change,
+                name=called(one),
+                expected=text_of_part(one),
+                actual=text_of_part(other),
+                place=at,
+                place_now=at_now,
+                words=words,
+            )
+
+
+def _one_sided(
+    old: Sequence[Stage],
+    new: Sequence[Stage],
+    before: int | None,
+    after: int | None,
+    at: str | None,
+    at_now: str | None,
+) -> ChangedStage:
+    if before is not None:
+        return ChangedStage(
+            change="left out",
+            name=called(old[before]),
+            expected=text_of_part(old[before]),
+            actual=None,
+            place=at,
+            place_now=None,
+            words="was left out",
+        )
+    index = after or 0
+    behind = f" behind {text_of_part(new[index - 1])}" if index else ", the first stage"
+    return ChangedStage(
+        change="added",
+        name=called(new[index]),
+        expected=None,
+        actual=text_of_part(new[index]),
+        place=None,
+        place_now=at_now,
+        words=f"was added{behind}",
+    )
+
+
+def _arguments(old: Stage | Source, new: Stage | Source, leaving_out: Sequence[str] = ()) -> str:
+    """Return which arguments differ, "" where none does.
+
+    >>> _arguments(Shuffle(buffer=10, seed=7), Shuffle(buffer=20, seed=7))
+    'buffer 10 became 20'
+    """
+    return ", ".join(
+        f"{field.name} {_value(getattr(old, field.name))} became {_value(getattr(new, field.name))}"
+        for field in fields(old)
+        if field.name not in leaving_out
+        and _in_force(old, field.name) != _in_force(new, field.name)
+    )
+
+
+def _in_force(part: Stage | Source, name: str) -> object:
+    """Return an argument; a shuffle reshuffles where it does not say."""
+    value = getattr(part, name)
+    return True if value is None and isinstance(part, Shuffle) and name == "reshuffle" else value
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Pipeline):
+        return text_of(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return ", ".join(f"{name}={one}" for name, one in value)
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _moved(old: Sequence[Stage], new: Sequence[Stage], before: int, after: int) -> str:
+    """Return where a stage went, by a neighbour on whose other side it is now."""
+    passed = [stage for stage in old[before + 1 :] if stage in new[:after]] or _same_kind(
+        old[before + 1 :], new[:after]
+    )
+    if passed:
+        return f"moved from before {passed[-1].name} to behind it"
+    passed = [stage for stage in old[:before] if stage in new[after + 1 :]] or _same_kind(
+        old[:before], new[after + 1 :]
+    )
+    if passed:
+        return f"moved from behind {passed[0].name} to before it"
+    return f"moved from place {before + 1} to {after + 1}"
+
+
+def _same_kind(stages: Sequence[Stage], others: Sequence[Stage]) -> list[Stage]:
+    kinds = {type(other) for other in others}
+    return [stage for stage in stages if type(stage) in kinds]
+
+
+def _in(part: str, where: str) -> str:
+    return f"{part} of {where}" if where else part

@@ -1,0 +1,235 @@
+"""The chains of stages in a pipeline: what lies before and behind each stage, and how many come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shardctl.core.stages.stages import (
+    Batch,
+    ChooseFromDatasets,
+    Concatenate,
+    Filter,
+    Opaque,
+    Pipeline,
+    Range,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shard,
+    Shared,
+    Shuffle,
+    Skip,
+    Source,
+    Stage,
+    Take,
+    Unbatch,
+    Values,
+    Zip,
+)
+from shardctl.core.stages.text import place_of
+
+Count = float | None  # a whole number, `math.inf` without an end, None where data decides
+CountOfRead = Callable[[Read], Count]
+AnyStage = TypeVar("AnyStage", bound=Stage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageAt:
+    """A stage in its chain: `before` it lie the stages that feed it, `behind` it all that follow.
+
+    behind: of an input of a mixture, those of the mixture follow too.
+    place: where it is, "stage 2" or "stage 1 of input 0".
+    num_elements: how many elements its input hands out in an iteration; batches behind a batch.
+    num_left: how many it hands out itself.
+    """
+
+    stage: Stage
+    source: Source
+    before: tuple[Stage, ...]
+    behind: tuple[Stage, ...]
+    place: str
+    num_elements: Count
+    num_left: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """A source and the stages behind it; `place` is "" for the pipeline, else "input 0"."""
+
+    pipeline: Pipeline
+    behind: tuple[Stage, ...] = ()
+    place: str = ""
+
+    def stages(self, count_of_read: CountOfRead) -> Iterator[StageAt]:
+        """Yield every stage of the chain."""
+        source, inlined = _inlined(self.pipeline.source)
+        stages = self.pipeline.stages
+        counts = list(counts_of(self.pipeline, count_of_read))
+        for index, stage in enumerate(stages):
+            yield StageAt(
+                stage=stage,
+                source=source,
+                before=inlined + stages[:index],
+                behind=stages[index + 1 :] + self.behind,
+                place=place_of(index, self.place),
+                num_elements=counts[index],
+                num_left=counts[index + 1],
+            )
+
+
+def _inlined(source: Source) -> tuple[Source, tuple[Stage, ...]]:
+    """Return what a source is in the end, and the stages of what is shared behind that."""
+    stages: tuple[Stage, ...] = ()
+    while isinstance(source, Shared):
+        stages = source.pipeline.stages + stages
+        source = source.pipeline.source
+    return source, stages
+
+
+def inputs_of(pipeline: Pipeline) -> Iterator[tuple[str, Pipeline, tuple[Stage, ...]]]:
+    """Yield what feeds a pipeline besides its source: name, pipeline, the stages behind it."""
+    source = pipeline.source
+    if isinstance(source, Shared):
+        yield f"shared {source.label}", source.pipeline, pipeline.stages
+    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        for index, one in enumerate(source.inputs):
+            yield f"input {index}", one, pipeline.stages
+    for index, stage in enumerate(pipeline.stages):
+        if isinstance(stage, Concatenate):
+            yield f"concatenate, {place_of(index)}", stage.other, pipeline.stages[index + 1 :]
+
+
+def chains(pipeline: Pipeline) -> Iterator[Chain]:
+    """Yield the chain of a pipeline, then those of its inputs, from the outside in.
+
+    What is shared comes once, with what is behind its first use.
+    """
+    waiting = [Chain(pipeline=pipeline)]
+    shared = set()
+    while waiting:
+        chain = waiting.pop(0)
+        yield chain
+        for name, one, behind in inputs_of(chain.pipeline):
+            place = f"{name} of {chain.place}" if chain.place else name
+            if isinstance(chain.pipeline.source, Shared) and one is chain.pipeline.source.pipeline:
+                place = name
+                if place in shared:
+                    continue
+                shared.add(place)
+            waiting.append(Chain(pipeline=one, behind=behind + chain.behind, place=place))
+
+
+def of_type(stages: tuple[Stage, ...], kind: type[AnyStage]) -> tuple[AnyStage, ...]:
+    """Return the stages of a kind."""
+    return tuple(stage for stage in stages if isinstance(stage, kind))
+
+
+def shuffles(stage: Stage) -> bool:
+    """Whether a stage is a shuffle that changes an order."""
+    return isinstance(stage, Shuffle) and stage.buffer != 1
+
+
+def reshuffles(stage: Stage) -> bool:
+    """Whether a stage is a shuffle that gives each iteration another order."""
+    return isinstance(stage, Shuffle) and stage.buffer != 1 and stage.reshuffle is not False
+
+
+def repeats(stage: Stage) -> bool:
+    """Whether a stage hands out its input more than once."""
+    return isinstance(stage, Repeat) and (stage.count is None or stage.count not in (0, 1))
+
+
+def count_of(pipeline: Pipeline, count_of_read: CountOfRead) -> Count:
+    """Return how many elements a pipeline hands out in an iteration."""
+    *_, last = counts_of(pipeline, count_of_read)
+    return last
+
+
+def counts_of(pipeline: Pipeline, count_of_read: CountOfRead) -> Iterator[Count]:
+    """Yield how many elements the source hands out, and each stage behind it.
+
+    >>> from shardctl.core.stages.stages import Take
+    >>> stages = (Batch(size=64), Repeat(), Take(count=1000))
+    >>> list(counts_of(Pipeline(stages=stages), lambda read: 60_000))
+    [60000, 938, inf, 1000]
+    """
+    count = _count_of_source(pipeline.source, count_of_read)
+    yield count
+    singles: list[Count] = []  # counts before the batches that lie open, for unbatch
+    for stage in pipeline.stages:
+        if isinstance(stage, Batch):
+            singles.append(count)
+        elif isinstance(stage, Unbatch):
+            count = singles.pop() if singles else None
+            yield count
+            continue
+        before = count
+        count = _counted(stage, count, count_of_read)
+        if isinstance(stage, Batch) and stage.drop_remainder and singles[-1] is not None:
+            singles[-1] = _whole(singles[-1], stage.size)
+        elif count != before and not isinstance(stage, Batch):
+            singles = [None] * len(singles)
+        yield count
+
+
+def _whole(count: float, size: int) -> Count:
+    return count if math.isinf(count) else count - count % size
+
+
+def _counted(stage: Stage, count: Count, count_of_read: CountOfRead) -> Count:
+    if isinstance(stage, Filter | Opaque):
+        return None
+    if isinstance(stage, Repeat):
+        if count == 0 or stage.count == 0:
+            return 0
+        if stage.count is None or stage.count < 0:
+            return math.inf
+        return None if count is None else count * stage.count
+    if isinstance(stage, Take) and count is not None:
+        return count if stage.count < 0 else min(count, stage.count)
+    if isinstance(stage, Concatenate):
+        other = count_of(stage.other, count_of_read)
+        if math.inf in (count, other):
+            return math.inf
+        return None if count is None or other is None else count + other
+    if count is None or math.isinf(count):
+        return 0 if isinstance(stage, Skip) and stage.count < 0 else count
+    return _counted_of(stage, int(count))
+
+
+def _counted_of(stage: Stage, count: int) -> Count:
+    """Return how many are left of so many elements."""
+    if isinstance(stage, Skip):
+        return 0 if stage.count < 0 else max(count - stage.count, 0)
+    if isinstance(stage, Shard):
+        return len(range(stage.index, count, stage.num_shards))
+    if isinstance(stage, Batch):
+        return count // stage.size if stage.drop_remainder else -(-count // stage.size)
+    return count
+
+
+def _count_of_source(source: Source, count_of_read: CountOfRead) -> Count:
+    if isinstance(source, Read):
+        return count_of_read(source)
+    if isinstance(source, Range):
+        return source.stop
+    if isinstance(source, Values):
+        return len(source.values)
+    if isinstance(source, Opaque):
+        return None
+    if isinstance(source, Shared):
+        return count_of(source.pipeline, count_of_read)
+    counts = [count_of(one, count_of_read) for one in source.inputs]
+    known = [count for count in counts if count is not None]
+    if isinstance(source, Zip):
+        if len(known) < len(counts):
+            return 0 if 0 in known else None
+        return min(known)
+    if len(known) == len(counts) and all(map(math.isinf, known)):
+        return math.inf
+    if isinstance(source, SampleFromDatasets) and not source.stop_on_empty:
+        return sum(known) if len(known) == len(counts) else None
+    return None

@@ -1,0 +1,1 @@
+"""The rules about stages: what comes before what, a file a subject."""

@@ -1,0 +1,175 @@
+"""SC076 and SC077: mixtures that drift away from their weights, or end early."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shardctl.core.stages.stages import (
+    Batch,
+    ChooseFromDatasets,
+    Range,
+    SampleFromDatasets,
+    Shuffle,
+    Source,
+    Take,
+)
+from shardctl.planning.lint.chains import Chain, count_of, of_type, repeats
+from shardctl.planning.lint.context import LintContext, Read
+from shardctl.planning.lint.rule import Story, Violation, rule
+
+_ALIKE = 0.95  # of two that run dry, how near is together
+_MUCH = 0.05  # the part of the other inputs from which it matters that it is never read
+
+
+@rule(
+    "SC076",
+    "drifting-mixture",
+    "warning",
+    "a mixture whose sources run dry one by one",
+    story=Story(
+        happens="sample_from_datasets goes on after one of its inputs has ended "
+        "(stop_on_empty_dataset is False where it is not given) and draws from the others alone. "
+        "From there on the mixture has other weights, and its end is a stretch of the largest "
+        "input by itself: a model that ends there has been trained last on one source.\n\n"
+        "Inputs that repeat without end keep the weights. Where all inputs run dry at about the "
+        "same time the finding is not made.",
+        source="tensorflow/python/data/ops/sample_from_datasets_op.py and "
+        "tensorflow/core/kernels/data/experimental/directed_interleave_dataset_op.cc.",
+        fix="Repeat every input, then take as many steps as are wanted; or "
+        "stop_on_empty_dataset=True, which ends with the first that runs dry.",
+        example="shardctl lint --stages 'sample_from_datasets([train | shuffle(1000, seed=1), "
+        "test | shuffle(1000, seed=2)], weights=[0.5, 0.5], seed=3)' -d mnist",
+    ),
+)
+def drifting_mixture(context: LintContext) -> Iterator[Violation]:
+    """Find a mixture that goes on with the rest of its inputs."""
+    for read in context.staged_reads[:1]:
+        for chain in context.chains:
+            source = chain.pipeline.source
+            if not isinstance(source, SampleFromDatasets) or source.stop_on_empty:
+                continue
+            drawn = _drawn(source, context, read)
+            finite = [one for one in drawn if one.count is None or one.count < math.inf]
+            if len(drawn) < 2 or not finite or _cut_before(chain, drawn):
+                continue
+            ends = [one.end for one in drawn if one.end is not None]
+            if len(ends) == len(drawn) and min(ends) > _ALIKE * max(ends):
+                continue
+            first = min((one for one in drawn if one.end is not None), default=None, key=_end_of)
+            after = "" if first is None else f" after about {round(first.end or 0):,} elements"
+            which = finite[0] if first is None else first
+            yield Violation(
+                why=f"{_named(chain)}: input {which.index} runs dry{after}, and the others go on "
+                "without it, with other weights",
+                fix="repeat every input, or stop_on_empty_dataset=True",
+                settings=("stages",),
+            )
+
+
+@rule(
+    "SC077",
+    "cut-mixture",
+    "notice",
+    "a mixture that leaves much of its sources unread",
+    story=Story(
+        happens="With stop_on_empty_dataset=True (what choose_from_datasets does where it is not "
+        "given) a mixture ends when the first of its inputs runs dry. What is left of the others "
+        "by then is not read in this pass; where their order is the same in the next one, never."
+        f"\n\nThe finding is made from {_MUCH:.0%} of the other inputs on.",
+        source="tensorflow/core/kernels/data/experimental/directed_interleave_dataset_op.cc.",
+        fix="Repeat the input that runs dry first, or weigh the inputs by their lengths.",
+        example="shardctl lint --stages 'sample_from_datasets([train | shuffle(1000, seed=1), "
+        "test | shuffle(1000, seed=2)], weights=[0.5, 0.5], seed=3, stop_on_empty_dataset=True)' "
+        "-d mnist",
+    ),
+)
+def cut_mixture(context: LintContext) -> Iterator[Violation]:
+    """Find a mixture that ends long before most of its inputs."""
+    for read in context.staged_reads[:1]:
+        for chain in context.chains:
+            source = chain.pipeline.source
+            if not isinstance(source, SampleFromDatasets | ChooseFromDatasets):
+                continue
+            drawn = _drawn(source, context, read)
+            ends = [one.end for one in drawn]
+            if not source.stop_on_empty or len(drawn) < 2 or None in ends:
+                continue
+            first = min(drawn, key=_end_of)
+            others = [one for one in drawn if one is not first and one.end != math.inf]
+            total = sum(one.count or 0 for one in others)
+            unread = sum((one.count or 0) - one.weight * (first.end or 0) for one in others)
+            if total and unread > _MUCH * total:
+                yield Violation(
+                    why=f"{_named(chain)}: it ends when input {first.index} runs dry, and about "
+                    f"{round(unread):,} of {round(total):,} elements of the others are left unread",
+                    fix=f"repeat input {first.index}, or weights by the lengths",
+                    settings=("stages",),
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Drawn:
+    """An input of a mixture: how many elements it has, and its part of the choices."""
+
+    index: int
+    count: float | None
+    weight: float
+
+    @property
+    def end(self) -> float | None:
+        """After how many elements of the mixture it runs dry, on the average."""
+        return None if self.count is None else self.count / self.weight
+
+
+def _end_of(one: _Drawn) -> float:
+    return math.inf if one.end is None else one.end
+
+
+def _drawn(
+    source: SampleFromDatasets | ChooseFromDatasets, context: LintContext, read: Read | None
+) -> list[_Drawn]:
+    """Return the inputs that are drawn from, those of weight 0 left out."""
+    weights = _weights(source)
+    if weights is None:
+        return []
+    total = sum(weights)
+    return [
+        _Drawn(
+            index=index,
+            count=count_of(one, lambda leaf: context.count_of_read(leaf, read)),
+            weight=weight / total,
+        )
+        for index, (one, weight) in enumerate(zip(source.inputs, weights, strict=False))
+        if weight > 0
+    ]
+
+
+def _weights(source: Source) -> tuple[float, ...] | None:
+    """Return how often each input is chosen; None where that is not known."""
+    if isinstance(source, SampleFromDatasets):
+        return source.weights or (1.0,) * len(source.inputs)
+    if isinstance(source, ChooseFromDatasets):
+        choices = source.choices
+        in_turn = choices.source == Range(stop=len(source.inputs))
+        if in_turn and len(choices.stages) == 1 and repeats(choices.stages[0]):
+            return (1.0,) * len(source.inputs)
+    return None
+
+
+def _cut_before(chain: Chain, drawn: list[_Drawn]) -> bool:
+    """Whether a take ends the mixture well before an input runs dry."""
+    stages = (*chain.pipeline.stages, *chain.behind)
+    takes = [take.count for take in of_type(stages, Take) if take.count >= 0]
+    unknown = any(one.end is None for one in drawn)
+    if not takes or unknown or any(map(repeats, stages)):
+        return False
+    size = math.prod(batch.size for batch in of_type(stages, Batch))
+    held = sum(shuffle.buffer for shuffle in of_type(stages, Shuffle))
+    return min(takes) * size + held < _ALIKE * min(map(_end_of, drawn))
+
+
+def _named(chain: Chain) -> str:
+    source = chain.pipeline.source
+    return f"{source.name} of {chain.place}" if chain.place else source.name

@@ -1,0 +1,269 @@
+"""Where does a pipeline with stages resume?
+
+What only cuts the reader's order, maps it and makes batches of it goes on by file instructions. All
+else is continued by shardctl.tfds, which builds the stages again and goes on behind what they have
+handed out; the plan says how far that was, in all and of each source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.order.order import Order
+from shardctl.core.order.staged import StagedOrder
+from shardctl.core.phrase import phrase
+from shardctl.core.resume.after_read import AfterRead, BatchCall, TakeCall
+from shardctl.core.resume.consumed_source import ConsumedSource
+from shardctl.core.resume.resume_plan import (
+    UNSEEDED_MODES,
+    WITHOUT_END,
+    ResumePlan,
+    settings_as_planned,
+)
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.readers import readers_of
+from shardctl.core.stages.stages import (
+    Batch,
+    Cache,
+    Map,
+    Prefetch,
+    Read,
+    Repeat,
+    Shard,
+    Skip,
+    Stage,
+    Take,
+    Unbatch,
+    WithOptions,
+)
+from shardctl.errors import UsageError
+from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.pinned.pinned_sources import spec_as_given
+from shardctl.planning.resume.rest_of_epoch import reader_state, rest_after, resume_point
+
+_COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
+
+
+def plan_staged(
+    dataset: Dataset, spec: str | None, settings: ReadSettings, mode: str, risk: float | None
+) -> PlannedOrder:
+    """Return the order of stages that a plan follows.
+
+    Raises:
+        UsageError: a mode for buffers without a seed, whose stages are continued from a log.
+        UnpredictableOrderError: a stage leaves the order open.
+    """
+    if mode in UNSEEDED_MODES or risk is not None:
+        raise UsageError(
+            phrase(
+                "{mode!} with {stages}: how far several stages have read is not known without "
+                "their seeds; plan from a log, {seen=CODES}",
+                mode=mode,
+            )
+        )
+    return plan_order(dataset, spec, settings)
+
+
+def resume_staged(
+    planned: PlannedOrder, *, consumed: int | None = None, steps: int | None = None
+) -> ResumePlan:
+    """Return how a pipeline with stages resumes after `consumed` examples, or `steps` elements.
+
+    Raises:
+        UsageError: past its end, not one of the two, or steps of what makes no batches.
+    """
+    order = planned.order
+    assert isinstance(order, StagedOrder)
+    consumed = _consumed(order, consumed=consumed, steps=steps)
+    total = order.num_examples
+    left = WITHOUT_END if order.is_endless else total - consumed
+    if consumed < total:
+        epoch = int(order.epoch_of([consumed])[0])
+    else:
+        epoch = int(order.epoch_of([total - 1])[0]) if total else 0
+    plan = ResumePlan(
+        dataset=order.dataset.identity,
+        spec=spec_as_given(planned.resolved, order.settings),
+        mode="exact",
+        settings=settings_as_planned(order.settings, ordered=order.dataset.ordered),
+        consumed=consumed,
+        epoch=epoch,
+        remaining=left,
+        remaining_total=left,
+        instructions=order.reads.select(slice(0, 0)),
+        continued_by="shardctl.tfds",
+        sources=_sources(order, consumed),
+        warnings=planned.warnings,
+    )
+    plan = _by_instructions(order, plan) or plan
+    return replace(plan, warnings=(*plan.warnings, *_within_a_step(order, plan)))
+
+
+def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
+    assert order.settings.stages is not None
+    readers = readers_of(order.settings.stages)
+    counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
+    return tuple(
+        ConsumedSource(data=read.data, spec=read.spec, consumed=count)
+        for read, count in zip(readers, counts, strict=True)
+    )
+
+
+def _consumed(order: StagedOrder, *, consumed: int | None, steps: int | None) -> int:
+    if (consumed is None) == (steps is None):
+        raise UsageError(phrase("say how far the pipeline got: {consumed=N}, or {steps=S}"))
+    if consumed is not None:
+        if not 0 <= consumed <= order.num_examples:
+            raise UsageError(
+                phrase(
+                    "{consumed!}: the order has {} examples", order.num_examples, consumed=consumed
+                )
+            )
+        return consumed
+    if not order.has_steps:
+        raise UsageError(phrase("{steps} needs batches, and no stage makes any: give {consumed=N}"))
+    steps, most = steps or 0, order.num_steps
+    if steps < 0 or (most is not None and steps > most):
+        raise UsageError(
+            phrase(
+                "{steps!}: the order has {}",
+                "no end" if most is None else f"{most} batches",
+                steps=steps,
+            )
+        )
+    return order.num_examples if steps == most else order.positions_in_step(steps).start
+
+
+def _within_a_step(order: StagedOrder, plan: ResumePlan) -> tuple[str, ...]:
+    consumed = plan.consumed
+    if not order.has_steps or not 0 < consumed < order.num_examples:
+        return ()
+    (step,), (offset,) = (array.tolist() for array in order.steps_of([consumed]))
+    if not offset:
+        return ()
+    said = f"{consumed} examples end {offset} into the batch of step {step}"
+    if plan.continued_by == "shardctl.tfds":
+        whole = order.positions_in_step(step)
+        return (f"{said}: shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",)
+    return (
+        f"{said}: the batches that follow begin in other places than those of the uninterrupted "
+        "pipeline",
+    )
+
+
+def _by_instructions(order: StagedOrder, plan: ResumePlan) -> ResumePlan | None:
+    """Return the plan with file instructions, None where these alone do not continue it."""
+    found = _cut_of_reader(order)
+    if found is None:
+        return None
+    first, batch = found
+    reader = _reader_of(order, first + order.num_examples)
+    start, remaining = min(first + plan.consumed, reader.num_examples), plan.remaining
+    point = resume_point(reader, start)
+    reading = reader.reading(point.stream)
+    end = start + remaining
+    if remaining and not _are_alike(order, plan.consumed, reading.codes_at, start, remaining):
+        return None
+    left = rest_after(reading, start if remaining else reading.num_examples, reader.reads.take)
+    calls: list[AfterRead] = []
+    if end < reading.num_examples:
+        calls.append(TakeCall(count=remaining))
+    if batch is not None:
+        calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
+    return replace(
+        plan,
+        instructions=_until(left.of(reader.reads), remaining, order),
+        reader_state=reader_state(reader, point.stream, start),
+        continued_by="file_instructions",
+        after_read=tuple(calls),
+    )
+
+
+def _until(reads: Reads, remaining: int, order: StagedOrder) -> Reads:
+    """Return rows over the files of the order's dataset; none where nothing is left."""
+    reads = replace(reads, files=order.dataset)
+    return reads if remaining else reads.select(slice(0, 0))
+
+
+def _are_alike(
+    order: StagedOrder, consumed: int, codes_at: object, start: int, remaining: int
+) -> bool:
+    """Whether both ends of a rest are what the pipeline hands out there."""
+    head = np.arange(min(remaining, _COMPARED))
+    places = np.unique(np.concatenate([head, remaining - 1 - head]))
+    assert callable(codes_at)
+    return np.array_equal(order.codes_at(consumed + places), codes_at(start + places))
+
+
+def _cut_of_reader(order: StagedOrder) -> tuple[int, Batch | None] | None:
+    """Return what the stages skip of the reader's order, and the batch at the end of them.
+
+    None where they are more than cuts, maps and one batch, or read another pass of shuffled files.
+    """
+    settings = order.settings
+    assert settings.stages is not None
+    source, stages = settings.stages.source, settings.stages.stages
+    if not isinstance(source, Read) or source.data is not None or source.settings:
+        return None
+    if order.is_endless or settings.loop != "python" or settings.host_mode.reads_all:
+        return None
+    shuffled = settings.shuffles_files and settings.reshuffle is not False
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        return None
+    if settings.pass_index and (shuffled or any(isinstance(s, Cache) for s in stages)):
+        return None
+    reader = next(iter(order.readers.values()))
+    return _cut(stages, None if settings.repeat_files else reader.epoch_size, order.num_examples)
+
+
+def _cut(
+    stages: Sequence[Stage], size: int | None, num_examples: int
+) -> tuple[int, Batch | None] | None:
+    """Follow a stretch [first, stop) of a reader's order through stages that only cut it."""
+    first, stop, batch = 0, size, None
+    for stage in stages:
+        width = 1 if batch is None else batch.size
+        if isinstance(stage, Skip):
+            if stage.count < 0:
+                stop = first
+            first += max(stage.count, 0) * width
+        elif isinstance(stage, Take):
+            end = first + stage.count * width
+            if stage.count >= 0:
+                stop = end if stop is None else min(stop, end)
+        elif isinstance(stage, Batch):
+            if batch is not None:
+                return None
+            batch = stage
+            if stop is not None and stage.drop_remainder:
+                stop -= max(stop - first, 0) % stage.size
+        elif isinstance(stage, Unbatch):
+            batch = None
+        elif not _changes_nothing(stage):
+            return None
+    if stop is None or max(stop - first, 0) != num_examples:
+        return None
+    return first, batch
+
+
+def _changes_nothing(stage: Stage) -> bool:
+    if isinstance(stage, Repeat):
+        return stage.count == 1
+    if isinstance(stage, Shard):
+        return stage.num_shards == 1
+    return isinstance(stage, Map | Prefetch | WithOptions | Cache)
+
+
+def _reader_of(order: StagedOrder, stop: int) -> Order:
+    """Return the order of the reader alone, of files that repeat as far as `stop`."""
+    reader = next(iter(order.readers.values()))
+    size = reader.epoch_size
+    if not reader.settings.repeat_files or not size:
+        return reader
+    settings = replace(reader.settings, epochs=max(1, -(-stop // size)))
+    return Order(reader.dataset, reader.ranges, settings)

@@ -1,0 +1,204 @@
+"""The elements that a pass of a dataset object hands out, as its order predicts them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.iteration.build import build
+from shardctl.core.iteration.generator import ScriptSeeds
+from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
+from shardctl.core.iteration.passes import iteration_of_pass
+from shardctl.core.order.order import Order
+from shardctl.core.order.staged import StagedOrder
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.readers import sources_of
+from shardctl.core.stages.stages import Read
+from shardctl.core.text import counted
+from shardctl.errors import UnpredictableOrderError, UsageError
+
+
+class Elements(ABC):
+    """The predicted elements of one pass: examples, batches, or tuples of such.
+
+    num_sources: the leaves of the graph that examples come from.
+    """
+
+    num_sources: int = 1
+
+    @property
+    @abstractmethod
+    def num_elements(self) -> int | None:
+        """How many there are, None without end."""
+
+    @property
+    @abstractmethod
+    def num_examples(self) -> int | None:
+        """How many examples they hold, None without end."""
+
+    @abstractmethod
+    def up_to(self, stop: int) -> int:
+        """Return `stop`, or how many elements there are where those are fewer."""
+
+    @abstractmethod
+    def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (leaf, code) of each example of elements [start, stop), and their widths."""
+
+    @abstractmethod
+    def place_of(self, consumed: int) -> tuple[int, int]:
+        """Return (element, which of its examples) of an example that there is."""
+
+    def element_after(self, consumed: int) -> int:
+        """Return the element that comes after so many examples were handed out.
+
+        Raises:
+            UsageError: there are fewer, or the number ends within an element.
+        """
+        total = self.num_examples
+        if consumed < 0 or (total is not None and consumed > total):
+            raise UsageError(
+                f"consumed={consumed}: the pipeline hands out {counted(total or 0, 'example')}"
+            )
+        if consumed == total:
+            return self.num_elements or 0
+        element, within = self.place_of(consumed)
+        if not within:
+            return element
+        width = int(self.examples(element, element + 1)[2][0])
+        before = consumed - within
+        raise UsageError(
+            f"consumed={consumed} is in the middle of step {element}, whose batch holds examples "
+            f"{before} to {before + width - 1}; whole steps end after {before} and "
+            f"{before + width} examples"
+        )
+
+    def check_steps(self, steps: int) -> None:
+        """Refuse a number of elements that there are not.
+
+        Raises:
+            UsageError: there are fewer.
+        """
+        if steps < 0 or self.up_to(steps) < steps:
+            raise UsageError(f"steps={steps}: the pipeline has {self.num_elements} steps")
+
+
+class ChainElements(Elements):
+    """Those of an order of the fixed chain: examples, or the batches of the settings."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._size = order.settings.batch or 1
+
+    @property
+    def num_elements(self) -> int:
+        """How many there are."""
+        return -(-self._order.num_examples // self._size)
+
+    @property
+    def num_examples(self) -> int:
+        """How many examples they hold."""
+        return self._order.num_examples
+
+    def up_to(self, stop: int) -> int:
+        """Return `stop`, or how many elements there are where those are fewer."""
+        return min(stop, self.num_elements)
+
+    def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (leaf, code) of each example of elements [start, stop), and their widths."""
+        bounds = np.minimum(np.arange(start, stop + 1) * self._size, self._order.num_examples)
+        codes = self._order.read(int(bounds[0]), int(bounds[-1]))
+        return np.zeros_like(codes), codes, np.diff(bounds)
+
+    def place_of(self, consumed: int) -> tuple[int, int]:
+        """Return (element, which of its examples) of an example that there is."""
+        return divmod(consumed, self._size)
+
+
+class StagedElements(Elements):
+    """Those of an order with stages."""
+
+    def __init__(self, order: StagedOrder) -> None:
+        self._order = order
+        self.num_sources = len(order.sources)
+
+    @property
+    def num_elements(self) -> int | None:
+        """How many there are, None without end."""
+        return self._order.num_steps
+
+    @property
+    def num_examples(self) -> int | None:
+        """How many examples they hold, None without end."""
+        return None if self._order.is_endless else self._order.num_examples
+
+    def up_to(self, stop: int) -> int:
+        """Return `stop`, or how many elements there are where those are fewer."""
+        return self._order.steps_up_to(stop)
+
+    def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (leaf, code) of each example of elements [start, stop), and their widths."""
+        return self._order.examples_in_steps(start, stop)
+
+    def place_of(self, consumed: int) -> tuple[int, int]:
+        """Return (element, which of its examples) of an example that there is."""
+        element, within = self._order.steps_of(np.array([consumed]))
+        return int(element[0]), int(within[0])
+
+
+class IndexElements(Elements):
+    """Those of a pipeline without files, whose one source counts its elements from 0.
+
+    Raises:
+        UnpredictableOrderError: what it hands out depends on timing.
+    """
+
+    def __init__(self, settings: ReadSettings) -> None:
+        assert settings.stages is not None
+        node = build(settings.stages, _no_reader, seeds=ScriptSeeds(settings.global_seed))
+        self.num_sources = len(list(sources_of(settings.stages)))
+        self._is_endless = node.is_infinite
+        self._root: Iteration = iteration_of_pass(node, settings.pass_index, loop=settings.loop)
+        if not self._is_endless:
+            self._root.pull(EVERYTHING)
+        self._root.check()
+
+    @property
+    def num_elements(self) -> int | None:
+        """How many there are, None without end."""
+        return None if self._is_endless else self._root.pulled
+
+    @property
+    def num_examples(self) -> int | None:
+        """How many examples they hold, None without end."""
+        return None if self._is_endless else self._root.num_examples
+
+    def up_to(self, stop: int) -> int:
+        """Return `stop`, or how many elements there are where those are fewer."""
+        if self._is_endless:
+            self._root.pull(stop - self._root.pulled)
+            self._root.check()
+        return min(stop, self._root.pulled)
+
+    def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (leaf, code) of each example of elements [start, stop), and their widths."""
+        elements = np.arange(start, stop)
+        codes = self._root.examples(elements)
+        return np.zeros_like(codes), codes, self._root.widths(elements)
+
+    def place_of(self, consumed: int) -> tuple[int, int]:
+        """Return (element, which of its examples) of an example that there is."""
+        while self._is_endless and self._root.num_examples <= consumed:
+            self.up_to(2 * self._root.pulled + 1)
+        element, within = self._root.at(np.array([consumed]))
+        return int(element[0]), int(within[0])
+
+
+def _no_reader(read: Read) -> Node:
+    raise UnpredictableOrderError(f"{read.name} reads no dataset that is known")
+
+
+def elements_of(order: Order) -> Elements:
+    """Return the elements of an order, whichever it is."""
+    return StagedElements(order) if isinstance(order, StagedOrder) else ChainElements(order)

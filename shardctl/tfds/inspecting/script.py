@@ -1,0 +1,275 @@
+"""A function of a user's own script: found, called with arguments, and its datasets taken."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from shardctl.core.nearness import nearest_first
+from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import choices, printable, quoted
+from shardctl.errors import UsageError
+from shardctl.planning.inspect import Inspection
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.inspecting.inspect import inspected, is_dataset
+from shardctl.tfds.inspecting.watching import Lines
+
+_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_WORDS = {"True": True, "False": False, "None": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptFunction:
+    """A function as the command line names it: `train.py:make_dataset`, `my.module:make_dataset`.
+
+    arguments, named: what it is called with.
+    """
+
+    module: str
+    function: str
+    arguments: tuple[Any, ...] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parsed(cls, reference: str, words: Sequence[str] = ()) -> ScriptFunction:
+        """Return the function that a text names, to be called with words of the command line.
+
+        A word is a text, `name=value` an argument by its name; numbers, True, False and None are
+        what they are in Python.
+
+        >>> made = ScriptFunction.parsed("train.py:make", ["train", "seed=7"])
+        >>> made.module, made.function, made.arguments, made.named
+        ('train.py', 'make', ('train',), {'seed': 7})
+
+        Raises:
+            UsageError: it names no function.
+        """
+        module, colon, function = reference.rpartition(":")
+        if not (colon and module and function.isidentifier()):
+            raise UsageError(
+                f"{quoted(reference, 200)} names no function; it is written as "
+                "train.py:make_dataset or package.module:make_dataset"
+            )
+        arguments, named = [], {}
+        for word in words:
+            match = _NAMED.fullmatch(word)
+            if match is None:
+                arguments.append(_value(word))
+            else:
+                named[match["name"]] = _value(match["value"])
+        return cls(module=module, function=function, arguments=tuple(arguments), named=named)
+
+    def called(self, lines: Lines) -> Any:
+        """Return what it returns, noting the line of each dataset that it makes.
+
+        Its folder is the first on `sys.path`, as when Python runs it; what it prints goes to
+        stderr. A name that is no function but a dataset is that dataset.
+
+        Raises:
+            UsageError: there is no such file, module or function, or it raises an error; the line
+                of the script is named.
+        """
+        with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self), lines.watched():
+            found = self._found(self._imported())
+            if not is_dataset(found):
+                return found(*self.arguments, **self.named)
+            if self.arguments or self.named:
+                said = f"{self.module}:{self.function}"
+                raise UsageError(f"{said} is a dataset and no function, so it takes no arguments")
+            return found
+
+    def _imported(self) -> ModuleType:
+        if not self._is_file:
+            if _is_missing(self.module):
+                raise UsageError(
+                    f"no module {quoted(self.module, 200)} in this folder or installed"
+                )
+            return importlib.import_module(self.module)
+        path = Path(self.module)
+        if not path.is_file():
+            raise UsageError(f"no file {quoted(self.module, 200)}")
+        name = path.stem
+        spec = importlib.util.spec_from_file_location(name, path.resolve())
+        if spec is None or spec.loader is None:
+            raise UsageError(f"{quoted(self.module, 200)} is no file of Python")
+        module = importlib.util.module_from_spec(spec)
+        known = sys.modules.get(name)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            if known is not None:
+                sys.modules[name] = known
+            raise
+        return module
+
+    def _found(self, module: ModuleType) -> Any:
+        found = getattr(module, self.function, None)
+        if callable(found) or is_dataset(found):
+            return found
+        names = [name for name, value in vars(module).items() if _is_own(value, module)]
+        there = f"; it has: {choices(nearest_first(self.function, names))}" if names else ""
+        raise UsageError(f"{self.module} has no function {quoted(self.function)}{there}")
+
+    @property
+    def _is_file(self) -> bool:
+        return self.module.endswith(".py") or os.sep in self.module
+
+    @contextlib.contextmanager
+    def _folder_on_path(self) -> Iterator[None]:
+        folder = os.path.dirname(os.path.abspath(self.module)) if self._is_file else os.getcwd()
+        path, arguments = [*sys.path], [*sys.argv]
+        sys.path.insert(0, folder)
+        sys.argv[:] = [self.module]  # what a script reads of them is not meant for it
+        try:
+            yield
+        finally:
+            sys.path[:], sys.argv[:] = path, arguments
+
+
+def inspect_script(
+    script: ScriptFunction, *, loop: Loop = "python", only: str | None = None
+) -> tuple[Inspection, ...]:
+    """Return the answers for the datasets that a function of a script returns.
+
+    only: the one of this name.
+
+    Raises:
+        UsageError: the function fails, or returns no dataset, or none of that name.
+    """
+    tensorflow()
+    lines = Lines()
+    said = f"{script.module}:{script.function}"
+    datasets = datasets_of(script.called(lines), said)
+    if only is not None:
+        if only not in datasets:
+            names = choices([name for name in datasets if name] or ["no names"])
+            raise UsageError(f"{said} returns no dataset {quoted(only)}; it returns: {names}")
+        datasets = {only: datasets[only]}
+    return tuple(
+        inspected(dataset, lines=lines, loop=loop, name=name) for name, dataset in datasets.items()
+    )
+
+
+def datasets_of(result: Any, said: str) -> dict[str, Any]:
+    """Return the datasets that a function returned, by their names where there are several.
+
+    It returns one, a tuple with one among others (`tfds.load(with_info=True)`), a list or a dict.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if is_dataset(result):
+        return {"": result}
+    items: list[tuple[str, Any]] = []
+    if isinstance(result, Mapping):
+        items = [(str(key), value) for key, value in result.items()]
+    elif isinstance(result, list | tuple):
+        items = [(str(index), value) for index, value in enumerate(result)]
+    found: dict[str, Any] = {}
+    for name, value in items:
+        if isinstance(value, Mapping | list | tuple) and not is_dataset(value):
+            inner = datasets_of(value, said) if _holds_datasets(value) else {}
+            found |= {f"{name}.{key}" if key else name: one for key, one in inner.items()}
+        elif is_dataset(value):
+            found[name] = value
+    if not found:
+        raise UsageError(f"{said} returned {_kind(result)}; a tf.data.Dataset is needed")
+    return {"": next(iter(found.values()))} if len(found) == 1 else found
+
+
+def _holds_datasets(value: Any) -> bool:
+    values = value.values() if isinstance(value, Mapping) else value
+    return any(
+        is_dataset(each) or (isinstance(each, Mapping | list | tuple) and _holds_datasets(each))
+        for each in values
+    )
+
+
+def _kind(result: Any) -> str:
+    return "nothing" if result is None else f"a {type(result).__name__}"
+
+
+def _value(word: str) -> Any:
+    if word in _WORDS:
+        return _WORDS[word]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+def _is_missing(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is None
+    except (ImportError, ValueError):
+        return True
+
+
+def _is_own(value: Any, module: ModuleType) -> bool:
+    return callable(value) and getattr(value, "__module__", None) == module.__name__
+
+
+@contextlib.contextmanager
+def _failing_as_usage(script: ScriptFunction) -> Iterator[None]:
+    """Make one line of an error of the script, with the line of the script that it comes from."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:
+        if os.environ.get("SHARDCTL_TRACEBACK"):
+            raise
+        said = printable(" ".join(str(error).split()), 500)
+        kind = type(error).__name__
+        raise UsageError(
+            f"{script.module}:{script.function} failed with {kind}: {said}{_place(error, script)}"
+        ) from error
+
+
+def _place(error: BaseException, script: ScriptFunction) -> str:
+    """Return the innermost line of the script's own folder, "" where the error has none."""
+    from shardctl.tfds.inspecting.watching import is_of_script
+
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({printable(error.filename, 200)}:{error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if is_of_script(frame.filename)]
+    if not own:
+        return ""
+    last = own[-1]
+    path = os.path.relpath(last.filename)
+    shown = last.filename if path.startswith(os.pardir) else path
+    return f" ({printable(shown, 200)}:{last.lineno}: {printable(last.line or '', 200)})"
+
+
+@contextlib.contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send what is printed to stderr, also by what writes to the descriptor itself."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+    except OSError:  # it is closed, so nothing can come out of it
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+        return
+    try:
+        os.dup2(2, 1)
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,62 @@
+"""SC071, SC072 and SC075: what each finds something in, and the nearest it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.planning.lint.rules.stages import shuffled
+from tests.planning.lint.rules.rule_cases import Case, Row, codes_of, staged
+
+SHUFFLE = "shuffle(2000, seed=1)"
+CASES: tuple[Row, ...] = (
+    ("SC071", staged(f"{SHUFFLE} | skip(500)"), staged(f"skip(500) | {SHUFFLE}")),
+    ("SC071", staged(f"{SHUFFLE} | map | take(500)"), staged(f"{SHUFFLE} | map | take(-1)")),
+    (
+        "SC071",
+        staged("shuffle(2000, seed=1) | take(500)"),
+        staged("shuffle(2000, seed=1, reshuffle=False) | take(500)"),
+    ),
+    ("SC071", staged(f"{SHUFFLE} | take(500)"), staged("shuffle(1) | take(500)")),
+    # Behind a repeat it is the number of steps; a cache keeps the first order.
+    ("SC071", staged(f"{SHUFFLE} | take(500) | repeat"), staged(f"{SHUFFLE} | repeat | take(500)")),
+    ("SC071", staged(f"{SHUFFLE} | skip(9) | cache"), staged(f"{SHUFFLE} | cache | skip(9)")),
+    ("SC071", staged("skip(500)", shuffle_seed=1), staged("skip(500)")),
+    (
+        "SC071",
+        staged("skip(500)", shuffle_seed=1),
+        staged("skip(500)", shuffle_seed=1, layout={"train": (100,)}),
+    ),
+    # All that there is, no part of it.
+    ("SC071", staged(f"{SHUFFLE} | take(6399)"), staged(f"{SHUFFLE} | take(6400)")),
+    (
+        "SC071",
+        staged(f"sample_from_datasets([train | {SHUFFLE} | skip(9), test | repeat], seed=1)"),
+        staged(f"sample_from_datasets([train | skip(9) | {SHUFFLE}, test | repeat], seed=1)"),
+    ),
+    ("SC072", staged(f"batch(64) | {SHUFFLE}"), staged(f"{SHUFFLE} | batch(64)")),
+    ("SC072", staged(f"batch(64) | {SHUFFLE}"), staged(f"batch(64) | unbatch | {SHUFFLE}")),
+    ("SC072", staged(f"batch(64) | {SHUFFLE}"), staged(f"{SHUFFLE} | batch(64) | {SHUFFLE}")),
+    ("SC072", staged(f"batch(2) | {SHUFFLE}"), staged(f"batch(1) | {SHUFFLE}")),
+    ("SC075", staged(f"repeat(2) | {SHUFFLE}"), staged(f"{SHUFFLE} | repeat(2)")),
+    ("SC075", staged(f"repeat | map | {SHUFFLE}"), staged(f"repeat(1) | map | {SHUFFLE}")),
+    (
+        "SC075",
+        staged(
+            f"sample_from_datasets([train | repeat, test | repeat], seed=1) | repeat | {SHUFFLE}"
+        ),
+        staged(f"sample_from_datasets([train | repeat, test | repeat], seed=1) | {SHUFFLE}"),
+    ),
+)
+
+
+@pytest.mark.parametrize(("code", "fires", "quiet"), CASES)
+def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
+    code: str, fires: Case, quiet: Case
+) -> None:
+    assert code in fires.codes()
+    assert code not in quiet.codes()
+    fires.check_fits_screens()
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {code for code, _, _ in CASES} == codes_of(shuffled)
