@@ -451,9 +451,7 @@ def reading_of(order: Order, rows: Int64s | None, limit: int | None = None) -> E
     take.setflags(write=False)  # so that the interleave need not copy it
     return EpochReading(
         rows=rows,
-        interleave=Interleave(
-            take, cycle_length=order._cycle, block_length=order.settings.block
-        ),
+        interleave=Interleave(take, cycle_length=order._cycle, block_length=order.settings.block),
         row_codes=order._first_codes,
         stride=stride,
         phase=phase,

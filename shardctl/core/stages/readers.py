@@ -42,21 +42,6 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
             yield from sources_of(stage.other, seen=seen)
 
 
-def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
-    """Yield all sources and stages, also those of what is combined; not those of choices."""
-    source = pipeline.source
-    if isinstance(source, Shared):
-        yield from parts_of(source.pipeline)
-    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
-        for part in source.inputs:
-            yield from parts_of(part)
-    yield source
-    for stage in pipeline.stages:
-        if isinstance(stage, Concatenate):
-            yield from parts_of(stage.other)
-        yield stage
-
-
 def readers_of(pipeline: Pipeline) -> list[Read]:
     """Return the readers, each as often as it is there."""
     return [source for source in sources_of(pipeline) if isinstance(source, Read)]
