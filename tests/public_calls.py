@@ -198,6 +198,8 @@ CALLS: Mapping[str, list[Call]] = {
     "Order.codes_at": [_of("order.codes_at", positions=np.array(_NUMBERS))],
     "Order.positions_of": [_of("order.positions_of", codes=np.array(_NUMBERS), over=iter)],
     "Order.blocks_at": [_of("unbuffered_order.blocks_at", positions=np.array(_NUMBERS))],
+    "Order.steps_of": [_of("order.steps_of", positions=np.array(_NUMBERS))],
+    "Order.positions_in_step": [_of("order.positions_in_step", step=2)],
     "Order.epoch_of": [_of("order.epoch_of", positions=np.array(_NUMBERS))],
     "Order.reading": [
         Call(

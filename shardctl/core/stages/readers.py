@@ -43,8 +43,9 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
 
 
 def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Source | Stage]:
-    """Yield all sources and stages, also those of what is combined; those of choices if wanted."""
+    """Yield all sources and stages, a whole before its parts; those of choices if wanted."""
     source = pipeline.source
+    yield source
     if isinstance(source, Shared):
         yield from parts_of(source.pipeline, choices=choices)
     if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
@@ -52,11 +53,10 @@ def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Source | 
             yield from parts_of(part, choices=choices)
     if choices and isinstance(source, ChooseFromDatasets):
         yield from parts_of(source.choices, choices=True)
-    yield source
     for stage in pipeline.stages:
+        yield stage
         if isinstance(stage, Concatenate):
             yield from parts_of(stage.other, choices=choices)
-        yield stage
 
 
 def readers_of(pipeline: Pipeline) -> list[Read]:

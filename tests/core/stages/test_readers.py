@@ -30,4 +30,4 @@ def test_what_is_shared_is_one_source() -> None:
 def test_parts_are_those_of_all_levels() -> None:
     pipeline = parse_stages("zip(a | shuffle(3, seed=1), b | batch(2)) | map | concatenate(c)")
     names = [part.name for part in parts_of(pipeline)]
-    assert names == ["read", "shuffle", "read", "batch", "zip", "map", "read", "concatenate"]
+    assert names == ["zip", "read", "shuffle", "read", "batch", "map", "concatenate", "read"]
