@@ -107,9 +107,7 @@ class StageCalls:
     def _(self, stage: call.Shuffle, made: Any) -> Any:
         if isinstance(stage.seed, tuple):
             return _shuffled_by_pair(made, stage.buffer, stage.seed, stage.reshuffle)
-        return made.shuffle(
-            stage.buffer, seed=stage.seed, reshuffle_each_iteration=stage.reshuffle
-        )
+        return made.shuffle(stage.buffer, seed=stage.seed, reshuffle_each_iteration=stage.reshuffle)
 
     @_stage.register
     def _(self, stage: call.Repeat, made: Any) -> Any:
@@ -200,9 +198,7 @@ def _passed_on(spec: Any) -> Callable[..., Any]:
     return without_autograph(again)
 
 
-def _shuffled_by_pair(
-    made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None
-) -> Any:
+def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None) -> Any:
     """Return `made.shuffle(buffer)` with the two seeds of the kernel, whatever is in force."""
     tf = tensorflow()
     spec = made.element_spec
@@ -228,7 +224,7 @@ def _selector(
     Source: tensorflow/python/data/ops/sample_from_datasets_op.py.
     """
     tf = tensorflow()
-    seeds = {name: tf.constant(value, tf.int64) for name, value in zip(("seed", "seed2"), pair)}
+    seeds = {"seed": tf.constant(pair[0], tf.int64), "seed2": tf.constant(pair[1], tf.int64)}
     kinds = {"output_types": [tf.int64], "output_shapes": [[]]}
     if rerandomize:
         numbers = tf.raw_ops.RandomDatasetV2(
