@@ -11,6 +11,7 @@ import pytest
 import shardctl
 import shardctl.tfds
 from shardctl import ReadSettings, UsageError
+from shardctl.files.plan.writer import plan_json
 from tests.cases import add_cases
 from tests.tfds_datasets import build_dataset
 
@@ -55,7 +56,7 @@ def test_a_plan_goes_on_to_the_end_of_the_stages(builder: Any, stages: str, tmp_
     plan = shardctl.resume(str(builder.data_dir), None, settings, steps=step)
     assert plan.continued_by == "shardctl.tfds"
     path = tmp_path / "plan.json"
-    path.write_text(plan_text(plan))
+    path.write_text("".join(plan_json(plan)))
     assert plain(shardctl.tfds.resume(builder, path, **how)) == whole[step:]
     exact = shardctl.tfds.exact_order(builder, None, settings, consumed=plan.consumed, **how)
     assert plain(exact) == whole[step:]
