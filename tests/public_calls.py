@@ -100,6 +100,21 @@ def _configured(**arguments: Callable[[World], Any]) -> Call:
     return Call(function, _bridged("read_config", **arguments).arguments)
 
 
+def _inspected(name: str) -> Call:
+    """Return a call of `inspect` on a dataset of tf.data, or on what stands for one."""
+
+    def function(world: World) -> Callable[..., Any]:
+        return shardctl.tfds.inspect if name.startswith("tfds.") else shardctl.inspect
+
+    return Call(function, lambda world: {"dataset": _counting, "loop": "keras-fit"})
+
+
+def _counting() -> Any:
+    import tensorflow as tf
+
+    return tf.data.Dataset.range(24).shuffle(4, seed=1)
+
+
 def _always(value: Any) -> Callable[[World], Any]:
     return lambda world: value
 
@@ -241,6 +256,8 @@ CALLS: Mapping[str, list[Call]] = {
             loop="keras-fit",
         ),
         _call(ReadSettings, cycle="auto", cpus=8, file_order=["b", "a"]),
+        _call(ReadSettings, stages="repeat(2) | take(9)"),
+        _call(ReadSettings, stages=["cache", {"shuffle": {"buffer": 9, "seed": 3}}]),
     ],
     "ReadSettings.cycle_length": [_of("settings.cycle_length", ordered=True)],
     "ReadSettings.check_predictable": [_of("settings.check_predictable", ordered=False)],
@@ -440,6 +457,10 @@ CALLS: Mapping[str, list[Call]] = {
             lambda world: {"dataset": world.dataset, "splits": ["test"], "watch": _watch},
         )
     ],
+    "inspect": [_inspected("inspect")],
+    "Inspection.ids": [_of("inspection.ids", pass_index=2)],
+    "Inspection.order": [_of("inspection.order", pass_index=2)],
+    "tfds.inspect": [_inspected("tfds.inspect")],
     "tfds.dataset_of": [_bridged("dataset_of")],
     "tfds.keras_epochs": [
         _bridged(

@@ -40,6 +40,12 @@ class World:
         return shardctl.plan_order(self.dataset, "train", self.settings).order
 
     @cached_property
+    def inspection(self) -> shardctl.Inspection:
+        return shardctl.Inspection(
+            stages=(), settings=self.settings, dataset=self.dataset, spec="train"
+        )
+
+    @cached_property
     def unbuffered_order(self) -> Order:
         return shardctl.plan_order(self.dataset, "train", self.unbuffered).order
 

@@ -20,6 +20,7 @@ _OF_USERS = {"shardctl.yaml"}
 _CHANGES = (
     "A lint rule",
     "A setting of an order",
+    "A stage",
     "An output format",
     "A command",
     "A file format that shardctl writes and reads back",
@@ -117,7 +118,7 @@ def test_a_path_that_is_not_there_is_noticed() -> None:
 
 @pytest.mark.parametrize("change", _CHANGES)
 def test_a_change_says_which_files_and_which_tests(change: str) -> None:
-    _, found, rest = section("Twelve usual changes").partition(f"**{change}")
+    _, found, rest = section("Thirteen usual changes").partition(f"**{change}")
     assert found, change
     text = rest.partition("\n**")[0]
     steps = re.findall(r"^\d\. (.*)$", text, re.MULTILINE)
@@ -127,8 +128,8 @@ def test_a_change_says_which_files_and_which_tests(change: str) -> None:
     assert re.search(r"^- tests: .*`tests/", text, re.MULTILINE)
 
 
-def test_there_are_twelve_changes() -> None:
-    headings = re.findall(r"^\*\*([^*]+?)\.?\*\*", section("Twelve usual changes"), re.MULTILINE)
+def test_there_are_thirteen_changes() -> None:
+    headings = re.findall(r"^\*\*([^*]+?)\.?\*\*", section("Thirteen usual changes"), re.MULTILINE)
     assert headings == list(_CHANGES)
 
 

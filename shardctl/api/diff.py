@@ -23,6 +23,11 @@ from shardctl.planning.diff.diff import EXACT_LIMIT, Diff
 from shardctl.planning.diff.diff import diff as compare
 from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
 from shardctl.planning.diff.plans import PlansDiff, diff_plans
+from shardctl.planning.pinned.pinned_sources import (
+    dataset_as_given,
+    ref_as_pinned,
+    spec_as_pinned,
+)
 from shardctl.planning.plan import Plans
 from shardctl.planning.snapshot import TakenSnapshot, snapshot
 from shardctl.readers.reference import read_dataset
@@ -148,19 +153,20 @@ def _now(
     here = _named_by(pinned, given) if dataset is None else as_dataset(dataset)
     if settings is None:
         settings = ReadSettings(**settings_to_fall_back_on(kept, here))
-    taken = snapshot(here, kept.spec if spec is None else spec, as_settings(settings))
+    settings = as_settings(settings)
+    taken = snapshot(here, spec_as_pinned(kept, settings) if spec is None else spec, settings)
     return PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
 
 
 def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
     if pinned.live is not None:
-        return pinned.live.order.dataset
+        return dataset_as_given(pinned.live)
     kept, folder = pinned.snapshot, working_folder()
     if isinstance(given, str | os.PathLike):
         folder /= Path(given).parent
     try:
         with said_about(pinned.label):
-            return read_dataset(kept.refs or (kept.title,), env=os.environ, cwd=folder)
+            return read_dataset(kept.refs or (ref_as_pinned(kept),), env=os.environ, cwd=folder)
     except DatasetError as error:
         raise DatasetError(
             phrase("{}; say where the dataset is with {dataset=REF}", error)

@@ -81,7 +81,7 @@ def _of_lint(lint: Any) -> _Rows:
 
 
 def _of_inspection(inspection: Any) -> _Rows:
-    from shardctl.rendering.inspect import CSV_HEADER, inspect_rows
+    from shardctl.rendering.inspect.inspect import CSV_HEADER, inspect_rows
 
     return CSV_HEADER, inspect_rows((inspection,))
 

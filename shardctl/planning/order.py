@@ -15,7 +15,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
-from shardctl.errors import UnpredictableOrderError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
@@ -88,7 +88,14 @@ def plan_order(
         return order_of(resolved_spec(dataset, spec), settings)
     from shardctl.planning.stages.sources import refuse_unread_spec
 
-    refuse_unread_spec(spec, settings)
+    try:
+        refuse_unread_spec(spec, settings)
+    except UsageError as unread:
+        # What the stages read, as answers and files call it, says no more than they do.
+        planned = _with_stages(dataset, None, settings)
+        if planned.spec != spec:
+            raise unread from None
+        return planned
     return _with_stages(dataset, spec, settings)
 
 
@@ -125,9 +132,8 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
     """Return the order of settings with stages, of those that say the same where there are such."""
     from shardctl.core.iteration.openness import open_stages
-    from shardctl.core.settings.short_form import short_form
     from shardctl.core.stages.text import text_of_part
-    from shardctl.planning.stages.sources import single_reader, sources
+    from shardctl.planning.stages.sources import single_reader, sources, without_own
 
     assert settings.stages is not None
     for found in open_stages(settings.stages, global_seed=settings.global_seed):
@@ -136,8 +142,7 @@ def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> 
                 "{stages}: {} leaves the order open: {}", text_of_part(found.stage), found.reason
             )
         )
-    short = short_form(settings)
-    reader = single_reader(settings)
+    short, reader = without_own(settings), single_reader(settings)
     if short.stages is None and reader is not None:
         if reader.data is not None:
             dataset, spec = as_dataset(reader.data), None

@@ -9,7 +9,7 @@ from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import SettingsLike
+from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import pinned_layout
@@ -18,7 +18,7 @@ from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned_sources import pinned_sources, spec_as_given
+from shardctl.planning.pinned.pinned_sources import pinned_sources, spec_as_given
 from shardctl.planning.progress import Progress, Watch
 
 
@@ -73,8 +73,11 @@ def snapshot(
     >>> shardctl.diff(taken, shardctl.snapshot("mnist", "test")).equal
     True
     """
+    settings = as_settings(settings)
     live = plan_order(as_dataset(dataset), spec, settings)
     order = live.order
+    # As they were written, also where settings without stages say the same.
+    written = order.settings if settings.stages is None else settings
     refuse_endless(order)
     dataset = order.dataset
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
@@ -83,11 +86,11 @@ def snapshot(
         ordered=dataset.ordered,
         splits=pinned_layout(dataset, live.splits.names),
         spec=spec_as_given(live.resolved, order.settings),
-        pipeline=shortened(settings_in_force(order.settings, ordered=dataset.ordered)),
+        pipeline=shortened(settings_in_force(written, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
         tree=_tree(live, watch),
-        sources=pinned_sources(live),
+        sources=pinned_sources(live, written),
     )
     return TakenSnapshot(snapshot=pinned, live=live)
 

@@ -93,7 +93,7 @@ def _codes_of_ids(path: Path | str, codes: ExampleCodes) -> Int64s | None:
     shown = quoted(path, 200)
     try:
         with open_stream(path) as file:
-            found = []
+            found: list[int] = []
             for number, line in enumerate(file, 1):
                 text = line.decode("utf-8", "replace").strip()
                 if not found and (TFDS_ID_SEPARATOR in text or line[:2] == _GZIP):

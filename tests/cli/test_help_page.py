@@ -110,6 +110,14 @@ def test_the_examples_run(command: str, shardctl: Shardctl, built: Path) -> None
     if command == "verify":
         shutil.copytree(built, home / "tensorflow_datasets" / "mnist" / "3.0.1")
     shutil.copytree(built.parent, home / "data" / "toy")
+    if command == "inspect":
+        Path("train.py").write_text(f"""
+import tensorflow_datasets as tfds
+
+def make_dataset(split="train", seed=3):
+    builder = tfds.builder_from_directory({str(built)!r})
+    return builder.as_dataset(split=split).shuffle(10, seed=seed)
+""")
     if command == "diff":
         for name in ("order.yaml", "train.order.yaml", "eval.order.yaml"):
             shardctl("snapshot", "train", "-d", "imagenet2012", "-o", name)

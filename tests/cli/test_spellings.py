@@ -42,6 +42,27 @@ class Fault:
 
 
 FAULTS = {
+    "stages that are none": Fault(
+        settings={"stages": "cache | shufle(9)"},
+        python="stages=\"cache | shufle(9)\": at 'shufle(9)': no stage 'shufle'; did you mean",
+        options="--stages 'cache | shufle(9)': at 'shufle(9)': no stage 'shufle'; did you mean",
+        keys="read.stages: 'cache | shufle(9)': at 'shufle(9)': no stage 'shufle'; did you mean",
+        key="stages",
+    ),
+    "stages and what they say": Fault(
+        settings={"stages": "shuffle(9, seed=1)", "batch": 3},
+        python="stages says all that is behind the reader, so batch=3 has no place beside it; wri",
+        options="--stages says all that is behind the reader, so --batch 3 has no place beside",
+        keys="read.stages says all that is behind the reader, so read.batch: 3 has no place besi",
+        key="stages",
+    ),
+    "stages whose reader has no such setting": Fault(
+        settings={"stages": "read(cycle=0)"},
+        python="stages: read: cycle=0: a number from 1 to",
+        options="--stages: read: cycle=0: a number from 1 to",
+        keys="read.stages: read: cycle=0: a number from 1 to",
+        key="stages",
+    ),
     "too small": Fault(
         settings={"buffer": 0},
         python=f"buffer=0: a number of examples from 1 to {MOST} is needed, or -2 for the whole",

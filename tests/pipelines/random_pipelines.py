@@ -33,7 +33,7 @@ from shardctl.core.stages.stages import (
 )
 
 MOST_STAGES = 8
-MOST_EXAMPLES = 1500  # of a pass
+MOST_EXAMPLES = 1500
 
 _CALLS: tuple[int | Literal["auto"] | None, ...] = (None, 1, 2, "auto")
 
@@ -71,12 +71,14 @@ class Habits:
     scrambled: maps with `deterministic=False`, at this rate.
     mixtures: sources that combine others, at this rate.
     parallel: whether maps and prefetches may run in threads of their own.
+    most_examples: of a pass.
     """
 
     seedless: float = 0.0
     scrambled: float = 0.0
     mixtures: float = 0.15
     parallel: bool = True
+    most_examples: int = MOST_EXAMPLES
 
 
 def pipelines(
@@ -95,7 +97,7 @@ def random_pipeline(
     like: Element | None = None,
     may_be_endless: bool = False,
 ) -> RandomPipeline:
-    """Return a random pipeline whose passes hold no more than MOST_EXAMPLES.
+    """Return a random pipeline whose passes hold no more than `habits` say.
 
     like: what its elements have to be, an example or a batch of examples.
     """
@@ -252,7 +254,7 @@ class _Drawing:
         )
         names, weights = zip(*kinds, strict=True)
         drawn = getattr(self, f"_{self.rng.choices(names, weights)[0]}")(made)
-        if drawn.most is not None and (drawn.most_examples or 0) > MOST_EXAMPLES:
+        if drawn.most is not None and (drawn.most_examples or 0) > self.habits.most_examples:
             return made
         assert isinstance(drawn, RandomPipeline)
         return drawn

@@ -31,6 +31,21 @@ def test_the_nearest_file_is_taken(tmp_path: Path) -> None:
     assert nearer.path == tmp_path / "a" / "shardctl.yaml"
 
 
+def test_stages_may_be_beside_the_settings_or_among_them(tmp_path: Path) -> None:
+    path = tmp_path / "shardctl.yaml"
+    path.write_text("read: {cycle: 4}\nstages: [cache, take: 3]\n")
+    assert find_project(tmp_path).read == {"cycle": 4, "stages": ["cache", {"take": 3}]}
+    assert find_project(tmp_path).setting_lines() == {"cycle": 1, "stages": 2}
+    path.write_text("read:\n  cycle: 4\n  stages: cache | take(3)\n")
+    assert find_project(tmp_path).read == {"cycle": 4, "stages": "cache | take(3)"}
+    assert find_project(tmp_path).setting_lines() == {"cycle": 2, "stages": 3}
+    path.write_text("stages:\nread: {stages: cache}\n")
+    assert find_project(tmp_path).read == {"stages": "cache"}
+    path.write_text("stages: cache\nread: {stages: cache}\n")
+    with pytest.raises(DatasetError, match=r"stages and read\.stages are one setting; keep one"):
+        find_project(tmp_path)
+
+
 def test_without_a_file_a_project_says_nothing(tmp_path: Path) -> None:
     project = find_project(tmp_path / "not" / "there")
     assert project == Project(path=None, dataset=(), data_dir=None, read={}, lint={})

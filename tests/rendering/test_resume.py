@@ -263,3 +263,52 @@ def test_counts_of_hosts_are_all_there_but_where_tables_are_abridged() -> None:
     stopped = "stopped: 4 hosts, each after"
     assert lines(plan)[1] == f"{stopped} 5, 3, 4 examples"
     assert lines(plan, screen=TERMINAL)[1] == f"{stopped} 5 .. 4 examples"
+
+
+@pytest.mark.parametrize(
+    ("stages", "consumed", "said"),
+    [
+        (
+            "shuffle(4, seed=1) | take(9)",
+            2,
+            [
+                "stopped: after 2 examples, in epoch 0",
+                "left: 7 examples of the pipeline",
+                "exact: shardctl.tfds builds the stages again",
+                "in Python: shardctl.tfds.resume(builder, 'plan.yaml'), with the file that",
+                "or, with the script's own dataset: shardctl.tfds.resume_like(ds, consumed=2)",
+            ],
+        ),
+        (
+            "map | repeat | skip(1)",
+            15,
+            ["stopped: after 15 examples, in epoch 1", "left: the pipeline has no end"],
+        ),
+        (
+            "zip(train, test) | take(3)",
+            4,
+            [
+                "stopped: after 4 examples",
+                "left: 2 examples",
+                "train          2",
+                "test           2",
+            ],
+        ),
+        (
+            "skip(2) | batch(3)",
+            3,
+            ["stopped: after 3 examples", "left: 6 examples of epoch 0", "then .batch(3)"],
+        ),
+    ],
+)
+def test_stages_say_who_continues_them(stages: str, consumed: int, said: list[str]) -> None:
+    plan = resume(TOY, None, {"stages": stages}, consumed=consumed)
+    found = lines(plan)
+    assert not any("ReadConfig" in line for line in found) or plan.instructions
+    for text in said:
+        assert any(text in line for line in found), (text, found)
+
+
+def test_instructions_that_are_none_have_no_rows() -> None:
+    plan = resume(TOY, None, {"stages": "shuffle(4, seed=1) | take(9)"}, consumed=2)
+    assert list(resume_rows(plan, None)) == []

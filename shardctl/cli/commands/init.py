@@ -4,7 +4,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -29,6 +29,7 @@ from shardctl.rendering.text.command_line import as_options
 if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.core.stages.stages import Pipeline, Read
     from shardctl.readers.reference import NamedDataset
     from shardctl.rendering.init import DraftSetting, ProjectDraft
 
@@ -179,6 +180,21 @@ class _Draft:
             return path
         return Path(os.path.relpath(path, self._folder)).as_posix()
 
+    def _stages(self, stages: "Pipeline") -> "Pipeline":
+        """Return stages whose paths lead from the file."""
+        from shardctl.core.stages.changed import with_changed
+        from shardctl.files.file_text import working_folder
+        from shardctl.readers.reference import ref_from
+
+        def read(read: "Read") -> "Read":
+            if read.data is None:
+                return read
+            return replace(
+                read, data=ref_from(read.data, cwd=working_folder(), folder=self._folder)
+            )
+
+        return with_changed(stages, read=read, kept=self._path)
+
     def _lint(self) -> dict[str, Any]:
         return self.using.arguments(Project()) | (
             {"specs": tuple(self.specs)} if self.specs else {}
@@ -194,6 +210,8 @@ class _Draft:
             value = setting.value_in_force(settings, ordered=dataset.ordered)
             if setting.field == "file_order" and given.get("file_order", "-") != "-":
                 value = self._path(given[setting.field])
+            elif setting.field == "stages" and settings.stages is not None:
+                value = setting.kind.to_document(self._stages(settings.stages))
             elif setting.field in given:
                 value = setting.kind.to_document(getattr(settings, setting.field))
             meaning = _without_default(spelled(setting.help, _key))

@@ -10,6 +10,7 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
 from shardctl.cli.output import say
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 FORMATS = Formats(
     renderers={
-        "table": as_table("rendering.inspect:inspect_table"),
-        "json": as_json("rendering.inspect:inspect_document"),
-        "yaml": as_text("rendering.inspect:project_yaml"),
-        "csv": as_csv("rendering.inspect:inspect_rows"),
+        "table": as_table("rendering.inspect.inspect:inspect_table"),
+        "json": as_json("rendering.inspect.inspect:inspect_document"),
+        "yaml": as_text("rendering.inspect.project:project_yaml"),
+        "csv": as_csv("rendering.inspect.inspect:inspect_rows"),
     }
 )
 
@@ -97,7 +98,7 @@ def _write(out: OutputOptions, chunks: list[Any], found: "tuple[Inspection, ...]
 
 def _write_layout(out: OutputOptions, found: "Inspection") -> None:
     """Write the layout file of record files without metadata beside the shardctl.yaml."""
-    from shardctl.rendering.inspect import is_without_metadata, layout_name
+    from shardctl.rendering.inspect.project import is_without_metadata, layout_name
 
     dataset = found.dataset
     if dataset is None or not is_without_metadata(dataset):
@@ -123,4 +124,4 @@ def _loop(text: str) -> Loop:
     for loop in get_args(Loop):
         if text == loop:
             return loop  # type: ignore[no-any-return]
-    raise UsageError(f"--loop {text}: it is one of {', '.join(get_args(Loop))}")
+    raise UsageError(f"--loop {quoted(text)}: it is one of {choices(get_args(Loop))}")

@@ -86,15 +86,14 @@ class Today:
         """
         from shardctl.planning.diff.diff import diff
         from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
-        from shardctl.planning.pinned_sources import reads_spec
+        from shardctl.planning.pinned.pinned_sources import spec_as_pinned
         from shardctl.planning.snapshot import snapshot
 
         chosen = self._dataset(pinned, path)
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
         resolved = self._reading.resolved(self._project, fallback)
-        spec = self._spec
-        if spec is None and reads_spec(resolved.settings) and _pins_spec(pinned):
-            spec = pinned.spec
+        kept = spec_as_pinned(pinned, resolved.settings)
+        spec = kept if self._spec is None else self._spec
         current = snapshot(chosen.dataset, spec, resolved.settings)
         refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
         stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
@@ -153,9 +152,10 @@ class Today:
 
     def _dataset(self, pinned: Snapshot, path: str) -> ChosenDataset:
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
+        from shardctl.planning.pinned.pinned_sources import ref_as_pinned
         from shardctl.readers.reference import Fallback
 
-        refs, folder = pinned.refs or (_own_title(pinned),), os.path.dirname(path)
+        refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
         for key in ("all", (refs, folder)):
             if key in self._datasets:
                 return self._datasets[key]
@@ -163,14 +163,3 @@ class Today:
         chosen = dataset_and_refs(self._source, self._project, fallback=fallback)
         self._datasets[(refs, folder) if chosen.by == "fallback" else "all"] = chosen
         return chosen
-
-
-def _own_title(pinned: Snapshot) -> str:
-    """Return how the dataset of the command is called; of a mixture, that of its first reader."""
-    names = {source.data: source.title for source in pinned.sources}
-    return names.get(None, next((data for data in names if data is not None), pinned.title))
-
-
-def _pins_spec(pinned: Snapshot) -> bool:
-    """Whether a snapshot's spec is one of the command, and not what stages say that they read."""
-    return not pinned.sources or any(source.data is None for source in pinned.sources)

@@ -1,4 +1,4 @@
-"""Whether what iterations hand out is codes, or numbers of readings; see `Iteration.readings_at`."""
+"""Whether iterations hand out codes or numbers of readings; see `Iteration.readings_at`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING
@@ -89,6 +89,8 @@ class StagedOrder(Order):
         )
         for order in orders:
             order.codes = self.codes
+        # What all readers are given, one after the other.
+        self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
         self._node = build(
@@ -124,11 +126,6 @@ class StagedOrder(Order):
     def num_drawn_seeds(self) -> int:
         """How many parts of the pipeline draw a seed from the global one."""
         return self._seeds.op_index
-
-    @cached_property
-    def reads(self) -> Reads:
-        """What all readers are given, one after the other."""
-        return joined([replace(order.reads, files=self.dataset) for order in self._orders])
 
     @cached_property
     def epoch_size(self) -> int:

@@ -15,7 +15,7 @@ from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, counted, printable, quoted
+from shardctl.core.text import choices, counted, quoted
 from shardctl.core.tfds_rules import (
     CYCLE_PREFETCH_FACTOR,
     DEFAULT_BLOCK,
@@ -113,7 +113,7 @@ class ReadSettings:
             self._check_stages(self.stages)
 
     def _check_stages(self, stages: Pipeline) -> None:
-        from shardctl.core.settings.reads import with_known_settings
+        from shardctl.core.settings.within_stages import with_known_settings
 
         beside = [name for name in _SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
         if self.host is not None and self.host_by == "examples":
@@ -129,7 +129,7 @@ class ReadSettings:
                 )
             )
         try:
-            object.__setattr__(self, "stages", with_known_settings(stages))
+            object.__setattr__(self, "stages", with_known_settings(stages, ReadSettings))
         except UsageError as error:
             raise UsageError(phrase("{stages}: {}", str(error))) from None
 
@@ -258,6 +258,7 @@ _IN_STAGES = {
 }
 _SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
 _DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
+_LONGEST_SHOWN = 1000  # characters of stages, in a repr
 _MOST_SHOWN = 8  # files of an order, in a repr
 _MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)
 _TAKERS = {
@@ -286,7 +287,8 @@ def _in_short(value: Any) -> str:
     if hasattr(value, "stages"):  # a Pipeline, whose class is loaded where there is one
         from shardctl.core.stages.text import text_of
 
-        return repr(printable(text_of(value), 300))
+        text = text_of(value)
+        return repr(text) if len(text) <= _LONGEST_SHOWN else f"<{counted(len(text), 'character')}>"
     if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
         return f"<{counted(len(value), 'file')}>"
     return repr(value)

@@ -74,6 +74,11 @@ def _batches(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
     return (batch, stages.Map(**ahead)) if ahead.get("calls") is not None else (batch,)
 
 
+def _rebatched(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    """Return what `rebatch` is the same as (tensorflow/core/kernels/data/rebatch_dataset_op.cc)."""
+    return (stages.Unbatch(), stages.Batch(**values))
+
+
 def _cached(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
     filename = values.get("filename")
     if filename is None or text(filename) == "":
@@ -223,6 +228,7 @@ _PADDED = (
 _OTHERS = (
     Call(name="padded_batch", made=_batches, parameters=_PADDED, of=stages.Batch),
     Call(name="ragged_batch", made=_batches, parameters=(_SIZE, _DROP), of=stages.Batch),
+    Call(name="rebatch", made=_rebatched, parameters=(_SIZE, _DROP), of=stages.Batch),
     Call(
         name="from_tensor_slices",
         made=_listed,

@@ -12,14 +12,13 @@ from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import short_form
 from shardctl.core.stages.readers import parts_of
 from shardctl.core.stages.stages import Filter, Opaque, Pipeline, Shard
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
 from shardctl.planning.progress import Progress
-from shardctl.planning.stages.sources import refuse_unread_spec, single_reader
+from shardctl.planning.stages.sources import refuse_unread_spec, single_reader, without_own
 
 
 def shared_reader(
@@ -61,7 +60,7 @@ def shared_reader(
             )
     if reader.data is not None:
         dataset, spec = as_dataset(reader.data), None
-    short = short_form(settings)
+    short = without_own(settings)
     if short.stages is None:
         return dataset, reader.spec or spec, short
     own = settings_of_read(settings, reader)

@@ -18,7 +18,7 @@ from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_splits
-from shardctl.planning.pinned_sources import resolved_reading
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.resume.same_dataset import check_same_dataset
 
 

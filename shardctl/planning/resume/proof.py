@@ -27,7 +27,7 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, plan_order
-from shardctl.planning.pinned_sources import resolved_reading
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.progress import Progress
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing

@@ -14,6 +14,7 @@ from shardctl.core.order.staged import Origin, StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import short_form
 from shardctl.core.stages.readers import readers_of, sources_of
 from shardctl.core.stages.stages import Read
 from shardctl.core.stages.text import text_of
@@ -123,9 +124,9 @@ def sources(
 
 
 def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
-    by_ref = {None: dataset, **known}
+    by_ref: dict[str | None, Dataset] = {None: dataset, **known}
     for read in reads:
-        if read.data not in by_ref:
+        if read.data is not None and read.data not in by_ref:
             by_ref[read.data] = as_dataset(read.data)
     return [by_ref[read.data] for read in reads]
 
@@ -160,9 +161,23 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
         )
 
 
+def without_own(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose one reader reads what the command does, in the short form if it can.
+
+    What the reader itself names, as `read(test, data='mnist')`, is for the caller to keep.
+    """
+    reader = single_reader(settings)
+    if reader is None or settings.stages is None:
+        return settings
+    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
+    return short_form(replace(settings, stages=plain))
+
+
 def single_reader(settings: ReadSettings) -> Read | None:
-    """Return the one reader of stages, None where they have several or other sources."""
+    """Return the one reader of stages; None where there are several, or what combines one."""
     if settings.stages is None:
         return None
-    found = list(sources_of(settings.stages))
-    return found[0] if len(found) == 1 and isinstance(found[0], Read) else None
+    if len(list(sources_of(settings.stages))) > 1:
+        return None
+    source = settings.stages.source
+    return source if isinstance(source, Read) else None

@@ -28,7 +28,7 @@ from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.stages.stages import Pipeline
 from shardctl.core.stages.text import text_of
 from shardctl.errors import UsageError
-from shardctl.planning.pinned_sources import reads_spec
+from shardctl.planning.pinned.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.host_code import code_of_host

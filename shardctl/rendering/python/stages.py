@@ -21,7 +21,7 @@ from shardctl.rendering.python.source import call, keywords, literal
 # then become one.
 _MAPPED = (
     "def mapped(*parts):",
-    '    """Stand for the function of the script: TensorFlow leaves a map out that does nothing."""',
+    '    """Stand for the function of the script: one that does nothing would be left out."""',
     "",
     "    def changed(part):",
     "        if part.dtype == tf.string:",
@@ -113,7 +113,8 @@ class StagesCode:
     @_source.register
     def _(self, source: call_of_tf.Zip, name: str) -> None:
         inputs = [self._input(one) for one in source.inputs]
-        self.lines += call(f"{name} = tf.data.Dataset.zip", inputs)
+        one = "," if len(inputs) == 1 else ""
+        self.lines += call(f"{name} = tf.data.Dataset.zip", [f"({', '.join(inputs)}{one})"])
 
     @_source.register
     def _(self, source: call_of_tf.SampleFromDatasets, name: str) -> None:
@@ -124,7 +125,8 @@ class StagesCode:
         if source.weights is not None:
             weights = repr(list(source.weights))
             wide = source.weights_dtype == "float64"
-            named["weights"] = f"tf.constant({weights}, tf.float64)" if wide else weights
+            # An array, not a tensor: of a tensor TensorFlow keeps the inputs of weight 0.
+            named["weights"] = f"tf.constant({weights}, tf.float64).numpy()" if wide else weights
         if source.seed is not None:
             named["seed"] = literal(source.seed)
         if source.stop_on_empty:
@@ -187,8 +189,8 @@ def _options(stage: call_of_tf.WithOptions, name: str) -> Iterator[str]:
 def _no_kernel_seeds(name: str) -> UsageError:
     return UsageError(
         phrase(
-            "{stages}: {} has the seeds of its kernel, which no public call takes; give the seed of "
-            "the script",
+            "{stages}: {} has the seeds of its kernel, which no public call takes; give the seed "
+            "of the script",
             name,
         )
     )

@@ -171,7 +171,8 @@ def _all_parts(found: FoundPipeline) -> Iterator[Part]:
 
 
 def _pair_of(part: Part) -> KernelPair | None:
-    return part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+    seed = part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+    return seed if isinstance(seed, tuple) else None
 
 
 def _references(

@@ -43,7 +43,7 @@ def _(stage: call.Unbatch) -> str:
 
 @effect.register
 def _(stage: call.Shard) -> str:
-    return f"keeps every {stage.num_shards}th element from {stage.index} on"
+    return f"keeps 1 element of {stage.num_shards:,}, from number {stage.index:,} on"
 
 
 @effect.register

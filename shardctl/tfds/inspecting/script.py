@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -73,16 +73,20 @@ class ScriptFunction:
         """Return what it returns, noting the line of each dataset that it makes.
 
         Its folder is the first on `sys.path`, as when Python runs it; what it prints goes to
-        stderr.
+        stderr. A name that is no function but a dataset is that dataset.
 
         Raises:
             UsageError: there is no such file, module or function, or it raises an error; the line
                 of the script is named.
         """
-        with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self):
-            function = self._found(self._imported())
-            with lines.watched():
-                return function(*self.arguments, **self.named)
+        with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self), lines.watched():
+            found = self._found(self._imported())
+            if not is_dataset(found):
+                return found(*self.arguments, **self.named)
+            if self.arguments or self.named:
+                said = f"{self.module}:{self.function}"
+                raise UsageError(f"{said} is a dataset and no function, so it takes no arguments")
+            return found
 
     def _imported(self) -> ModuleType:
         if not self._is_file:
@@ -110,10 +114,10 @@ class ScriptFunction:
             raise
         return module
 
-    def _found(self, module: ModuleType) -> Callable[..., Any]:
+    def _found(self, module: ModuleType) -> Any:
         found = getattr(module, self.function, None)
-        if callable(found):
-            return found  # type: ignore[no-any-return]
+        if callable(found) or is_dataset(found):
+            return found
         names = [name for name, value in vars(module).items() if _is_own(value, module)]
         there = f"; it has: {choices(nearest_first(self.function, names))}" if names else ""
         raise UsageError(f"{self.module} has no function {quoted(self.function)}{there}")

@@ -6,16 +6,17 @@ are a DirectedInterleaveDataset whose first input says which of the others is ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from shardctl.core.mixture.weights import weights_of_logits
 from shardctl.core.stages.fields import KernelPair
-from shardctl.tfds.imports import tensorflow
+from shardctl.errors import UsageError
 from shardctl.tfds.recognizing.graph import Function, NoConstantError, Operation, constant
 from shardctl.tfds.recognizing.seeds import kernel_pair
 
-_MOST_DIGITS = 9  # of a float32, as people write it
+_FLOAT32_BYTES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,7 @@ class Sampling:
     each iterator draws others."""
 
     weights: tuple[float, ...] | None
+    dtype: Literal["float32", "float64"]
     pair: KernelPair | None
     rerandomize: bool | None
 
@@ -45,11 +47,12 @@ def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
         if logits.shape != (1, num_inputs) or not in_pairs:
             return None
         return Sampling(
-            weights=weights_of_logits(logits[0]),
+            weights=_weights(logits[0]),
+            dtype="float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
             pair=kernel_pair(numbers),
             rerandomize=numbers.flag("rerandomize_each_iteration") or None,
         )
-    except NoConstantError:
+    except (NoConstantError, UsageError):
         return None
 
 
@@ -74,44 +77,24 @@ def _logits(function: Function, selector: Operation) -> Any:
     return function.constant(logits)
 
 
-def weights_of_logits(logits: Any) -> tuple[float, ...] | None:
-    """Return weights whose logarithms are exactly these, in the fewest digits; None for all ones.
-
-    TensorFlow writes logits of 1.0 where a script gives no weights.
-
-    >>> import numpy as np
-    >>> weights_of_logits(np.log(np.array([0.7, 0.3], np.float32)))
-    (0.7, 0.3)
-    >>> weights_of_logits(np.ones(2, np.float32)) is None
-    True
-    """
+def _weights(logits: Any) -> tuple[float, ...] | None:
+    """Return weights with these logarithms; None for all ones, where a script gives no weights."""
     if (logits == 1).all():
         return None
-    return tuple(_weight(logit) for logit in logits)
+    if logits.dtype.itemsize > _FLOAT32_BYTES:
+        return tuple(map(_in_few_digits, logits.tolist()))
+    return weights_of_logits(logits)
 
 
-def _weight(logit: Any) -> float:
-    import numpy as np
+def _in_few_digits(logit: float) -> float:
+    """Return a number whose logarithm this is, as people write it, or else the nearest there is.
 
-    kind = logit.dtype.type
-    near = float(np.exp(np.float64(logit)))
-    for candidate in _candidates(near, kind):
-        if tensorflow().math.log(tensorflow().constant(candidate, logit.dtype)).numpy() == logit:
-            return float(candidate)
-    raise NoConstantError("the weights of sample_from_datasets are no logarithms of numbers")
-
-
-def _candidates(near: float, kind: Any) -> Iterator[float]:
-    import numpy as np
-
-    for digits in range(1, _MOST_DIGITS + 1):
-        yield float(f"{near:.{digits}g}")
-    value = kind(near)
-    below = above = value
-    for _ in range(64):
-        yield float(below)
-        yield float(above)
-        below, above = np.nextafter(below, kind(0)), np.nextafter(above, kind(np.inf))
+    >>> _in_few_digits(math.log(0.7))
+    0.7
+    """
+    near = math.exp(logit)
+    said = (float(f"{near:.{digits}g}") for digits in range(1, 17))
+    return next((weight for weight in said if math.log(weight) == logit), near)
 
 
 def chosen_values(operation: Operation) -> tuple[int, ...] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.tfds_rules import DEFAULT_BLOCK
 from shardctl.errors import DatasetError, UsageError
@@ -23,7 +24,6 @@ INTERLEAVES = (
     "InterleaveDataset",
     "FlatMapDataset",
 )
-_AUTOTUNE = -1
 _TFDS_COLUMNS = 5  # of a row of TFDS's reader: path, name, prefix of ids, skip, take
 
 
@@ -86,7 +86,7 @@ def found_reader(operation: Operation) -> FoundReader:
         raise UnknownReaderError(str(error)) from error
     is_mixed = len(rows) > 1 and rows.shuffle is not None
     settings = {
-        **_cycle_settings(cycle, found.dataset, len(rows)),
+        **_cycle_settings(cycle, found.dataset),
         **({} if block == DEFAULT_BLOCK or operation.op == "FlatMapDataset" else {"block": block}),
         **({"shuffle_files": True} if is_mixed else {}),
         **({"reshuffle": False} if is_mixed and not rows.reshuffle else {}),
@@ -131,27 +131,17 @@ def _column(rows: Rows, index: int) -> Any:
     return rows.columns[index]
 
 
-def _cycle(operation: Operation) -> int | tuple[str, int]:
-    """Return the cycle length in force; of AUTOTUNE ("auto", CPUs of this machine)."""
+def _cycle(operation: Operation) -> int:
+    """Return the cycle length in force, which TensorFlow writes also where the machine decided."""
     if operation.op == "FlatMapDataset":
         return 1
     cycle = operation.number("cycle_length")
-    if cycle != _AUTOTUNE:
-        return cycle
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if operation.op == "InterleaveDataset":
-        return cpus
-    calls = operation.number("num_parallel_calls")
-    return ("auto", cpus) if calls == _AUTOTUNE else calls
+    if cycle < 1:
+        raise UnknownRowsError(f"its cycle length is {cycle}")
+    return cycle
 
 
-def _cycle_settings(
-    cycle: int | tuple[str, int], dataset: Dataset, num_rows: int
-) -> dict[str, Any]:
-    if isinstance(cycle, tuple):
-        return {"cycle": "auto", "cpus": cycle[1]}
-    from shardctl.core.settings.read_settings import ReadSettings
-
+def _cycle_settings(cycle: int, dataset: Dataset) -> dict[str, Any]:
     default = ReadSettings().cycle_length(ordered=dataset.ordered)
     return {} if cycle == default else {"cycle": cycle}
 

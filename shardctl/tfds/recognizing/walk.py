@@ -146,6 +146,7 @@ class _Walk:
             return SampleFromDatasets(
                 inputs=inputs,
                 weights=found.weights,
+                weights_dtype=found.dtype,
                 seed=found.pair,
                 stop_on_empty=stop,
                 rerandomize=found.rerandomize,

@@ -15,6 +15,8 @@ from shardctl.cli.options.lint import LintOptions
 from shardctl.cli.options.order import OrderOptions
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.table import SETTINGS
+from shardctl.core.stages.document import pipeline_of
+from shardctl.core.stages.text import parse_stages
 from shardctl.planning.lint.config_section import LINT_KEYS
 from shardctl.readers.project_file import PROJECT_KEYS, find_project, read_project
 from tests.cases import check_cases
@@ -273,3 +275,16 @@ def test_no_line_of_it_is_a_command_to_a_runner_of_ci(shardctl: Shardctl) -> Non
     assert "##[" not in piped.stdout
     assert shardctl("init", "-d", name).exit_code == 0
     assert find_project(Path()).dataset == (name,)
+
+
+def test_paths_in_stages_are_written_as_from_the_file(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT.format(ordered=""))
+    Path("sub").mkdir()
+    stages = "zip(train, read(data='toy.yaml'), read(data='mnist')) | filter(kept='seen.txt')"
+    written = shardctl(
+        "init", "-d", "toy.yaml", "--stages", stages, "-o", str(Path("sub", "shardctl.yaml"))
+    )
+    assert written.exit_code == 0, written.stderr
+    project = read_project(Path("sub", "shardctl.yaml"))
+    expected = stages.replace("toy.yaml", "../toy.yaml").replace("seen.txt", "../seen.txt")
+    assert pipeline_of(project.read["stages"]) == parse_stages(expected)

@@ -162,3 +162,16 @@ def test_codes_come_with_what_they_find(
     for shell, between in (("fish", "\t"), ("zsh", ":")):
         monkeypatch.setenv("_SHARDCTL_COMPLETE", f"complete_{shell}")
         assert shardctl().stdout == f"SC061{between}{titles['SC061']}\n"
+
+
+def test_stages_are_offered_behind_a_bar_and_sources_first(offered: Offered) -> None:
+    begun = "shardctl simulate --stages "
+    assert offered(f"{begun}'sh") == ["shared", "shuffle", "shard"]
+    assert offered(f"{begun}'cache | sh") == ["cache | shuffle", "cache | shard"]
+    assert offered(f"{begun}'cache|un") == ["cache|unbatch"]
+    assert offered(f"{begun}'zip([ra") == ["zip([range"]
+    every = offered(f"{begun}'cache | ")
+    assert "cache | repeat" in every
+    assert "cache | zip" not in every
+    for nothing in ("'shuffle(", "'shuffle(10, s", "'train[:5] rep", "'x="):
+        assert offered(f"{begun}{nothing}") == []

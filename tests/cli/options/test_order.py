@@ -9,7 +9,9 @@ import pytest
 
 from shardctl.cli.options.order import OrderOptions
 from shardctl.core.settings.kinds import Switch
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.readers.project_file import Project, find_project
 from tests.cli.conftest import Shardctl
@@ -66,6 +68,45 @@ def test_an_option_replaces_what_would_contradict_it(tmp_path: Path) -> None:
     (tmp_path / "order.txt").write_text("# by hand\nb\n\na\n")
     settings = OrderOptions(file_order=str(tmp_path / "order.txt")).settings(stated)
     assert (settings.reverse, settings.file_order) == (False, ("b", "a"))
+
+
+def test_stages_of_an_option_replace_all_that_the_file_says_behind_the_reader(
+    tmp_path: Path,
+) -> None:
+    stated = project(tmp_path, "{cycle: 4, buffer: 9, buffer_seed: 1, epochs: 2, batch: 8}")
+    settings = OrderOptions(stages="repeat(2) | take(9)").settings(stated)
+    assert settings == ReadSettings(cycle=4, stages=parse_stages("repeat(2) | take(9)"))
+    stated = project(tmp_path, "{stages: [cache, take: 3]}")
+    assert OrderOptions(stages="take(9)").settings(stated).stages == parse_stages("take(9)")
+    assert OrderOptions().settings(stated).stages == parse_stages("cache | take(3)")
+
+
+@pytest.mark.parametrize(
+    "place", ["read:\n  stages: [cache]", "read:\n  cycle: 4\nstages: [cache]"]
+)
+def test_an_option_that_stages_of_the_file_say_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "shardctl.yaml").write_text(f"{place}\n")
+    line = 1 + place.count("\n")
+    with pytest.raises(UsageError) as caught:
+        OrderOptions(batch=3).settings(find_project(tmp_path))
+    assert str(caught.value) == (
+        f"{tmp_path}/shardctl.yaml:{line}: read.stages says all that is behind the reader, so "
+        "--batch 3 has no place beside it; write batch(N) there"
+    )
+
+
+def test_paths_in_stages_of_a_project_lie_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toy.yaml").touch()
+    text = "zip(read(data=toy.yaml), read(data=mnist), read(data='/a')) | filter(kept='seen.txt')"
+    stated = project(tmp_path, f'{{stages: "{text}"}}')
+    monkeypatch.chdir(tmp_path)
+    assert OrderOptions().settings(stated).stages == parse_stages(text)
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    expected = text.replace("toy.yaml", "'../toy.yaml'").replace("seen.txt", "../seen.txt")
+    assert OrderOptions().settings(stated).stages == parse_stages(expected)
 
 
 def test_a_list_of_files_in_a_project_lies_beside_it(tmp_path: Path) -> None:

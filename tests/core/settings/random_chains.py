@@ -77,26 +77,25 @@ def _shard(rng: random.Random) -> Shard:
 
 
 def _noise(rng: random.Random) -> Stage:
-    return rng.choice(
-        [
-            Map(calls=rng.choice([None, 2, "auto"])),
-            Map(deterministic=True),
-            Prefetch(size=rng.choice(["auto", 0, 2])),
-            WithOptions(deterministic=rng.choice([None, True])),
-            WithOptions(fusion=rng.choice([True, False])),
-            WithOptions(optimizations=rng.choice([True, False])),
-            WithOptions(warm_start=rng.choice([True, False])),
-            Cache(),
-            Take(count=-1),
-            Skip(count=0),
-            Repeat(count=1),
-            Shard(num_shards=1, index=0),
-            Take(count=7),
-            Skip(count=2),
-            Batch(size=2, drop_remainder=True),
-            Unbatch(),
-        ]
-    )
+    stages: list[Stage] = [
+        Map(calls=rng.choice([None, 2, "auto"])),
+        Map(deterministic=True),
+        Prefetch(size=rng.choice(["auto", 0, 2])),
+        WithOptions(deterministic=rng.choice([None, True])),
+        WithOptions(fusion=rng.choice([True, False])),
+        WithOptions(optimizations=rng.choice([True, False])),
+        WithOptions(warm_start=rng.choice([True, False])),
+        Cache(),
+        Take(count=-1),
+        Skip(count=0),
+        Repeat(count=1),
+        Shard(num_shards=1, index=0),
+        Take(count=7),
+        Skip(count=2),
+        Batch(size=2, drop_remainder=True),
+        Unbatch(),
+    ]
+    return rng.choice(stages)
 
 
 def is_possible(pipeline: Pipeline) -> bool:

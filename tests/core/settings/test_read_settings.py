@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
+from shardctl.core.settings.read_settings import ReadSettings, as_settings, with_stand_in_seeds
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 
@@ -171,3 +172,51 @@ def test_its_repr_is_what_makes_it_again_without_what_is_left_as_it_is() -> None
     assert repr(ReadSettings(file_order=("a", "b"))) == "ReadSettings(file_order=('a', 'b'))"
     many = ReadSettings(file_order=tuple(map(str, range(100_000))))
     assert repr(many) == "ReadSettings(file_order=<100,000 files>)"
+    staged = ReadSettings(cycle=4, stages=parse_stages("cache | shuffle(9, seed=3) | batch(4)"))
+    assert repr(staged) == "ReadSettings(cycle=4, stages='cache | shuffle(9, seed=3) | batch(4)')"
+    assert eval(repr(staged)) == staged
+    long = ReadSettings(stages=parse_stages(" | ".join(["map"] * 300)))
+    assert repr(long) == "ReadSettings(stages=<1,797 characters>)"
+
+
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        ({"buffer": 9}, "so buffer=9 has no place beside it; write shuffle(N) there"),
+        ({"buffer": 9, "buffer_seed": 1}, "so buffer=9 has no place beside it"),
+        ({"epochs": 2}, "so epochs=2 has no place beside it; write repeat(N) there"),
+        ({"batch": 4}, "so batch=4 has no place beside it; write batch(N) there"),
+        ({"batch": 4, "drop_remainder": True}, "so batch=4 has no place beside it"),
+        (
+            {"host": Host(index=0, count=2), "host_by": "examples"},
+            'so host_by="examples" has no place beside it; write shard(N, I) there',
+        ),
+    ],
+)
+def test_what_stages_say_is_not_said_beside_them(beside: dict[str, Any], said: str) -> None:
+    for text in ("shuffle(9, seed=3) | batch(4)", "read", "train"):
+        with pytest.raises(UsageError) as caught:
+            ReadSettings(stages=parse_stages(text), **beside)
+        assert str(caught.value).startswith(f"stages says all that is behind the reader, {said}")
+
+
+def test_settings_of_the_reader_go_with_stages() -> None:
+    settings = ReadSettings(
+        cycle="auto",
+        cpus=7,
+        block=2,
+        shuffle_seed=1,
+        reshuffle=False,
+        deterministic=True,
+        global_seed=3,
+        repeat_files=True,
+        reverse=True,
+        host=Host(index=0, count=2),
+        pass_index=1,
+        loop="keras-fit",
+        epochs=1,
+        stages=parse_stages("repeat(2)"),
+    )
+    assert settings.stages == parse_stages("repeat(2)")
+    by_text: Any = {"stages": "repeat(2)"}
+    assert as_settings(by_text) == as_settings({"stages": [{"repeat": 2}]})

@@ -66,7 +66,7 @@ def _check_passes(rng: random.Random) -> int:
 
 
 def test_settings_of_stages_have_the_order_of_the_stages() -> None:
-    num = sum(_check_passes(random.Random(seed)) for seed in range(120))
+    num = sum(_check_passes(random.Random(seed)) for seed in range(80))
     add_cases(num)
     assert num >= 40
 
@@ -97,9 +97,9 @@ def _check_fit(rng: random.Random) -> int:
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_settings_of_stages_have_the_order_of_the_stages_in_keras() -> None:
-    num = sum(_check_fit(random.Random(seed)) for seed in range(60))
+    num = sum(_check_fit(random.Random(seed)) for seed in range(40))
     add_cases(num)
-    assert num >= 8
+    assert num >= 6
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_settings_of_stages_have_the_order_of_the_stages_in_keras() -> None:
         ),
         ("shuffle(9, seed=7) | map | repeat(1) | batch(4)", SHUFFLED | {"batch": 4}),
         (
-            "shuffle(9, seed=7) | take(-1) | skip(0) | prefetch(0) | repeat(2)",
+            "shuffle(9, seed=7) | take(-1) | skip(0) | repeat(1) | repeat(2)",
             SHUFFLED | {"epochs": 2},
         ),
         (

@@ -119,7 +119,8 @@ def test_tensorflow_refuses_what_is_refused_here() -> None:
         "prefetch": lambda n: Prefetch(size=n),
     }
     ones = [-2, -1, 0, 1, 2, 9]
-    calls = [(name, (n,)) for name in classes if name != "shard" for n in ones]
+    calls: list[tuple[str, tuple[int, ...]]] = []
+    calls += [(name, (n,)) for name in classes if name != "shard" for n in ones]
     calls += [("shard", (n, i)) for n in (0, 1, 2, 3) for i in (-1, 0, 1, 2, 3)]
     more = {("take", (-2,)), ("skip", (-2,)), ("repeat", (-2,)), ("repeat", (0,))}
     for name, arguments in counted(calls):

@@ -27,6 +27,7 @@ from shardctl.core.stages.stages import (
     Source,
     Stage,
     Take,
+    Unbatch,
     Values,
     WithOptions,
     Zip,
@@ -150,6 +151,26 @@ def test_a_batch_with_threads_of_its_own_reads_ahead_like_a_map() -> None:
     assert _stages("batch(4, deterministic=False)") == (Batch(size=4),)  # TensorFlow ignores it
 
 
+def test_a_rebatch_is_a_batch_of_what_is_taken_apart() -> None:
+    import tensorflow as tf
+
+    assert _stages("rebatch(4, drop_remainder=True)") == (
+        Unbatch(),
+        Batch(size=4, drop_remainder=True),
+    )
+    for count, first, then, drop in counted(
+        (count, first, then, drop)
+        for count in (0, 7, 12)
+        for first in (1, 4)
+        for then in (2, 5)
+        for drop in (False, True)
+    ):
+        ds = tf.data.Dataset.range(count).shuffle(5, seed=3).batch(first)
+        rebatched = [list(batch) for batch in ds.rebatch(then, drop).as_numpy_iterator()]
+        again = tf.data.Dataset.range(count).shuffle(5, seed=3).batch(first).unbatch()
+        assert rebatched == [list(b) for b in again.batch(then, drop).as_numpy_iterator()]
+
+
 @pytest.mark.parametrize("name", [call for call in WHY_OPEN if "(" not in call])
 def test_what_leaves_the_order_open_is_named_and_no_fault_of_the_text(name: str) -> None:
     pipeline = parse_stages(f"{name}(lambda x: f(x, [1, 2]), cycle_length=4)")
@@ -169,6 +190,8 @@ def test_a_cache_in_a_file_is_open() -> None:
         ("train[:50%]+test", Read(spec="train[:50%]+test")),
         ("train[:1_000] + test[3shard]", Read(spec="train[:1_000] + test[3shard]")),
         ("'cache'", Read(spec="cache")),
+        ("cache[:5]", Read(spec="cache[:5]")),  # a split may be called like a stage
+        ("zip + map", Read(spec="zip + map")),
         ("read(cache)", Read(spec="cache")),
         ("read", Read()),
         ("read()", Read()),
@@ -276,7 +299,7 @@ def _is_read_back(pipeline: Pipeline) -> None:
         ),
         ("range(1, 5)", "range counts from 0 by 1: range(stop)"),
         ("'train", "at ''train': the quote is not closed"),
-        ("rebatch(3)", "no stage 'rebatch'; did you mean"),
+        ("rebatch([3, 4])", "rebatch: batch: size=(3, 4): a whole number is needed"),
         ("shuffle(" + "9" * 200 + ")", "a number of at most 100 digits is needed"),
         ("a\x1b[31m | cache", r"at '\x1b[31m | cache'"),
     ],

@@ -4,14 +4,18 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order, resolved_spec
+from shardctl.planning.pinned.pinned_sources import resolved_reading
+from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.seen import codes_of, resume_unseen
 from tests.cases import check_cases
 from tests.planning.resume.resume_cases import TOY, dataset, entries
@@ -113,3 +117,50 @@ def check(case: Case) -> None:
 
 def test_every_unseen_example_is_read_exactly_once() -> None:
     check_cases(cases(), check, 250)
+
+
+@pytest.mark.parametrize(
+    ("stages", "seen", "left"),
+    [
+        # No order is needed: a filter, a shuffle without a seed.
+        ("filter | shuffle(9) | repeat", [1, 1, 4], 9),
+        ("flat_map | batch(2)", [], 11),
+        ("skip(3) | take(2)", [3, 4], 9),
+        ("test | shuffle(4)", [0], 3),
+        # train and train[2:5] overlap: each example once.
+        ("sample_from_datasets([train, train[2:5] | repeat])", [2], 10),
+        ("zip(train, test) | shuffle(4)", [0, 1], 13),
+    ],
+)
+def test_stages_of_any_kind_leave_what_the_log_does_not_have(
+    stages: str, seen: list[int], left: int
+) -> None:
+    settings = ReadSettings(stages=parse_stages(stages))
+    plan = resume_unseen(TOY, None, settings, seen=seen)
+    assert (plan.remaining, plan.consumed) == (left, len(set(seen)))
+    assert plan.continued_by == "file_instructions"
+    assert sum(i.take for i in plan.file_instructions) == left
+    assert prove(TOY, plan, seen=np.array(seen, np.int64)).holds
+    cut = any(word in stages for word in ("filter", "flat_map", "take", "skip"))
+    assert any("count as unseen" in text for text in plan.warnings) is cut
+
+
+def test_of_several_datasets_each_has_its_own_unseen() -> None:
+    stages = parse_stages("zip(train, read(test[:4], data='mnist')) | shuffle(4)")
+    settings = ReadSettings(stages=stages)
+    codes = codes_of(resolved_reading(TOY, None, settings))
+    seen = [codes.parse("toy/train:3"), codes.parse("mnist/test:1")]
+    plan = resume_unseen(TOY, None, settings, seen=seen)
+    assert [(i.split, i.skip, i.take) for i in plan.file_instructions] == [
+        ("toy/train", 0, 3),
+        ("toy/train", 1, 4),
+        ("toy/train", 0, 3),
+        ("mnist/test", 0, 1),
+        ("mnist/test", 2, 2),
+    ]
+
+
+def test_a_shard_among_stages_is_known_by_the_order_alone() -> None:
+    for stages in ("shard(2, 1) | filter", "zip(train | shard(2, 0), test)"):
+        with pytest.raises(UsageError, match="shard among the stages"):
+            resume_unseen(TOY, None, ReadSettings(stages=parse_stages(stages)), seen=[])

@@ -29,7 +29,7 @@ from shardctl.core.stages.stages import (
     Unbatch,
 )
 from shardctl.core.stages.text import parse_stages, text_of
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
@@ -162,6 +162,12 @@ def test_within_a_batch_a_plan_says_so() -> None:
     settings = staged("skip(2) | batch(3)")
     (said,) = resume(TOY, None, settings, consumed=4).warnings
     assert "4 examples end 1 into the batch of step 1" in said
+    (said,) = resume(
+        TOY, None, staged("shuffle(4, seed=1) | skip(2) | batch(3)"), consumed=4
+    ).warnings
+    assert said == (
+        "4 examples end 1 into the batch of step 1: shardctl.tfds goes on at whole steps, 3 or 6"
+    )
     for whole in (0, 3, 6, 9):
         assert resume(TOY, None, settings, consumed=whole).warnings == ()
 
@@ -271,7 +277,10 @@ def any_source(rng: random.Random) -> Sized:
 def check_any(made: Any) -> int | None:
     """Any pipeline: the plan's counts are those of its order, and its proof holds."""
     settings = ReadSettings(stages=made.pipeline, shuffle_seed=3, cycle=2, block=2)
-    order = plan_order(BIG, None, settings).order
+    try:
+        order = plan_order(BIG, None, settings).order
+    except UnpredictableOrderError:  # a later iterator of a pass that is cut
+        return None
     total = order.num_examples
     codes = order.read(0, total)
     for consumed in {0, total // 3, total}:
@@ -281,11 +290,11 @@ def check_any(made: Any) -> int | None:
         assert (plan.consumed, plan.remaining) == (consumed, total - consumed)
         if plan.continued_by == "file_instructions":
             assert read_by(plan, settings) == codes[consumed:].tolist()
-        # train and its part are told apart by nothing, test by its codes.
+        # What train hands out is told from test by its codes.
         of_test = sum(s.consumed for s in plan.sources if s.spec == "test")
         starts = dict(zip(order.codes.dataset.splits, order.codes.bases, strict=True))
         first = next(int(base) for split, base in starts.items() if split.name == "test")
-        if len({s.spec for s in plan.sources}) > 1:
+        if any(s.spec == "test" for s in plan.sources):
             assert of_test == int(np.count_nonzero(codes[:consumed] >= first))
         assert sum(s.consumed for s in plan.sources) == consumed
         assert prove(BIG, plan).holds

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.text import parse_stages
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.diff.causes import Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, diff
@@ -23,6 +24,7 @@ from shardctl.rendering.diff.diff import (
     moved_line,
 )
 from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.diff.diff_cases import dataset_of
 from tests.rendering.github_runner import as_github_reads
@@ -166,3 +168,58 @@ def test_every_shard_of_a_cause_is_named_but_where_tables_are_abridged() -> None
     setting = Cause(kind="setting", name="x", expected="y" * 300, actual="z")
     assert "y" * 300 in cause_line(setting, whole=True)
     assert "y" * 101 not in cause_line(setting)
+
+
+def staged(text: str) -> PinnedOrder:
+    settings = ReadSettings(stages=parse_stages(text), cycle=2, block=2)
+    return PinnedOrder(snapshot=snapshot(TOY, None, settings).snapshot, label="order.yaml")
+
+
+def test_stages_are_named_by_their_place() -> None:
+    before = staged("cache | shuffle(4, seed=7) | skip(2)")
+    after = replace(staged("shuffle(4, seed=8) | cache | skip(2) | batch(3)"), label="today")
+    origins = SettingOrigins(file="shardctl.yaml", lines={"stages": 4, "dataset": 1})
+    found = diff(before, after)
+    text = "".join(diff_table(found, PLAIN, hints=Hints(origins=origins)))
+    assert text.splitlines()[-4:] == [
+        "because:",
+        "  stage 1, cache, moved from before shuffle to behind it (shardctl.yaml:4)",
+        "  stage 2, shuffle(4, seed=7): seed 7 became 8 (shardctl.yaml:4)",
+        "  stage 4, batch(3), was added behind skip(2) (shardctl.yaml:4)",
+    ]
+    (line,) = diff_annotation(found, hints=Hints(origins=origins))
+    read = as_github_reads(line)
+    assert read is not None
+    assert "line=4" in line
+    assert "file=shardctl.yaml" in line
+    causes = diff_document(found)["causes"]
+    assert [(c["kind"], c["name"], c["change"], c["place"]) for c in causes] == [
+        ("stage", "cache", "moved", {"expected": "stage 1", "actual": "stage 2"}),
+        ("stage", "shuffle", "changed", {"expected": "stage 2", "actual": "stage 1"}),
+        ("stage", "batch", "added", {"expected": None, "actual": "stage 4"}),
+    ]
+    assert (causes[1]["expected"], causes[1]["actual"]) == (
+        "shuffle(4, seed=7)",
+        "shuffle(4, seed=8)",
+    )
+
+
+def test_settings_are_compared_with_stages_as_what_they_stand_for() -> None:
+    short = pinned(buffer=4, buffer_seed=7)
+    found = diff(short, staged("shuffle(4, seed=7) | take(9)"))
+    lines = [cause_line(cause) for cause in found.causes]
+    assert lines == ["stage 2, take(9), was added behind shuffle(4, seed=7)"]
+    other = diff(short, staged("shuffle(4, seed=9) | repeat(2) | skip(1)"))
+    assert [cause_line(cause) for cause in other.causes] == [
+        "stage 1, shuffle(4, seed=7, reshuffle=True): seed 7 became 9",
+        "stage 2, repeat(2), was added behind shuffle(4, seed=9)",
+        "stage 3, skip(1), was added behind repeat(2)",
+    ]
+
+
+def test_a_source_that_combines_others_is_said_without_them() -> None:
+    mixture = "sample_from_datasets([train | repeat, train | map | repeat], {}seed=3) | take(9)"
+    found = diff(staged(mixture.format("")), staged(mixture.format("weights=[0.75, 0.25], ")))
+    assert [cause_line(cause) for cause in found.causes] == [
+        "source, sample_from_datasets: weights none became [0.75, 0.25]"
+    ]

@@ -16,8 +16,10 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.files.plan.writer import plan_yaml
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -337,3 +339,28 @@ def test_hostile_file_names_stay_names() -> None:
     namespace: dict[str, Any] = {}
     exec(text[start:stop], namespace)
     assert namespace["INSTRUCTIONS"] == [('a"b', 1, 1), ("c'd\\", 0, 3)]
+
+
+@pytest.mark.parametrize("consumed", [0, 6, 21])
+def test_code_of_stages_that_only_cut_reads_the_rest(toys: Toys, consumed: int) -> None:
+    dataset = toys["plain"].dataset
+    settings = ReadSettings(
+        stages=parse_stages("skip(5) | map | batch(3) | take(9)"), cycle=2, block=3, shuffle_seed=4
+    )
+    order = plan_order(dataset, "train", settings).order
+    plan = resume(dataset, "train", settings, consumed=consumed)
+    assert needs_tfds_alone(plan)
+    left = read(run([code_of(plan)])["ds"])
+    assert names_of(left) == order.codes.tfds_ids(order.read(consumed, order.num_examples))
+
+
+def test_code_of_other_stages_is_the_call_of_shardctl(toys: Toys) -> None:
+    dataset = toys["plain"].dataset
+    settings = ReadSettings(stages=parse_stages("shuffle(5, seed=1) | take(9)"))
+    text = code_of(resume(dataset, "train", settings, consumed=3))
+    assert 'stages="shuffle(5, seed=1) | take(9)"' in text
+    assert "ds = shardctl.tfds.resume(builder, plan)" in text
+    assert "INSTRUCTIONS" not in text
+    mixture = ReadSettings(stages=parse_stages("zip(train, train) | take(2)"))
+    with pytest.raises(UsageError, match=r"resume_like\(ds, consumed=1\)"):
+        code_of(resume(dataset, None, mixture, consumed=1))

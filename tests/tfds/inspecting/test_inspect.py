@@ -18,7 +18,7 @@ from shardctl import ReadSettings, UnpredictableOrderError, UsageError
 from shardctl.core.settings.document import settings_from_document
 from shardctl.files.documents import to_yaml
 from shardctl.readers.project_file import find_project
-from shardctl.rendering.inspect import is_without_metadata, layout_name, project_yaml
+from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
 from shardctl.rendering.layout import layout_document
 from shardctl.tfds.inspecting.inspect import inspect
 from tests.tfds_datasets import build_dataset

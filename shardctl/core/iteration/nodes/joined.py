@@ -10,7 +10,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import Iteration
 
-_NONE = np.empty(0, np.int64)
+NONE = np.empty(0, np.int64)
 
 
 class Joined(Iteration):
@@ -25,7 +25,9 @@ class Joined(Iteration):
         super().__init__()
         self.pieces: list[Iteration] = []
         self._counted = (-1, -1)
-        self._starts = self._example_starts = _NONE
+        self._width: int | None = 1
+        self._starts = self._example_starts = NONE
+        self._readings: Int64s | None = None
 
     @property
     def inputs(self) -> Sequence[Iteration]:
@@ -46,6 +48,9 @@ class Joined(Iteration):
     def _count(self) -> None:
         if self._counted != (self.pulled, len(self.pieces)):
             self._counted = (self.pulled, len(self.pieces))
+            self._readings = None
+            widths = {piece.width for piece in self.pieces if piece.pulled}
+            self._width = widths.pop() if len(widths) == 1 else None if widths else 1
             counts = [piece.pulled for piece in self.pieces]
             examples = [piece.num_examples for piece in self.pieces]
             self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -53,9 +58,9 @@ class Joined(Iteration):
 
     @property
     def width(self) -> int | None:
-        """That of all pieces; an empty one has a say too, which costs no more than speed."""
-        widths = {piece.width for piece in self.pieces if piece.pulled}
-        return widths.pop() if len(widths) == 1 else None if widths else 1
+        """That of all pieces that hand out something, 1 where none does."""
+        self._count()
+        return self._width
 
     def widths(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)
@@ -100,14 +105,18 @@ class Joined(Iteration):
     @property
     def _reading_starts(self) -> Int64s:
         """The readings before each piece, int64[pieces + 1]."""
-        numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
-        return np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+        self._count()
+        if self._readings is None:
+            numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
+            self._readings = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
+        return self._readings
 
     def _counted_from(self, index: int, found: Int64s) -> Int64s:
         """Return what a piece hands out; where readings are counted, on from those before it."""
         if not (index and self.is_repeated and readings.are_counted()):
             return found
-        return found + self._reading_starts[index]
+        numbers: Int64s = found + self._reading_starts[index]
+        return numbers
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._found(self.starts, lambda piece: piece.elements_of(codes))
@@ -147,7 +156,7 @@ class Joined(Iteration):
     def _found(
         self, starts: Int64s, ask: Callable[[Iteration], tuple[Int64s, Int64s]]
     ) -> tuple[Int64s, Int64s]:
-        queries, places = [_NONE], [_NONE]
+        queries, places = [NONE], [NONE]
         for piece, start in zip(self.pieces, starts.tolist()[:-1], strict=True):
             if piece.pulled:
                 query, place = ask(piece)

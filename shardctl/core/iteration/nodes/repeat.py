@@ -10,13 +10,14 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration import readings
 from shardctl.core.iteration.iteration import (
     INFINITE,
+    PIECE,
     UNKNOWN,
     Axis,
     Iteration,
     Node,
+    lasting_below,
 )
-from shardctl.core.iteration.nodes.joined import Joined, in_order
-from shardctl.core.iteration.nodes.source import NOTHING
+from shardctl.core.iteration.nodes.joined import NONE, Joined, in_order
 from shardctl.errors import UsageError
 
 
@@ -34,7 +35,7 @@ class Repeat(Node):
 
     def __init__(self, child: Node, count: int | None) -> None:
         self.child, self.inputs, self.shape = child, (child,), child.shape
-        self.count = None if count is not None and count < 0 else count
+        self.count = count
 
     @property
     def is_infinite(self) -> bool:
@@ -49,15 +50,13 @@ class Repeat(Node):
     @property
     def cardinality(self) -> int:
         count = self.child.cardinality
-        if self.count == 0 or count == 0:
+        if count == 0:
             return 0
         if self.count is None:
             return INFINITE
         return count if count < 0 else count * self.count
 
     def iterate(self) -> Iteration:
-        if self.count == 0:
-            return NOTHING.iterate()
         return Cycle(self) if self.child.is_fixed else RepeatIteration(self)
 
 
@@ -79,6 +78,9 @@ class RepeatIteration(Joined):
             is_empty = not self._current.pulled
             self._num_ended += 1
             if self._node.count is None and is_empty:
+                # Who reads on behind this end, as threads of a map do, begins a further epoch.
+                for each in lasting_below(self._node.child):
+                    each.make_uncertain()
                 return done
             self._current = self._node.child.iterate()
             if self._num_ended == self._node.count:
@@ -129,7 +131,8 @@ class Cycle(Iteration):
         if not readings.are_counted():
             return self._epoch.examples(local)
         earlier = np.repeat(epochs, self._epoch.widths(local)) * self._epoch.num_readings
-        return self._epoch.examples(local) + earlier
+        numbers: Int64s = self._epoch.examples(local) + earlier
+        return numbers
 
     def before(self, elements: Int64s) -> Int64s:
         epochs, local = self._local(elements)
@@ -144,7 +147,8 @@ class Cycle(Iteration):
         epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
         if not readings.are_counted():
             return self._epoch.codes_at(local)
-        return self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+        numbers: Int64s = self._epoch.codes_at(local) + epochs * self._epoch.num_readings
+        return numbers
 
     @property
     def num_readings(self) -> int:
@@ -165,6 +169,13 @@ class Cycle(Iteration):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         size = max(self._epoch.pulled, 1)
+        if self._epoch.num_examples <= PIECE < (stop - start):
+            # Many short epochs, taken from one copy of it.
+            codes = np.concatenate([NONE, *self._epoch.chunks(0, self._epoch.pulled)])
+            first, last = self.before(np.array([start, stop])).tolist()
+            for place in range(first, last, PIECE):
+                yield codes[np.arange(place, min(place + PIECE, last)) % len(codes)]
+            return
         while start < stop:
             first = start // size * size
             yield from self._epoch.chunks(start - first, min(stop - first, size))

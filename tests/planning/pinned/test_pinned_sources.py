@@ -15,13 +15,13 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.stages import Read
 from shardctl.core.stages.text import parse_stages
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.snapshot.writer import snapshot_yaml
 from shardctl.planning.diff.diff import diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.order import plan_order
-from shardctl.planning.pinned_sources import reads_spec, resolved_reading, spec_as_given
+from shardctl.planning.pinned.pinned_sources import reads_spec, resolved_reading, spec_as_given
 from shardctl.planning.snapshot import TakenSnapshot, snapshot
 from tests.cases import check_cases
 from tests.pipelines.random_pipelines import RandomPipeline, Sized, pipelines
@@ -109,11 +109,19 @@ def test_without_an_end_there_is_no_snapshot_but_of_a_part() -> None:
     assert taken("map | repeat | batch(2) | take(50)").snapshot.num_examples == 100
 
 
-def test_settings_that_say_the_same_make_the_same_file(tmp_path: Path) -> None:
-    text = "map | shuffle(5, seed=1) | repeat(2) | batch(3)"
+def test_stages_are_pinned_as_they_were_written_and_compared_as_what_they_say(
+    tmp_path: Path,
+) -> None:
+    one = taken("map | shuffle(5, seed=1) | repeat(2) | batch(3)")
     short = snapshot(TOY, None, ReadSettings(buffer=5, buffer_seed=1, epochs=2, batch=3))
-    assert list(snapshot_yaml(taken(text).snapshot)) == list(snapshot_yaml(short.snapshot))
     assert "stages" not in "".join(snapshot_yaml(short.snapshot))
+    pinned = through_file(one, tmp_path)
+    assert pinned.rebuilt is not None
+    found = diff(pinned, PinnedOrder(snapshot=short.snapshot, label="now"))
+    assert found.equal
+    assert [(c.kind, c.name, c.stage and c.stage.change) for c in found.changes] == [
+        ("stage", "map", "left out")
+    ]
 
 
 def any_source(rng: random.Random) -> Sized:
@@ -121,12 +129,15 @@ def any_source(rng: random.Random) -> Sized:
     return Sized(source=Read(spec=spec), num_examples=count)
 
 
-def check_again(made: tuple[RandomPipeline, RandomPipeline]) -> int:
+def check_again(made: tuple[RandomPipeline, RandomPipeline]) -> int | None:
     """Two pipelines: where they first differ is where their ids first do."""
     sides = []
     for one in made:
         settings = ReadSettings(stages=one.pipeline, shuffle_seed=3, cycle=2, block=2)
-        one_taken = snapshot(TOY, "train" if reads_spec(settings) else None, settings)
+        try:
+            one_taken = snapshot(TOY, "train" if reads_spec(settings) else None, settings)
+        except UnpredictableOrderError:  # a later iterator of a pass that is cut
+            return None
         sides.append(PinnedOrder(snapshot=one_taken.snapshot, label="a"))
         live = one_taken.live.order
         rebuilt = sides[-1].rebuilt
@@ -182,3 +193,15 @@ def test_what_is_read_is_the_spec_or_what_stages_say(
     assert spec_as_given(planned.resolved, settings) == said
     again = resolved_reading(TOY, said, settings)
     assert again.ranges == planned.ranges
+
+
+def test_what_stages_read_may_be_said_as_answers_say_it() -> None:
+    for stages, said in (
+        ("test | take(3)", "test"),
+        ("zip(train[:4], test) | map", "train[:4], test"),
+        ("zip(read(train), read(test, data='mnist')) | take(3)", "toy/train, mnist/test"),
+    ):
+        settings = ReadSettings(stages=parse_stages(stages))
+        assert plan_order(TOY, said, settings).order == plan_order(TOY, None, settings).order
+        with pytest.raises(UsageError, match="the stages say what is read"):
+            plan_order(TOY, "train", settings)

@@ -1,0 +1,1 @@
+"""The table, the document and the shardctl.yaml of `inspect`."""

@@ -1,0 +1,165 @@
+"""`shardctl inspect`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import build_dataset
+
+SCRIPT = """
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+print("printed while it is imported")
+
+def make(split="train", seed=7):
+    print("printed while it runs")
+    builder = tfds.builder_from_directory({folder!r})
+    config = tfds.ReadConfig(shuffle_seed=seed)
+    ds = builder.as_dataset(split=split, shuffle_files=True, read_config=config)
+    ds = ds.map(lambda example: example["id"] + 0)
+    return ds.shuffle(4, seed=seed).map(lambda number: number * 1).repeat(2).batch(4)
+
+def open_one():
+    ds = make()
+    return ds.filter(lambda number: True)
+
+def both():
+    return {{"train": make(), "eval": make("test")}}
+
+def files():
+    return tf.data.TFRecordDataset([{record!r}]).shuffle(3, seed=1)
+
+def fails():
+    return make("trian")
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("inspect")
+    return build_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2, 3]})
+
+
+@pytest.fixture
+def script(shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    import tensorflow as tf
+
+    Path("plain").mkdir()
+    record = str(Path("plain/records").resolve())
+    with tf.io.TFRecordWriter(record) as writer:
+        for number in range(5):
+            writer.write(str(number).encode())
+    Path("train.py").write_text(SCRIPT.format(folder=str(built), record=record))
+    monkeypatch.delitem(sys.modules, "train", raising=False)
+    return "train.py"
+
+
+def _handed_out(name: str, *arguments: Any) -> list[list[int]]:
+    module = sys.modules["train"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        dataset = getattr(module, name)(*arguments)
+    return [
+        [int(number) for batch in dataset.as_numpy_iterator() for number in batch] for _ in range(3)
+    ]
+
+
+def test_the_table_names_stages_and_lines(shardctl: Shardctl, script: str) -> None:
+    ran = shardctl("inspect", f"{script}:make")
+    assert ran.exit_code == 0
+    assert ran.stdout.startswith("train.py:make: train of toy:1.0.0\n")
+    assert "printed" not in ran.stdout
+    lines = {line.split()[1]: line.split()[-1] for line in ran.stdout.splitlines()[2:8]}
+    assert lines == {
+        "read(train,": "train.py:11",
+        "map": "train.py:13",
+        "shuffle(4,": "train.py:13",
+        "repeat(2)": "train.py:13",
+        "batch(4)": "train.py:13",
+    }
+
+
+@pytest.mark.parametrize("split", ["train", "test", "train[2:9]"])
+def test_other_commands_read_the_same_without_tensorflow(
+    shardctl: Shardctl, script: str, split: str
+) -> None:
+    ran = shardctl("inspect", f"{script}:make", "-o", "shardctl.yaml", "--", split, "seed=3")
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    for index, ids in enumerate(_handed_out("make", split, 3)):
+        simulated = shardctl("simulate", "--pass", index, "--take", -1, "-f", "ids")
+        assert simulated.stdout.split() == [str(one) for one in ids]
+
+
+def test_an_open_order_is_found(shardctl: Shardctl, script: str) -> None:
+    ran = shardctl("inspect", f"{script}:open_one")
+    assert ran.exit_code == 1
+    said = "filter leaves the order open at train.py:17: return ds.filter(lambda number: True)"
+    assert said in ran.stdout
+    document = json.loads(shardctl("inspect", f"{script}:open_one", "-f", "json").stdout)
+    assert document["predictable"] is False
+    assert [(each["file"], each["line"]) for each in document["pipelines"][0]["open"]] == [
+        ("train.py", 17)
+    ]
+    rows = shardctl("inspect", f"{script}:open_one", "-f", "csv").stdout.splitlines()
+    assert rows[0].startswith("name,stage,level,call,operation")
+
+
+def test_several_datasets(shardctl: Shardctl, script: str) -> None:
+    ran = shardctl("inspect", f"{script}:both")
+    assert "train.py:both [train]: train of toy:1.0.0" in ran.stdout
+    assert "train.py:both [eval]: test of toy:1.0.0" in ran.stdout
+    refused = shardctl("inspect", f"{script}:both", "-f", "yaml")
+    assert refused.exit_code == 2
+    assert refused.stderr.splitlines()[-1].startswith("error: a shardctl.yaml says how one dataset")
+    chosen = shardctl("inspect", f"{script}:both", "--only", "eval", "-f", "yaml")
+    assert yaml.safe_load(chosen.stdout)["read"]["stages"][0] == {"read": "test"}
+
+
+def test_record_files_have_a_layout_file_beside(shardctl: Shardctl, script: str) -> None:
+    refused = shardctl("inspect", f"{script}:files", "-f", "yaml")
+    assert refused.exit_code == 2
+    assert "give --output FILE" in refused.stderr
+    ran = shardctl("inspect", f"{script}:files", "-o", "shardctl.yaml")
+    assert ran.exit_code == 0
+    assert "wrote plain.layout.yaml" in ran.stderr
+    simulated = shardctl("simulate", "--take", -1, "-f", "ids").stdout.split()
+    records = sys.modules["train"].files().as_numpy_iterator()
+    assert simulated == [record.decode() for record in records]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train.py:fails"], "error: train.py:fails failed with ValueError: Unknown split 'trian'"),
+        (["train.py:gone"], "error: train.py has no function 'gone'; it has: "),
+        (["gone.py:make"], "error: no file 'gone.py'"),
+        (["train.py"], "error: 'train.py' names no function"),
+        (["train.py:make", "--loop", "forever"], "error: --loop 'forever': it is one of"),
+        (["train.py:both", "--only", "test"], "error: train.py:both returns no dataset 'test'"),
+    ],
+)
+def test_errors_are_one_line(
+    shardctl: Shardctl, script: str, words: list[str], message: str
+) -> None:
+    ran = shardctl("inspect", *words)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    errors = [line for line in ran.stderr.splitlines() if not line.startswith("printed")]
+    assert len(errors) == 1
+    assert errors[0].startswith(message)
+
+
+def test_a_shell_offers_files_and_their_functions(script: str) -> None:
+    from shardctl.cli.completion.values import functions
+
+    assert functions("tr") == ["train.py:"]
+    assert functions("train.py:f") == ["train.py:files", "train.py:fails"]
+    assert functions("gone.py:") == []

@@ -1,0 +1,72 @@
+"""Caches: when they are filled, and what later iterators repeat."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.core.iteration.generator import SeedGenerator
+from shardctl.core.iteration.iteration import EVERYTHING
+from shardctl.core.iteration.nodes.batch import Batch, Unbatch
+from shardctl.core.iteration.nodes.cache import Cache
+from shardctl.core.iteration.nodes.shuffle import Shuffle
+from shardctl.core.iteration.nodes.source import Source
+from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.errors import UnpredictableOrderError
+from tests.core.iteration.elements import all_of, check_lookups
+
+
+def shuffled() -> Shuffle:
+    generator = SeedGenerator(KernelSeeds(seed=1, seed2=2), True, stage="shuffle(9)")
+    return Shuffle(Source(range(6)), 9, generator)
+
+
+def test_the_first_whole_pass_is_repeated() -> None:
+    shuffle = shuffled()
+    cache = Cache(shuffle)
+    first = all_of(cache)
+    assert [all_of(cache) for _ in range(3)] == [first] * 3
+    assert shuffle.generator.num_taken == 1  # no iterator is made below a full cache
+
+
+def test_a_partial_pass_is_not_kept() -> None:
+    shuffle = shuffled()
+    cache = Cache(shuffle)
+    cache.iterate().pull(5)
+    assert (cache.state, shuffle.generator.num_taken) == (0, 1)
+    second = all_of(cache)
+    assert all_of(cache) == second
+
+
+# tensorflow/core/kernels/data/cache_dataset_ops.cc: "its size matches the expected input
+# cardinality"; where that is unknown it must see the end.
+def test_it_is_full_with_as_many_as_there_are_said_to_be() -> None:
+    cache = Cache(shuffled())
+    cache.iterate().pull(6)
+    assert cache.state == 1
+    unknown = Cache(Unbatch(Batch(shuffled(), 2)))
+    iteration = unknown.iterate()
+    iteration.pull(6)
+    assert unknown.state == 0
+    iteration.pull(1)
+    assert unknown.state == 1
+
+
+def test_what_it_holds_is_looked_up_as_far_as_it_is_pulled() -> None:
+    cache = Cache(shuffled())
+    whole = all_of(cache)
+    iteration = cache.iterate()
+    iteration.pull(4)
+    assert check_lookups(iteration) == whole[:4]
+    assert (iteration.pull(EVERYTHING), iteration.ended) == (2, True)
+
+
+def test_one_that_may_have_been_filled_is_refused() -> None:
+    cache = Cache(shuffled())
+    cache.make_uncertain()
+    with pytest.raises(UnpredictableOrderError, match="cache"):
+        cache.iterate()
+
+
+def test_over_what_never_changes_nothing_shows() -> None:
+    assert Cache(Source(range(3))).is_fixed
+    assert not Cache(shuffled()).is_fixed

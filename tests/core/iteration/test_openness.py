@@ -1,0 +1,56 @@
+"""Stages that leave an order open, by what they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.core.iteration.openness import open_stages
+from shardctl.core.stages.stages import (
+    Concatenate,
+    Filter,
+    Map,
+    Opaque,
+    Pipeline,
+    SampleFromDatasets,
+    Shuffle,
+    Stage,
+    WithOptions,
+)
+from tests.core.iteration.elements import chain
+
+SEEDLESS = Shuffle(buffer=3)
+
+
+@pytest.mark.parametrize(
+    ("stages", "global_seed", "names"),
+    [
+        ((SEEDLESS,), None, ["shuffle"]),
+        ((SEEDLESS,), 0, []),
+        ((Shuffle(buffer=3, seed=0),), None, []),
+        ((Shuffle(buffer=3, seed=(0, 0)),), 5, ["shuffle"]),
+        ((Filter(), Filter(kept="kept.txt")), None, ["filter"]),
+        ((Opaque(call="flat_map"),), None, ["opaque"]),
+        ((Map(deterministic=False),), None, []),
+        ((Map(calls=1, deterministic=False),), None, []),
+        ((Map(calls=2, deterministic=False),), None, ["map"]),
+        ((Map(calls="auto"), WithOptions(deterministic=False)), None, ["map"]),
+        ((Map(calls="auto", deterministic=True), WithOptions(deterministic=False)), None, []),
+        ((Concatenate(other=chain(3, SEEDLESS)), Filter()), None, ["shuffle", "filter"]),
+    ],
+)
+def test_open_stages(stages: tuple[Stage, ...], global_seed: int | None, names: list[str]) -> None:
+    found = open_stages(chain(5, *stages), global_seed=global_seed)
+    assert [each.stage.name for each in found] == names
+    assert all(each.reason for each in found)
+
+
+def test_a_reason_of_its_own_is_given() -> None:
+    stage = Opaque(call="flat_map", reason="it makes elements")
+    [found] = open_stages(chain(5, stage))
+    assert (found.stage, found.reason) == (stage, "it makes elements")
+
+
+def test_inputs_come_before_what_combines_them() -> None:
+    mixture = SampleFromDatasets(inputs=(chain(3, SEEDLESS),))
+    found = open_stages(Pipeline(source=mixture))
+    assert [each.stage.name for each in found] == ["shuffle", "sample_from_datasets"]

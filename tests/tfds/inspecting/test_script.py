@@ -1,0 +1,130 @@
+"""Functions of a user's script: found, called, and their datasets taken."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.errors import UsageError
+from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of, inspect_script
+from shardctl.tfds.inspecting.watching import Lines
+
+SCRIPT = """
+import sys
+import tensorflow as tf
+from beside import COUNT
+print("printed while it is imported")
+
+def make(count=COUNT, seed=None, name="x"):
+    print("printed while it runs", sys.argv)
+    return tf.data.Dataset.range(count).shuffle(3, seed=seed)
+
+def several():
+    return {"train": make(9, 1), "eval": [make(4, 2), make(5, 3)], "note": "text"}
+
+def with_info():
+    return make(9, 1), "info"
+
+def fails():
+    return make("nine")
+
+def leaves():
+    sys.exit(3)
+
+def nothing():
+    pass
+
+made = tf.data.Dataset.range(7)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "beside.py").write_text("COUNT = 6\n")
+    (tmp_path / "broken.py").write_text("def make(:\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("train", "beside", "broken"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return str(tmp_path / "train.py")
+
+
+def test_words_are_arguments() -> None:
+    words = ["a", "3", "0.5", "seed=7", "name=x=y", "on=True", "off=None", "-1"]
+    found = ScriptFunction.parsed("a/b.py:make", words)
+    assert found.arguments == ("a", 3, 0.5, -1)
+    assert found.named == {"seed": 7, "name": "x=y", "on": True, "off": None}
+    for wrong in ("train.py", "train.py:", ":make", "train.py:make it"):
+        with pytest.raises(UsageError, match=r"written as train\.py:make_dataset"):
+            ScriptFunction.parsed(wrong)
+
+
+def test_a_function_of_a_file_or_of_a_module(
+    script: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for reference in (f"{script}:make", "train:make"):
+        path = [*sys.path]
+        (found,) = inspect_script(ScriptFunction.parsed(reference, ["8", "seed=4"]))
+        assert [stage.call for stage in found.stages] == ["range(8)", "shuffle(3, seed=4)"]
+        assert found.stages[1].line is not None
+        assert str(found.stages[1].line) == "train.py:9"
+        assert sys.path == path
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "printed while it runs" in printed.err
+    (made,) = inspect_script(ScriptFunction.parsed(f"{script}:made"))
+    assert [str(stage.line) for stage in made.stages] == ["train.py:26"]
+    with pytest.raises(UsageError, match="a dataset and no function"):
+        inspect_script(ScriptFunction.parsed(f"{script}:made", ["3"]))
+    (default,) = inspect_script(ScriptFunction.parsed(f"{script}:make"))
+    assert default.stages[0].call == "range(6)"
+
+
+def test_several_datasets_have_names(script: str) -> None:
+    found = inspect_script(ScriptFunction.parsed(f"{script}:several"))
+    assert [one.name for one in found] == ["train", "eval.0", "eval.1"]
+    (only,) = inspect_script(ScriptFunction.parsed(f"{script}:several"), only="eval.1")
+    assert only.stages[0].call == "range(5)"
+    with pytest.raises(UsageError, match=r"it returns: train, eval\.0, eval\.1"):
+        inspect_script(ScriptFunction.parsed(f"{script}:several"), only="test")
+    (beside,) = inspect_script(ScriptFunction.parsed(f"{script}:with_info"))
+    assert (beside.name, beside.stages[0].call) == ("", "range(9)")
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("train.py:mak", "train.py has no function 'mak'; it has: make, "),
+        ("gone.py:make", "no file 'gone.py'"),
+        ("gone.module:make", "no module 'gone.module'"),
+        ("train.py:fails", r"train.py:fails failed with \w+: .*\(train.py:9: return tf.data"),
+        ("train.py:leaves", r"train.py:leaves failed with SystemExit: 3 \(train.py:21: sys.exit"),
+        ("train.py:nothing", "train.py:nothing returned nothing; a tf.data.Dataset is needed"),
+        ("broken.py:make", r"failed with SyntaxError: .*broken.py:1\)"),
+    ],
+)
+def test_a_function_that_fails_is_one_line(script: str, reference: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        inspect_script(ScriptFunction.parsed(reference))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_failing_call_leaves_nothing_behind(script: str) -> None:
+    before = [*sys.path], [*sys.argv], sys.stdout
+    with pytest.raises(UsageError):
+        ScriptFunction.parsed("train.py:fails").called(Lines())
+    assert ([*sys.path], [*sys.argv], sys.stdout) == before
+
+
+def test_datasets_among_other_values() -> None:
+    import tensorflow as tf
+
+    one: Any = tf.data.Dataset.range(3)
+    assert datasets_of(one, "f") == {"": one}
+    assert datasets_of(("builder", one), "f") == {"": one}
+    assert datasets_of([one, one], "f") == {"0": one, "1": one}
+    with pytest.raises(UsageError, match="f returned a dict"):
+        datasets_of({"a": 1}, "f")

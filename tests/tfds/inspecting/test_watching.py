@@ -1,0 +1,75 @@
+"""Which line of a script makes each dataset; nothing of TensorFlow stays changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Any
+
+import pytest
+
+from shardctl.planning.inspect import SourceLine
+from shardctl.tfds.inspecting.watching import Lines, is_of_script
+from shardctl.tfds.recognizing.graph import Operation, operation_of
+
+
+def _lines(lines: Lines, operation: Operation) -> list[int | None]:
+    found: list[int | None] = []
+    while True:
+        line = lines.of(operation)
+        found.append(None if line is None else line.line)
+        if not operation.inputs:
+            return found
+        operation = operation.input
+
+
+def test_each_dataset_has_the_line_that_made_it() -> None:
+    import tensorflow as tf
+
+    def make() -> Any:
+        numbers = tf.data.Dataset.range(9)
+        numbers = numbers.apply(tf.data.experimental.assert_cardinality(9))
+        return numbers.batch(3)
+
+    lines = Lines()
+    with lines.watched():
+        dataset = make()
+    first = make.__code__.co_firstlineno
+    assert _lines(lines, operation_of(dataset)) == [first + 3, first + 2, first + 1]
+    line = lines.of(operation_of(dataset))
+    assert line == SourceLine(
+        file=os.path.relpath(__file__), line=first + 3, text="return numbers.batch(3)"
+    )
+
+
+def test_what_is_made_later_is_not_watched() -> None:
+    import tensorflow as tf
+    from tensorflow.python.data.ops import dataset_ops
+
+    kind = dataset_ops.DatasetV2
+    before = kind.__init__, kind._metadata
+    lines = Lines()
+    with pytest.raises(ValueError, match="of the script"), lines.watched():
+        raise ValueError("of the script")
+    assert (kind.__init__, kind._metadata) == before
+    assert lines.of(operation_of(tf.data.Dataset.range(3))) is None
+
+
+def test_watching_changes_no_order() -> None:
+    import tensorflow as tf
+
+    def make() -> Any:
+        return tf.data.Dataset.range(30).shuffle(7, seed=3).repeat(2).map(lambda n: n + 1)
+
+    with Lines().watched():
+        watched = make()
+    assert list(watched.as_numpy_iterator()) == list(make().as_numpy_iterator())
+
+
+def test_libraries_are_no_scripts() -> None:
+    import tensorflow as tf
+
+    assert is_of_script(__file__)
+    assert not is_of_script(tf.__file__)
+    assert not is_of_script(subprocess.__file__)
+    assert not is_of_script("<string>")

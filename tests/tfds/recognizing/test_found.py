@@ -1,0 +1,12 @@
+"""What was found: stages beside the operations that they are."""
+
+from __future__ import annotations
+
+from shardctl.core.stages.stages import Pipeline, Range
+from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+
+
+def test_readers_are_those_of_the_stages() -> None:
+    stage = FoundStage(part=Range(stop=3), operations=())
+    found = FoundPipeline(pipeline=Pipeline(source=stage.part), stages=(stage,), options=None)
+    assert found.readers == ()
