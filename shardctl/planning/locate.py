@@ -278,6 +278,8 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
                 )
         return np.array(numbers, np.int64)
     if not order.has_steps:
+        if order.settings.stages is not None:
+            raise UsageError(phrase("{step}: the {stages} make no batches; a step is a batch"))
         raise UsageError(phrase("{step} needs {batch=N}: a step is a batch"))
     for number in numbers:
         if order.num_steps is not None and number >= order.num_steps:
