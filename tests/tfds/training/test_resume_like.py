@@ -252,6 +252,7 @@ def test_a_count_in_the_middle_of_a_batch_is_refused(world: Any) -> None:
     ):
         shardctl.tfds.resume_like(dataset, consumed=26)
     assert len(elements(shardctl.tfds.resume_like(dataset, consumed=25))) == 14
+    wrong: Any
     for wrong in (
         {"consumed": 76},
         {"consumed": -1},

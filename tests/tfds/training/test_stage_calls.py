@@ -18,7 +18,7 @@ from tests.cases import add_cases
 TEXTS = (
     "cache | shuffle(5, seed=7) | map | repeat(2) | batch(3) | prefetch(2)",
     "shuffle(5, seed=7, reshuffle=False) | take(7) | repeat(2) | skip(3) | shard(2, 1)",
-    "batch(4, drop_remainder=True) | shuffle(3, seed=1) | unbatch | map(num_parallel_calls=2)",
+    "batch(4, drop_remainder=True) | shuffle(3, seed=1) | unbatch | map(calls=2)",
     "range(9) | concatenate(range(3)) | shuffle(4, seed=2)",
     "zip(a | batch(2, drop_remainder=True), b | shuffle(3, seed=1)) | batch(2, drop_remainder=True)",
     "sample_from_datasets([a, b | repeat(2)], weights=[0.7, 0.3], seed=4) | shuffle(5, seed=3)",
@@ -26,17 +26,15 @@ TEXTS = (
     "a | shuffle(5, seed=7) | with_options(fusion=False) | repeat(2)",
 )
 BY_HAND: tuple[Callable[[Any, Any], Any], ...] = (
-    lambda ds, a: (
-        a.cache().shuffle(5, seed=7).map(lambda x: x + 0).repeat(2).batch(3).prefetch(2)
-    ),
+    lambda ds, a: a.cache().shuffle(5, seed=7).map(lambda x: x + 0).repeat(2).batch(3).prefetch(2),
     lambda ds, a: (
         a.shuffle(5, seed=7, reshuffle_each_iteration=False).take(7).repeat(2).skip(3).shard(2, 1)
     ),
-    lambda ds, a: (
-        a.batch(4, drop_remainder=True).shuffle(3, seed=1).unbatch().map(lambda x: x + 0)
-    ),
+    lambda ds, a: a.batch(4, drop_remainder=True).shuffle(3, seed=1).unbatch().map(lambda x: x + 0),
     lambda ds, a: ds.range(9).concatenate(ds.range(3)).shuffle(4, seed=2),
-    lambda ds, a: ds.zip((a.batch(2, drop_remainder=True), a.shuffle(3, seed=1))).batch(2, drop_remainder=True),
+    lambda ds, a: ds.zip((a.batch(2, drop_remainder=True), a.shuffle(3, seed=1))).batch(
+        2, drop_remainder=True
+    ),
     lambda ds, a: ds.sample_from_datasets([a, a.repeat(2)], [0.7, 0.3], seed=4).shuffle(5, seed=3),
     lambda ds, a: ds.choose_from_datasets([a, a], ds.range(2).repeat()),
     lambda ds, a: _unfused(a.shuffle(5, seed=7)).repeat(2),
@@ -79,9 +77,11 @@ def test_pairs_are_the_seeds_of_kernels() -> None:
         return tf.data.Dataset.range(11)
 
     for stated, pair in (("seed=7", "seed=(87654321, 7)"),):
-        for text in (f"shuffle(5, {stated}) | map | repeat(2)",
-                     f"sample_from_datasets([a, b], weights=[1.0, 2.0], {stated})",
-                     f"sample_from_datasets([a, b], {stated}, rerandomize_each_iteration=True)"):
+        for text in (
+            f"shuffle(5, {stated}) | map | repeat(2)",
+            f"sample_from_datasets([a, b], weights=[1.0, 2.0], {stated})",
+            f"sample_from_datasets([a, b], {stated}, rerandomize_each_iteration=True)",
+        ):
             one, two = (
                 StageCalls(reader=read).dataset(parse_stages(said))
                 for said in (text, text.replace(stated, pair))

@@ -11,6 +11,7 @@ import pytest
 import shardctl
 import shardctl.tfds
 from shardctl import ReadSettings, UsageError
+from shardctl.core.settings.read_settings import as_settings
 from shardctl.files.plan.writer import plan_json
 from tests.cases import add_cases
 from tests.tfds_datasets import build_dataset
@@ -32,7 +33,13 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     import tensorflow_datasets as tfds
 
     splits = {"train": [5, 0, 7, 9, 4], "test": [6, 6]}
-    return tfds.builder_from_directory(build_dataset(tmp_path_factory.mktemp("staged"), splits=splits))
+    return tfds.builder_from_directory(
+        build_dataset(tmp_path_factory.mktemp("staged"), splits=splits)
+    )
+
+
+def staged(stages: str, **others: Any) -> ReadSettings:
+    return as_settings({"stages": stages, **others})
 
 
 def plain(dataset: Any) -> list[Any]:
@@ -47,8 +54,8 @@ def name(example: Any) -> Any:
 
 @pytest.mark.parametrize("stages", STAGES)
 def test_a_plan_goes_on_to_the_end_of_the_stages(builder: Any, stages: str, tmp_path: Path) -> None:
-    settings = ReadSettings(stages=stages, pass_index=1)
-    how = {"transform": name, "add_tfds_id": True}
+    settings = staged(stages, pass_index=1)
+    how: Any = {"transform": name, "add_tfds_id": True}
     uninterrupted = shardctl.tfds.pipeline(builder, None, settings, **how)
     plain(uninterrupted)
     whole = plain(uninterrupted)
@@ -64,7 +71,7 @@ def test_a_plan_goes_on_to_the_end_of_the_stages(builder: Any, stages: str, tmp_
 
 
 def test_plans_with_stages_are_for_resume(builder: Any) -> None:
-    settings = ReadSettings(stages=STAGES[0])
+    settings = staged(STAGES[0])
     plan = shardctl.resume(str(builder.data_dir), None, settings, consumed=8)
     with pytest.raises(UsageError, match=r"shardctl\.tfds\.resume does"):
         shardctl.tfds.read_config(plan, builder)
@@ -77,7 +84,7 @@ def test_plans_with_stages_are_for_resume(builder: Any) -> None:
 def test_a_global_seed_that_changes_stages_is_refused(builder: Any) -> None:
     import tensorflow as tf
 
-    seeded, pair = (ReadSettings(stages=f"repeat(2) | shuffle(7, seed={s})") for s in ("2", "(3, 4)"))
+    seeded, pair = (staged(f"repeat(2) | shuffle(7, seed={s})") for s in ("2", "(3, 4)"))
     tf.random.set_seed(5)
     try:
         with pytest.raises(UsageError, match=r"set_seed\(5\) is in force"):
@@ -90,8 +97,8 @@ def test_a_global_seed_that_changes_stages_is_refused(builder: Any) -> None:
 
 
 def test_a_position_counts_what_stages_hand_out(builder: Any, tmp_path: Path) -> None:
-    settings = ReadSettings(stages=MIXTURE)
-    how = {"transform": name, "add_tfds_id": True}
+    settings = staged(MIXTURE)
+    how: Any = {"transform": name, "add_tfds_id": True}
     whole = plain(shardctl.tfds.pipeline(builder, None, settings, **how))
     position = shardctl.tfds.Position(builder, None, settings)
     for step, _ in enumerate(position.count(position.dataset(**how))):
@@ -102,15 +109,17 @@ def test_a_position_counts_what_stages_hand_out(builder: Any, tmp_path: Path) ->
     again = shardctl.tfds.Position(builder, None, settings)
     again.restore(tmp_path / "position.json")
     assert plain(again.dataset(**how)) == whole[5:]
-    assert sum(1 for _ in again.count(again.dataset(**how))) == len(whole) - 5
+    assert len(list(again.count(again.dataset(**how)))) == len(whole) - 5
     assert again.consumed == 120
 
 
 def test_epochs_of_fit_are_those_of_one_run(builder: Any) -> None:
-    settings = ReadSettings(stages="repeat(2) | shuffle(7, seed=2) | batch(5)")
-    how = {"transform": lambda example: example["id"]}
+    settings = staged("repeat(2) | shuffle(7, seed=2) | batch(5)")
+    how: Any = {"transform": lambda example: example["id"]}
     uninterrupted = shardctl.tfds.pipeline(builder, None, settings, **how)
     passes = [plain(uninterrupted) for _ in range(5)]
-    found = shardctl.tfds.keras_epochs(builder, None, settings, epochs=3, initial_epoch=1, steps=4, **how)
+    found = shardctl.tfds.keras_epochs(
+        builder, None, settings, epochs=3, initial_epoch=1, steps=4, **how
+    )
     made = {epoch: plain(dataset) for epoch, dataset in found}
     assert made == {1: passes[2][4:], 2: passes[4]}  # two iterators an epoch
