@@ -60,20 +60,3 @@ def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
 def readers_of(pipeline: Pipeline) -> list[Read]:
     """Return the readers, each as often as it is there."""
     return [source for source in sources_of(pipeline) if isinstance(source, Read)]
-
-
-def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
-    """Yield every source and stage, those of inputs and of choices too."""
-    source = pipeline.source
-    yield source
-    inside: tuple[Pipeline, ...] = getattr(source, "inputs", ())
-    if isinstance(source, ChooseFromDatasets):
-        inside = (*inside, source.choices)
-    if isinstance(source, Shared):
-        inside = (source.pipeline,)
-    for part in inside:
-        yield from parts_of(part)
-    for stage in pipeline.stages:
-        yield stage
-        if isinstance(stage, Concatenate):
-            yield from parts_of(stage.other)
