@@ -66,9 +66,7 @@ class IndexRanges:
             elements = behind_reader(read, settings, order)
         return Reading(elements=elements, codes_of=_codes)
 
-    def _read(
-        self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
-    ) -> Any:
+    def _read(self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Any:
         """Return what stands for the reader of ranges, behind its assertion."""
         tf = tensorflow()
         reads = sorted_reads(dataset, ranges, settings)

@@ -176,9 +176,7 @@ class _Comparison:
             ) from why
         if self.own.random_ops:
             self._keep_steady(expected)
-        progress = Progress(
-            self.watch, "elements", self.stop * (pass_index + 1), per_second=10_000
-        )
+        progress = Progress(self.watch, "elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
         whole = self.stop == self.own.elements.num_elements
@@ -242,7 +240,7 @@ class _Comparison:
         missing = row >= len(twos)
         code = None if missing or row >= len(codes) else int(codes[row])
         is_end = row >= len(ones)
-        alike = set() if is_end else self._codes_of(ones[row], expected)
+        alike: set[int] = set() if is_end else self._codes_of(ones[row], expected)
         seen = next(iter(alike)) if len(alike) == 1 else None
         found: int | str | None = None
         if seen is not None:
