@@ -15,7 +15,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
-from shardctl.errors import UnpredictableOrderError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.file_formats import format_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
@@ -88,7 +88,14 @@ def plan_order(
         return order_of(resolved_spec(dataset, spec), settings)
     from shardctl.planning.stages.sources import refuse_unread_spec
 
-    refuse_unread_spec(spec, settings)
+    try:
+        refuse_unread_spec(spec, settings)
+    except UsageError as unread:
+        # What the stages read, as answers and files call it, says no more than they do.
+        planned = _with_stages(dataset, None, settings)
+        if planned.spec != spec:
+            raise unread from None
+        return planned
     return _with_stages(dataset, spec, settings)
 
 

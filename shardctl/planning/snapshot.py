@@ -18,8 +18,8 @@ from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.pinned.pinned_sources import pinned_sources, spec_as_given
 from shardctl.planning.progress import Progress, Watch
-from shardctl.planning.stages.pinned_sources import pinned_sources, spec_as_given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ def snapshot(
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
         tree=_tree(live, watch),
-        sources=() if written.stages is None else pinned_sources(live),
+        sources=pinned_sources(live, written),
     )
     return TakenSnapshot(snapshot=pinned, live=live)
 

@@ -12,7 +12,9 @@ from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.position import Position
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs
+from shardctl.tfds.training.resume_like import resume_like
 from shardctl.tfds.verifying.verify import verify
+from shardctl.tfds.verifying.verify_dataset import verify_dataset
 from shardctl.tfds.verifying.verify_plan import verify_plan
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "read_config",
     "resume",
     "resume_epochs",
+    "resume_like",
     "verify",
+    "verify_dataset",
     "verify_plan",
 ]

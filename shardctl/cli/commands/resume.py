@@ -140,8 +140,8 @@ def _from_options(
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
+    from shardctl.planning.pinned.pinned_sources import resolved_reading
     from shardctl.planning.resume.seen import resume_unseen_of
-    from shardctl.planning.stages.pinned_sources import resolved_reading
 
     if stopped.hosts is not None:
         raise UsageError("--hosts with --seen: a log says what was seen, on any host")
@@ -205,7 +205,7 @@ def _from_file(
     dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:
         return dataset, plan, None
-    from shardctl.planning.stages.pinned_sources import resolved_reading
+    from shardctl.planning.pinned.pinned_sources import resolved_reading
 
     return dataset, plan, _log(resolved_reading(dataset, plan.spec, plan.settings), seen)
 

@@ -1,6 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl verify`: the predicted order beside the one that TensorFlow reads; the files alone."""
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from shardctl.planning.verify import Take, Verification
 
 FORMATS = Formats(renderers=verb_formats("rendering.verify", "verify"))
+# A spec has colons in brackets alone.
+_FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
 _OF_FILES = Formats(renderers=verb_formats("rendering.verify_files", "verify_files"))
 
 
@@ -39,7 +42,8 @@ def verify(
         typer.Argument(
             metavar="[SPEC]",
             help="What is read, as TFDS writes it [default: train]; with --files, splits "
-            "[default: all].",
+            "[default: all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments "
+            "after --.",
             autocompletion=completion.splits,
         ),
     ] = None,
@@ -74,12 +78,17 @@ def verify(
     first counted and checked whole, record by record. Without files, tf.data reads index ranges.
     Exits with 1 if anything differs.
 
+    Of MODULE:FUNCTION the dataset that it returns is iterated, the --pass-th time as by --loop, and
+    each element is compared with what the pipeline's own maps make of the predicted examples.
+
     With --files nothing but the files is read: every record of every file is counted and checked,
     and each file that is damaged, missing or too many is named. TensorFlow is not needed.
 
     Examples:
       # Does the real reader hand out the order that is predicted?
       shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
+      # Does the pipeline of a script hand out what is predicted of it?
+      shardctl verify train.py:make_dataset -- seed=7
       # Is every record file whole? Without TensorFlow
       shardctl verify --files -d ~/tensorflow_datasets/mnist/3.0.1
     """
@@ -88,6 +97,14 @@ def verify(
     if files:
         others = {"take": take, "plan": plan, "allow_version": allow_version or None}
         _files(source, out, specs or [], {**reading.given(), **others}, every_row=every_row)
+        return
+    if specs and _FUNCTION.fullmatch(specs[0]):
+        others = {"plan": plan, "allow_version": allow_version or None}
+        found = _function(source, reading, specs, others, "all" if take == -1 else take)
+        warn(found.warnings)
+        FORMATS.write(out, found, every_row=every_row)
+        if not found.equal:
+            raise typer.Exit(1)
         return
     if specs is not None and len(specs) > 1:
         extra = quoted(" ".join(specs[1:]))
@@ -106,6 +123,37 @@ def verify(
     FORMATS.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)
+
+
+def _function(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    words: list[str],
+    others: dict[str, Any],
+    take: "Take",
+) -> "Verification":
+    given = {**reading.given(), **others}
+    for name, value in given.items():
+        if value is not None and name not in ("pass_index", "loop"):
+            raise UsageError(
+                f"{option_name(name)} with {quoted(words[0])}: the function says how it reads; "
+                "--pass and --loop say how it is iterated"
+            )
+    if source.dataset:
+        raise UsageError(f"--dataset with {quoted(words[0])}: the function says what it reads")
+    from shardctl.tfds.imports import quiet_tensorflow
+
+    with quiet_tensorflow(), ProgressBars() as bars:
+        from shardctl.tfds.inspecting.script import ScriptFunction
+        from shardctl.tfds.verifying.verify_dataset import verify_script
+
+        return verify_script(
+            ScriptFunction.parsed(words[0], words[1:]),
+            pass_index=given.get("pass_index") or 0,
+            loop=given.get("loop") or "python",
+            take=take,
+            watch=bars.show,
+        )
 
 
 def _files(

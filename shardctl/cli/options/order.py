@@ -199,7 +199,7 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
 
 def _stated(project: "Project") -> dict[str, Any]:
     """Return the settings under `read:` of a project."""
-    from shardctl.core.settings.document import settings_from_document
+    from shardctl.core.settings.arguments import settings_from_document
     from shardctl.core.settings.names import main_names
 
     read = main_names(project.read)

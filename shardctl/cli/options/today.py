@@ -86,8 +86,8 @@ class Today:
         """
         from shardctl.planning.diff.diff import diff
         from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
+        from shardctl.planning.pinned.pinned_sources import spec_as_pinned
         from shardctl.planning.snapshot import snapshot
-        from shardctl.planning.stages.pinned_sources import spec_as_pinned
 
         chosen = self._dataset(pinned, path)
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
@@ -152,7 +152,7 @@ class Today:
 
     def _dataset(self, pinned: Snapshot, path: str) -> ChosenDataset:
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
-        from shardctl.planning.stages.pinned_sources import ref_as_pinned
+        from shardctl.planning.pinned.pinned_sources import ref_as_pinned
         from shardctl.readers.reference import Fallback
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)

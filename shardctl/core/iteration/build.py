@@ -56,7 +56,7 @@ def build(
     Raises:
         UnpredictableOrderError: a stage leaves the order open; a shuffle without a seed does so
             only where its order is asked for.
-        UsageError: TensorFlow refuses the pipeline.
+        UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
     """
     options = options_of(pipeline)
     builder = _Builder(
@@ -269,12 +269,4 @@ def _check_choices(choices: call.Pipeline) -> None:
 
 def _fused(shuffle: Shuffle, repeat: call.Stage) -> Node:
     assert isinstance(repeat, call.Repeat)
-    count = repeat.count
-    if count is not None and (count == 0 or count < -1):
-        raise UsageError(
-            f"TensorFlow refuses repeat({count}) right behind a shuffle: its count must be above "
-            "0, or -1"
-        )
-    if count == -1:
-        count = None
-    return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, count)
+    return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, repeat.count)

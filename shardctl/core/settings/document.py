@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from shardctl.core.nearness import did_you_mean
-from shardctl.core.phrase import Argument, Placeholder, phrase, spelled
-from shardctl.core.settings.names import SETTING_BY_ALIAS, main_names
+from shardctl.core.phrase import Argument, Placeholder, spelled
+from shardctl.core.settings.arguments import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
+from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 
 SettingsDocument = dict[str, Any]
@@ -31,44 +30,6 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
         if value is not None or not setting.is_rare:
             document[setting.name] = value
     return document
-
-
-def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
-    """Return the arguments of `ReadSettings` that a mapping holds; those that are None left out.
-
-    Names are those of `main_names`. Whether values are in range and fit together is seen when they
-    are put into `ReadSettings`: another may take their place before.
-
-    Raises:
-        UsageError: an unknown name, two of one setting, or a value of another kind; `as_keys`
-            spells it as it is there.
-
-    >>> settings_from_document({"shuffle-seed": 32, "batch_size": 8, "host": "1/4"})
-    {'shuffle_seed': 32, 'batch': 8, 'host': Host(index=1, count=4)}
-    """
-    arguments: dict[str, Any] = {}
-    for key, value in main_names(document).items():
-        setting = SETTING_BY_NAME.get(key)
-        if setting is None:
-            raise no_such_setting(key, SETTING_BY_NAME, SETTING_BY_ALIAS)
-        if value is None:
-            continue
-        try:
-            arguments[setting.field] = setting.kind.typed(setting.kind.from_document(value))
-        except UsageError as error:
-            given = Argument(setting.field, value, given=True)
-            raise UsageError(phrase("{}: {}", given, error)) from None
-    return arguments
-
-
-def no_such_setting(
-    key: object, names: Collection[str], others: Collection[str] = ()
-) -> UsageError:
-    """Return the error of a key that is none of the names; `others` are understood as well."""
-    said, near = choices(names, len(names)), did_you_mean(key, [*names, *others])
-    return UsageError(
-        phrase("{}: no such setting; {}there are: {}", Argument(str(key)), near, said)
-    )
 
 
 def settings_of_document(document: Mapping[str, object], where: str) -> ReadSettings:

@@ -113,7 +113,7 @@ class ReadSettings:
             self._check_stages(self.stages)
 
     def _check_stages(self, stages: Pipeline) -> None:
-        from shardctl.core.settings.reads import with_known_settings
+        from shardctl.core.settings.within_stages import with_known_settings
 
         beside = [name for name in _SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
         if self.host is not None and self.host_by == "examples":
@@ -129,7 +129,7 @@ class ReadSettings:
                 )
             )
         try:
-            object.__setattr__(self, "stages", with_known_settings(stages))
+            object.__setattr__(self, "stages", with_known_settings(stages, ReadSettings))
         except UsageError as error:
             raise UsageError(phrase("{stages}: {}", str(error))) from None
 

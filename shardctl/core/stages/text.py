@@ -84,7 +84,8 @@ class _Parser:
         if quoted_spec is not None:
             return quoted_spec
         name = scanner.peeked_name()
-        if name is not None and (name in CALLS or scanner.peeked_after(name) == "("):
+        after = "" if name is None else scanner.peeked_after(name)
+        if after == "(" or (name in CALLS and after not in ("[", "+")):
             return None
         start = scanner.position
         spec = scanner.spec()

@@ -7,7 +7,7 @@ from typing import Any
 
 from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.document import no_such_setting
+from shardctl.core.settings.arguments import no_such_setting
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.lint.rule import SEVERITIES

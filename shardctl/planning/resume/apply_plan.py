@@ -18,8 +18,8 @@ from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.resume.same_dataset import check_same_dataset
-from shardctl.planning.stages.pinned_sources import resolved_reading
 
 
 def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) -> ResumePlan:

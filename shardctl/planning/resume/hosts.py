@@ -17,9 +17,9 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.settings.short_form import short_form
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
+from shardctl.planning.pinned.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
 from shardctl.planning.resume.resume import (
     calls_after_read,
@@ -86,7 +86,7 @@ def resume_on_hosts(
     >>> plan.remaining, plan.hosts[0]
     (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
-    dataset, settings = as_dataset(dataset), short_form(as_settings(settings))
+    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.stages is not None:
         raise UsageError(
             phrase(

@@ -16,16 +16,17 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
+from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.planning.order import order_of
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.planning.resume.unseeded import order_to_resume
-from shardctl.planning.stages.pinned_sources import resolved_reading
 
 # Settings are what is planned anew with, instructions are read; refs and warnings promise nothing.
 _NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings"})
@@ -78,7 +79,10 @@ def planned_anew(
             risk=risk,
         )
     if plan.settings.stages is not None:
-        return resume_staged(order_of(resolved, plan.settings), consumed=plan.consumed)
+        staged = order_of(resolved, plan.settings)
+        if isinstance(staged.order, StagedOrder):
+            return resume_staged(staged, consumed=plan.consumed)
+        return resume_order(staged, consumed=plan.consumed)  # other rules than the plan's
     mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
     planned = order_to_resume(resolved, plan.settings, mode, risk)
     return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)

@@ -27,6 +27,7 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, plan_order
+from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.progress import Progress
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing
@@ -39,7 +40,6 @@ from shardctl.planning.resume.promises import (
     without_dropping,
 )
 from shardctl.planning.resume.stopped_hosts import num_read_of, old_orders, stopped_hosts
-from shardctl.planning.stages.pinned_sources import resolved_reading
 
 _PIECE = 1 << 20
 

@@ -32,11 +32,11 @@ from shardctl.core.resume.resume_plan import (
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.settings.short_form import short_form
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, resolved_spec
+from shardctl.planning.pinned.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     inputs_read,
     pending_inputs,
@@ -103,7 +103,7 @@ def resume(
                 mode=mode,
             )
         )
-    dataset, settings = as_dataset(dataset), short_form(as_settings(settings))
+    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     refuse_unreadable(dataset)
     if settings.stages is not None:
         return resume_staged(

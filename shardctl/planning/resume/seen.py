@@ -24,9 +24,9 @@ from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_hosts
+from shardctl.planning.pinned.pinned_sources import resolved_reading, spec_as_given
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
-from shardctl.planning.stages.pinned_sources import resolved_reading, spec_as_given
 
 
 @checked

@@ -43,8 +43,8 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.pinned.pinned_sources import spec_as_given
 from shardctl.planning.resume.rest_of_epoch import reader_state, rest_after, resume_point
-from shardctl.planning.stages.pinned_sources import spec_as_given
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
 
@@ -98,9 +98,10 @@ def resume_staged(
         instructions=order.reads.select(slice(0, 0)),
         continued_by="shardctl.tfds",
         sources=_sources(order, consumed),
-        warnings=(*planned.warnings, *_within_a_step(order, consumed)),
+        warnings=planned.warnings,
     )
-    return _by_instructions(order, plan) or plan
+    plan = _by_instructions(order, plan) or plan
+    return replace(plan, warnings=(*plan.warnings, *_within_a_step(order, plan)))
 
 
 def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
@@ -138,15 +139,20 @@ def _consumed(order: StagedOrder, *, consumed: int | None, steps: int | None) ->
     return order.num_examples if steps == most else order.positions_in_step(steps).start
 
 
-def _within_a_step(order: StagedOrder, consumed: int) -> tuple[str, ...]:
+def _within_a_step(order: StagedOrder, plan: ResumePlan) -> tuple[str, ...]:
+    consumed = plan.consumed
     if not order.has_steps or not 0 < consumed < order.num_examples:
         return ()
     (step,), (offset,) = (array.tolist() for array in order.steps_of([consumed]))
     if not offset:
         return ()
+    said = f"{consumed} examples end {offset} into the batch of step {step}"
+    if plan.continued_by == "shardctl.tfds":
+        whole = order.positions_in_step(step)
+        return (f"{said}: shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",)
     return (
-        f"{consumed} examples end {offset} into the batch of step {step}: the batches that follow "
-        "begin in other places than those of the uninterrupted pipeline",
+        f"{said}: the batches that follow begin in other places than those of the uninterrupted "
+        "pipeline",
     )
 
 

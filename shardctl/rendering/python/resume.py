@@ -28,8 +28,8 @@ from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.stages.stages import Pipeline
 from shardctl.core.stages.text import text_of
 from shardctl.errors import UsageError
+from shardctl.planning.pinned.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
-from shardctl.planning.stages.pinned_sources import reads_spec
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.pipeline import batch, shuffle

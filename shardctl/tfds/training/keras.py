@@ -9,15 +9,20 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import short_form
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.graphs.dataset_graph import NotRebuildable
+from shardctl.tfds.graphs.own_elements import OwnElements
+from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.training.fitted_plan import fitted
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.resume import dataset_of_plan
+from shardctl.tfds.training.staged_rest import real_dataset
 
 
 @checked
@@ -59,7 +64,18 @@ def keras_epochs(
             epochs of `fit` count, settings for another host, or a global seed in force as for
             `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
-    settings = ReadSettings() if settings is None else settings
+    settings = short_form(ReadSettings() if settings is None else settings)
+    if settings.stages is not None:
+        return _of_stages(
+            builder,
+            spec,
+            settings,
+            range(initial_epoch, epochs),
+            steps,
+            host,
+            transform=transform,
+            decoders=decoders,
+        )
     if settings.batch is None:
         raise UsageError("fit trains on batches: give ReadSettings(batch=N)")
     if settings.pass_index:
@@ -95,5 +111,48 @@ def keras_epochs(
             )
             here = fitted(builder, plan, host)
             yield epoch, dataset_of_plan(builder, here, transform, decoders)
+
+    return each()
+
+
+def _of_stages(
+    builder: Any,
+    spec: str | None,
+    settings: ReadSettings,
+    epochs: range,
+    steps: int,
+    host: int | HostLike | None,
+    **how: Any,
+) -> Iterator[tuple[int, Any]]:
+    """Return what `keras_epochs` does of settings with stages; the elements are what they make."""
+    if settings.pass_index:
+        raise UsageError(f"pass_index={settings.pass_index}: every epoch of fit is a pass")
+    if epochs.start < 0 or epochs.start > epochs.stop:
+        raise UsageError(f"initial_epoch={epochs.start}: fit has epochs 0 to {epochs.stop}")
+    settings = replace(settings, loop="keras-fit")
+    dataset = dataset_of(builder)
+    order = plan_order(dataset, spec, replace(settings, pass_index=max(epochs.stop - 1, 0))).order
+    num_steps = elements_of(order).num_elements
+    if num_steps is None:
+        raise UsageError("stages that never end have no epochs of fit; end them with take(N)")
+    if not 0 <= steps <= num_steps or (steps and not epochs):
+        raise UsageError(f"steps={steps}: an epoch of fit has {num_steps} steps")
+    if settings.host is not None:
+        check_host(settings.host, host)
+    check_global_seed(settings, lambda: len(order.reads))
+    if num_steps and steps == num_steps:
+        epochs, steps = epochs[1:], 0
+
+    def each() -> Iterator[tuple[int, Any]]:
+        made = real_dataset(builder, spec, settings, **how)
+        for epoch in epochs:
+            own = plan_order(dataset, spec, replace(settings, pass_index=epoch)).order
+            try:
+                rest = OwnElements.of_order(made, own).made(
+                    start=steps if epoch == epochs.start else 0
+                )
+            except NotRebuildable as why:
+                raise UsageError(f"{why}: the epochs of these stages are not parted") from why
+            yield epoch, rest
 
     return each()

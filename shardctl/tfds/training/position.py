@@ -9,6 +9,7 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
+from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
@@ -19,7 +20,9 @@ from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
+from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
+from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
@@ -102,14 +105,29 @@ class Position:
 
         What `prefetch` has read ahead is not counted. An element is an example; or where the
         settings have `batch`, or `batch` says that the dataset is batched behind them, a
-        batch, which counts as many as its first component has rows.
+        batch, which counts as many as its first component has rows. Of stages it is what they make,
+        and counts as many as the order says.
 
         Raises:
             UsageError: more examples than the order has left, or batches larger than said.
         """
+        if self._settings.stages is not None and batch is None:
+            yield from self._counted_by_order(elements)
+            return
         batch = self._settings.batch if batch is None else batch
         for element in elements:
             self.advance(1 if batch is None else _num_rows(element, batch))
+            yield element
+
+    def _counted_by_order(self, elements: Iterable[Any]) -> Iterator[Any]:
+        """Yield elements of stages, each counted as many examples as the order says."""
+        predicted = elements_of(self._planned.order)
+        step = predicted.element_after(self._consumed)
+        for element in elements:
+            if predicted.up_to(step + 1) == step:
+                self.advance(1)  # more than the order has, which is refused
+            self.advance(int(predicted.examples(step, step + 1)[2][0]))
+            step += 1
             yield element
 
     @checked
@@ -133,6 +151,8 @@ class Position:
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
+        if isinstance(self._planned.order, StagedOrder):
+            return resume_staged(self._planned, consumed=self._consumed)
         return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
 
     @checked

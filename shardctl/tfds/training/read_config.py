@@ -78,6 +78,11 @@ def read_config(
     """
     _check_options(options)
     plan = as_plan(plan)
+    if plan.continued_by == "shardctl.tfds":
+        raise UsageError(
+            "file instructions alone do not continue the stages of this plan; "
+            "shardctl.tfds.resume does"
+        )
     tfds = tensorflow_datasets()
     check_seed: Callable[[], None]
     if builder is None:

@@ -11,13 +11,14 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.hosts.host import HostLike
+from shardctl.core.hosts.host import HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
@@ -25,7 +26,9 @@ from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle
+from shardctl.tfds.training.staged_rest import rest_of_plan
 
 
 @checked
@@ -56,7 +59,8 @@ def resume(
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
     again, from where it began. A buffer holds serialized examples, decoded as they leave it, and
     with a buffer that was in mid-epoch records pass through Python, so that the dataset cannot
-    be sent to another machine.
+    be sent to another machine. So they do where the settings have stages, whose maps and batches
+    are given the examples that are left; `transform` stands behind each reader, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
@@ -67,6 +71,18 @@ def resume(
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
+    plan = as_plan(plan)
+    if plan.settings.stages is not None:
+        if host is not None:
+            check_host(plan.settings.host or as_host(host), host)
+        return rest_of_plan(
+            builder,
+            plan,
+            allow_version=allow_version,
+            transform=transform,
+            decoders=decoders,
+            add_tfds_id=add_tfds_id,
+        )
     here = fitted(builder, plan, host, allow_version=allow_version)
     here.check_global_seed()
     return dataset_of_plan(builder, here, transform, decoders, add_tfds_id=add_tfds_id)
@@ -118,6 +134,12 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
+    plan = as_plan(plan)
+    if plan.settings.stages is not None:
+        raise UsageError(
+            "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "
+            "shardctl.tfds.resume reads what is left"
+        )
     here = fitted(builder, plan, host, allow_version=allow_version)
     here.check_global_seed()
     resumed = _resumed(builder, here, add_tfds_id=add_tfds_id)

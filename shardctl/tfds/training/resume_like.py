@@ -7,13 +7,11 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import counted
-from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.inspect import Inspection
+from shardctl.errors import UsageError
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
-from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
+from shardctl.tfds.training.staged_rest import read_again
 
 
 @checked
@@ -72,38 +70,7 @@ def resume_like(
     try:
         rest = own.made(start=steps)
     except NotRebuildable as why:
-        return _read_again(dataset, own, inspection, pass_index, steps, why)
+        return read_again(own, steps, why, pass_index=pass_index, loop=loop)
     for warning in own.state_warnings():
         warnings.warn(warning, stacklevel=3)  # past @checked
     return rest
-
-
-def _read_again(
-    dataset: Any,
-    own: OwnElements,
-    inspection: Inspection,
-    pass_index: int,
-    steps: int,
-    why: NotRebuildable,
-) -> Any:
-    """Return the rest of a pipeline that is read again from its start."""
-    if inspection.settings.loop == "keras-fit" and pass_index:
-        raise UnpredictableOrderError(
-            f"{why}, so the pipeline has to be read again from its start, and what Keras read "
-            "ahead in earlier epochs cannot be repeated; resume with pass_index=0"
-        )
-    num_examples = own.num_examples_before(steps) + pass_index * (own.elements.num_examples or 0)
-    warnings.warn(
-        f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
-        "that were handed out; iterate the rest once",
-        stacklevel=4,
-    )
-    for _ in range(pass_index):
-        for _ in dataset:
-            pass
-    rest = dataset.skip(steps)
-    total = own.elements.num_elements
-    if total is not None:
-        rest = rest.apply(tensorflow().data.experimental.assert_cardinality(total - steps))
-    return rest
-

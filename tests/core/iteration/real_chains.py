@@ -28,6 +28,7 @@ from shardctl.core.stages.stages import (
     Values,
     WithOptions,
 )
+from shardctl.errors import UsageError
 
 Pass = list[list[int]]  # the examples of each element
 
@@ -42,13 +43,14 @@ def real_dataset(pipeline: Pipeline) -> Any:
         assert isinstance(pipeline.source, Values)
         values = np.array(pipeline.source.values, np.int64)
         dataset = tf.data.Dataset.from_tensor_slices(values)
-    for stage in pipeline.stages:
-        dataset = _behind(dataset, stage)
+    return behind(dataset, pipeline.stages)
+
+
+def behind(dataset: Any, stages: tuple[Stage, ...]) -> Any:
+    """Return a dataset with stages behind it."""
+    for stage in stages:
+        dataset = _CALLS[stage.name](dataset, stage)
     return dataset
-
-
-def _behind(dataset: Any, stage: Stage) -> Any:
-    return _CALLS[stage.name](dataset, stage)
 
 
 def _calls(count: object) -> object:
@@ -138,21 +140,28 @@ def random_chain(rng: random.Random, *, depth: int = 8) -> Pipeline:
     if rng.random() < 0.1:
         source = Values(values=tuple(rng.randrange(10) for _ in range(length)))
     stages: list[Stage] = []
-    batches, is_endless = 0, False
     for _ in range(rng.randint(1, depth)):
-        stage = _random_stage(rng, depth, has_batches=batches > 0, is_endless=is_endless)
-        batches += isinstance(stage, Batch) - isinstance(stage, Unbatch)
-        if isinstance(stage, Repeat) and (stage.count is None or stage.count < 0):
-            is_endless = True
-        if isinstance(stage, Take) and stage.count >= 0:
-            is_endless = False
+        batches = sum(isinstance(one, Batch) - isinstance(one, Unbatch) for one in stages)
+        stage = _random_stage(rng, depth, has_batches=batches > 0, is_endless=_is_endless(stages))
         stages.append(stage)
-        if is_endless and rng.random() < 0.5:
+        if _is_endless(stages) and rng.random() < 0.5:
             stages.append(Take(count=rng.randrange(60)))
-            is_endless = False
-    if is_endless:
+    if _is_endless(stages):
         stages.append(Take(count=rng.randrange(60)))
-    return Pipeline(source=source, stages=tuple(stages))
+    try:
+        return Pipeline(source=source, stages=tuple(stages))
+    except UsageError:  # there are rules about stages together
+        return random_chain(rng, depth=depth)
+
+
+def _is_endless(stages: list[Stage]) -> bool:
+    endless = False
+    for stage in stages:
+        if isinstance(stage, Repeat) and stage.count is None:
+            endless = True
+        elif isinstance(stage, Take) and stage.count >= 0:
+            endless = False
+    return endless
 
 
 def _random_stage(rng: random.Random, depth: int, *, has_batches: bool, is_endless: bool) -> Stage:
@@ -186,7 +195,7 @@ def _shuffle(rng: random.Random) -> Shuffle:
 
 
 def _repeat(rng: random.Random) -> Repeat:
-    return Repeat(count=rng.choice([None, -1, 0, 1, 1, 2, 2, 2, 3, 3, 5]))
+    return Repeat(count=rng.choice([None, None, 1, 1, 2, 2, 2, 3, 3, 5]))
 
 
 def _take(rng: random.Random) -> Take:
@@ -194,7 +203,7 @@ def _take(rng: random.Random) -> Take:
 
 
 def _skip(rng: random.Random) -> Skip:
-    return Skip(count=rng.choice([-1, -5, 0, rng.randrange(20), rng.randrange(20)]))
+    return Skip(count=rng.choice([-1, 0, rng.randrange(20), rng.randrange(20)]))
 
 
 def _shard(rng: random.Random) -> Shard:

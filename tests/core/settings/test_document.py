@@ -14,11 +14,8 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
-from shardctl.core.settings.document import (
-    settings_from_document,
-    settings_in_force,
-    settings_of_document,
-)
+from shardctl.core.settings.arguments import settings_from_document
+from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from tests.core.order.order_cases import changed, read_settings
@@ -106,13 +103,3 @@ def test_what_no_part_of_the_pipeline_reads_is_none() -> None:
 def test_what_is_no_setting_is_refused(document: dict[Any, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         settings_of_document(document, "x")
-
-
-def test_names_may_be_written_as_options_are() -> None:
-    document = {"shuffle-seed": 3, "buffer-reshuffle": False, "buffer": 2, "pass": 1}
-    assert settings_from_document(document) == {
-        "shuffle_seed": 3,
-        "buffer_reshuffle": False,
-        "buffer": 2,
-        "pass_index": 1,
-    }

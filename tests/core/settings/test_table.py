@@ -14,7 +14,8 @@ import pytest
 from shardctl.cli.options.order import OrderOptions
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings import read_settings
-from shardctl.core.settings.document import settings_from_document, settings_in_force
+from shardctl.core.settings.arguments import settings_from_document
+from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.kinds import BufferSize, SettingKind, Switch, WholeNumber
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS, Setting

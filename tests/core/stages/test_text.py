@@ -190,6 +190,8 @@ def test_a_cache_in_a_file_is_open() -> None:
         ("train[:50%]+test", Read(spec="train[:50%]+test")),
         ("train[:1_000] + test[3shard]", Read(spec="train[:1_000] + test[3shard]")),
         ("'cache'", Read(spec="cache")),
+        ("cache[:5]", Read(spec="cache[:5]")),  # a split may be called like a stage
+        ("zip + map", Read(spec="zip + map")),
         ("read(cache)", Read(spec="cache")),
         ("read", Read()),
         ("read()", Read()),

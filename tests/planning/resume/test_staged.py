@@ -29,7 +29,7 @@ from shardctl.core.stages.stages import (
     Unbatch,
 )
 from shardctl.core.stages.text import parse_stages, text_of
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
@@ -162,6 +162,12 @@ def test_within_a_batch_a_plan_says_so() -> None:
     settings = staged("skip(2) | batch(3)")
     (said,) = resume(TOY, None, settings, consumed=4).warnings
     assert "4 examples end 1 into the batch of step 1" in said
+    (said,) = resume(
+        TOY, None, staged("shuffle(4, seed=1) | skip(2) | batch(3)"), consumed=4
+    ).warnings
+    assert said == (
+        "4 examples end 1 into the batch of step 1: shardctl.tfds goes on at whole steps, 3 or 6"
+    )
     for whole in (0, 3, 6, 9):
         assert resume(TOY, None, settings, consumed=whole).warnings == ()
 
@@ -271,7 +277,10 @@ def any_source(rng: random.Random) -> Sized:
 def check_any(made: Any) -> int | None:
     """Any pipeline: the plan's counts are those of its order, and its proof holds."""
     settings = ReadSettings(stages=made.pipeline, shuffle_seed=3, cycle=2, block=2)
-    order = plan_order(BIG, None, settings).order
+    try:
+        order = plan_order(BIG, None, settings).order
+    except UnpredictableOrderError:  # a later iterator of a pass that is cut
+        return None
     total = order.num_examples
     codes = order.read(0, total)
     for consumed in {0, total // 3, total}:

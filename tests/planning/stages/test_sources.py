@@ -10,7 +10,9 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import order_of, plan_order
 from shardctl.planning.stages.sources import single_reader
 
-MIXED = "sample_from_datasets([train[:50%] | map | repeat, read(test, data='imagenet2012')], seed=1)"
+MIXED = (
+    "sample_from_datasets([train[:50%] | map | repeat, read(test, data='imagenet2012')], seed=1)"
+)
 
 
 def test_one_dataset_stays_as_it_is() -> None:
@@ -40,7 +42,9 @@ def test_a_reader_without_a_spec_reads_that_of_the_command() -> None:
     assert plan_order("mnist", None, {"stages": "repeat(2) | shuffle(9, seed=1)"}).spec == "train"
 
 
-@pytest.mark.parametrize("stages", ["read(test) | batch(3)", "zip(train, read(test, data='mnist'))"])
+@pytest.mark.parametrize(
+    "stages", ["read(test) | batch(3)", "zip(train, read(test, data='mnist'))"]
+)
 def test_a_spec_that_no_reader_takes_is_refused(stages: str) -> None:
     with pytest.raises(UsageError, match="'train' and stages .*: the stages say what is read"):
         plan_order("mnist", "train", {"stages": stages})
@@ -68,7 +72,10 @@ def test_sources_without_examples_are_refused() -> None:
 
 
 def test_what_leaves_the_order_open_is_named() -> None:
-    for stages, name in (("shuffle(9) | repeat(2)", r"shuffle\(9\)"), ("map | flat_map", "flat_map")):
+    for stages, name in (
+        ("shuffle(9) | repeat(2)", r"shuffle\(9\)"),
+        ("map | flat_map", "flat_map"),
+    ):
         with pytest.raises(UnpredictableOrderError, match=f"{name} leaves the order open"):
             plan_order("mnist", None, {"stages": stages})
 

@@ -41,8 +41,8 @@ class Sampled:
 
     def ever(self, num_inputs: int) -> Sequence[int]:
         """Return the inputs that are chosen at some time."""
-        shares = np.diff(self.cumulative, prepend=0)
-        return np.flatnonzero(shares > 0).tolist()
+        chosen: list[int] = np.flatnonzero(np.diff(self.cumulative, prepend=0) > 0).tolist()
+        return chosen
 
     def iterate(self) -> SampledIterator:
         return SampledIterator(self.generator.take(), self.cumulative)
@@ -102,7 +102,7 @@ class Chosen:
         first = deepcopy(self.node).iterate()
         first.pull(PIECE)
         found = np.unique(first.examples(np.arange(first.pulled)))
-        return found[(found >= 0) & (found < num_inputs)].tolist()
+        return [number for number in found.tolist() if 0 <= number < num_inputs]
 
     def iterate(self) -> ChosenIterator:
         return ChosenIterator(self.node)

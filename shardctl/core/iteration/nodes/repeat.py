@@ -18,7 +18,6 @@ from shardctl.core.iteration.iteration import (
     lasting_below,
 )
 from shardctl.core.iteration.nodes.joined import NONE, Joined, in_order
-from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.errors import UsageError
 
 
@@ -36,7 +35,7 @@ class Repeat(Node):
 
     def __init__(self, child: Node, count: int | None) -> None:
         self.child, self.inputs, self.shape = child, (child,), child.shape
-        self.count = None if count is not None and count < 0 else count
+        self.count = count
 
     @property
     def is_infinite(self) -> bool:
@@ -51,15 +50,13 @@ class Repeat(Node):
     @property
     def cardinality(self) -> int:
         count = self.child.cardinality
-        if self.count == 0 or count == 0:
+        if count == 0:
             return 0
         if self.count is None:
             return INFINITE
         return count if count < 0 else count * self.count
 
     def iterate(self) -> Iteration:
-        if self.count == 0:
-            return NOTHING.iterate()
         return Cycle(self) if self.child.is_fixed else RepeatIteration(self)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
-from shardctl.planning.lint.rules.stages import as_settings
+from shardctl.planning.lint.rules.stages import as_seeds
 
 
 @rule(
@@ -62,7 +62,7 @@ def same_permutation(context: LintContext) -> Iterator[Violation]:
 )
 def unshared_order(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` over orders that differ between hosts."""
-    yield from as_settings.unshared_order(context)
+    yield from as_seeds.unshared_order(context)
     settings = context.settings
     if context.num_hosts == 1 or not context.host_mode.reads_all:
         return

@@ -7,9 +7,12 @@ from dataclasses import replace
 
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.stages import Cache, Map, Prefetch, Take, WithOptions
+from shardctl.core.stages.stages import Read as StageRead
 from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rules.stages import as_settings
 
 _COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
 _STEP = 1 << 16
@@ -34,9 +37,25 @@ _STEP = 1 << 16
 )
 def take_for_slice(context: LintContext) -> Iterator[Violation]:
     """Find a `take` that reads other examples than the slice would."""
-    take = context.usage.take
-    if take is None:
+    for take, name in _takes(context):
+        yield from _not_the_slice(context, take, name)
+
+
+def _takes(context: LintContext) -> Iterator[tuple[int, str]]:
+    """Yield what is taken of the reader's order, and the setting that says so."""
+    if context.usage.take is not None:
+        yield context.usage.take, "take"
+    pipeline = context.chains[0].pipeline if context.chains else None
+    if pipeline is None or pipeline.source != StageRead():
         return
+    for stage in pipeline.stages:
+        if isinstance(stage, Take) and stage.count > 0:
+            yield stage.count, "stages"
+        if not isinstance(stage, Map | Prefetch | Cache | WithOptions):
+            return
+
+
+def _not_the_slice(context: LintContext, take: int, name: str) -> Iterator[Violation]:
     for read in (*context.trained, *context.evaluated):
         several = context.num_hosts > 1
         if take >= (context.shares(read).num_examples.max if several else read.num_examples):
@@ -53,7 +72,7 @@ def take_for_slice(context: LintContext) -> Iterator[Violation]:
             if several
             else _slice(read, take),
             specs=(read.spec,),
-            settings=("take",),
+            settings=(name,),
         )
 
 
@@ -79,6 +98,7 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
         repeat_files=False,
         batch=None,
         drop_remainder=False,
+        stages=None,
         pass_index=0,
     )
     in_storage_order = ReadSettings(cycle=1, host=host)
@@ -122,6 +142,7 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
 )
 def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
     """Find evaluation examples that fill no batch."""
+    yield from as_settings.dropped_in_evaluation(context)
     settings = context.settings
     if not settings.drop_remainder or settings.batch is None:
         return

@@ -8,7 +8,7 @@ from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
-from shardctl.planning.lint.rules.stages import as_settings
+from shardctl.planning.lint.rules.stages import as_seeds
 
 
 @rule(
@@ -37,7 +37,7 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     settings = context.settings
     if settings.global_seed is None:
         return
-    yield from as_settings.global_seed(context)
+    yield from as_seeds.global_seed(context)
     seeded = {
         "shuffle_seed": settings.shuffle_seed if settings.shuffles_files else None,
         "buffer_seed": settings.buffer_seed if settings.buffer not in (None, 1) else None,
@@ -78,6 +78,7 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
 )
 def equal_seeds(context: LintContext) -> Iterator[Violation]:
     """Find seeds that are one to TensorFlow."""
+    yield from as_seeds.equal_seeds(context)
     settings = context.settings
     for group in _alike(context.usage.seeds, settings.global_seed):
         several = len(set(group)) > 1
@@ -139,7 +140,7 @@ def drawn_seed(context: LintContext) -> Iterator[Violation]:
     settings = context.settings
     if settings.global_seed is None:
         return
-    yield from as_settings.drawn_seed(context)
+    yield from as_seeds.drawn_seed(context)
     unseeded = []
     if settings.shuffles_files and settings.shuffle_seed is None:
         unseeded.append(Argument("shuffle_seed", Placeholder("N")))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
-from shardctl.planning.lint.rules.stages import as_settings
+from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
 
@@ -243,7 +243,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
             settings=("shuffle_files",),
         )
     if context.stage_chains:
-        yield from as_settings.no_seed(context)
+        yield from as_seeds.no_seed(context)
     elif context.buffers and settings.buffer_seed is None:
         yield Violation(
             why="the buffer shuffles in another order in each run, which cannot be repeated or "

@@ -49,14 +49,10 @@ def test_epochs_that_are_alike_are_looked_up(piece: int, monkeypatch: pytest.Mon
     assert check_lookups(iteration) == [[0, 1], [2, 3], [4]] * 3
 
 
-def test_no_epoch_and_no_end() -> None:
-    shuffle = shuffled()
-    assert all_of(Repeat(shuffle, 0)) == []
-    assert shuffle.generator.num_taken == 0
+def test_without_a_count_an_empty_epoch_is_the_end() -> None:
     assert all_of(Repeat(Source(()), None)) == []
     assert all_of(Repeat(shuffled(0), None)) == []
-    for endless in (None, -1, -7):
-        assert Repeat(shuffle, endless).iterate().pull(1000) == 1000
+    assert Repeat(shuffled(), None).iterate().pull(1000) == 1000
 
 
 def test_a_partial_epoch_of_what_is_alike() -> None:
@@ -74,7 +70,6 @@ def test_cardinality_of_repeats() -> None:
     assert Repeat(source, None).cardinality == INFINITE
     assert Repeat(Source(()), None).cardinality == 0
     assert Repeat(unknown, 2).cardinality == UNKNOWN
-    assert Repeat(unknown, 0).cardinality == 0
     assert Repeat(unknown, None).cardinality == INFINITE
     assert not Repeat(Source(()), None).is_infinite
 

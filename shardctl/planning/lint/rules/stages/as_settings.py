@@ -10,18 +10,17 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.core.stages.stages import (
+    Batch,
     Map,
-    Opaque,
     Read,
     Repeat,
-    SampleFromDatasets,
-    Shard,
     Shuffle,
     Stage,
     WithOptions,
 )
 from shardctl.core.stages.text import text_of_part
-from shardctl.planning.lint.chains import Chain, of_type, repeats, reshuffles, shuffles
+from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.planning.lint.chains import Chain, repeats, reshuffles, shuffles
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Violation
 
@@ -81,7 +80,7 @@ def _shuffles_files(chain: Chain, context: LintContext) -> bool:
 
 def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     """Find shuffles that hold one element (SC005)."""
-    for here, shuffle in _shuffles(context):
+    for here, shuffle in shuffles_of(context):
         if shuffle.buffer == 1:
             yield Violation(
                 why=f"{here}, {text_of_part(shuffle)}, leaves every element where it is",
@@ -90,32 +89,8 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
             )
 
 
-def no_seed(context: LintContext) -> Iterator[Violation]:
-    """Find shuffles and mixtures that the machine seeds (SC006)."""
-    for here, shuffle in _shuffles(context):
-        if shuffle.seed is None and shuffle.buffer != 1:
-            yield Violation(
-                why=f"{here}, {text_of_part(shuffle)}, shuffles in another order in each run, "
-                "which cannot be repeated or resumed",
-                fix=f"shuffle({shuffle.buffer}, seed=N)",
-                settings=_STAGES,
-            )
-    for name in _unseeded_mixtures(context):
-        yield Violation(
-            why=f"{name} chooses other inputs in each run, which cannot be repeated or resumed",
-            fix="seed=N in it",
-            settings=_STAGES,
-        )
-
-
-def _unseeded_mixtures(context: LintContext) -> Iterator[str]:
-    for chain in context.stage_chains:
-        source = chain.pipeline.source
-        if isinstance(source, SampleFromDatasets) and source.seed is None:
-            yield f"{source.name} of {chain.place}" if chain.place else source.name
-
-
-def _shuffles(context: LintContext) -> Iterator[tuple[str, Shuffle]]:
+def shuffles_of(context: LintContext) -> Iterator[tuple[str, Shuffle]]:
+    """Yield the shuffles among the stages, each with its place."""
     for chain in context.stage_chains:
         for here in chain.stages(lambda read: None):
             if isinstance(here.stage, Shuffle):
@@ -137,49 +112,6 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
                 fix="leave out deterministic=False",
                 settings=_STAGES,
             )
-
-
-def global_seed(context: LintContext) -> Iterator[Violation]:
-    """Find shuffles and mixtures whose seed counts together with the global one (SC011)."""
-    seeded = [text_of_part(shuffle) for _, shuffle in _shuffles(context) if _is_own(shuffle)]
-    seeded += [
-        chain.pipeline.source.name
-        for chain in context.stage_chains
-        if isinstance(chain.pipeline.source, SampleFromDatasets) and _is_own(chain.pipeline.source)
-    ]
-    if seeded:
-        yield Violation(
-            why=phrase(
-                "the order depends on {global_seed} as well as on the seed of {}: another "
-                "tf.random.set_seed gives another order",
-                seeded[0],
-            ),
-            fix="build the dataset before tf.random.set_seed, or fix that seed too",
-            settings=("global_seed",),
-        )
-
-
-def _is_own(seeded: Shuffle | SampleFromDatasets) -> bool:
-    """Whether a seed is given as in the call; a pair of the kernel has the global one in it."""
-    moves = not isinstance(seeded, Shuffle) or seeded.buffer != 1
-    return moves and isinstance(seeded.seed, int)
-
-
-def drawn_seed(context: LintContext) -> Iterator[Violation]:
-    """Find shuffles and mixtures that draw their seed from the global one (SC013)."""
-    drawn = [
-        text_of_part(shuffle)
-        for _, shuffle in _shuffles(context)
-        if shuffle.seed is None and shuffle.buffer != 1
-    ]
-    drawn += _unseeded_mixtures(context)
-    if drawn:
-        yield Violation(
-            why=f"the seed of {drawn[0]} is drawn from the global one: every random op built "
-            "before it changes the order",
-            fix="a seed of its own, seed=N",
-            settings=("global_seed", "stages"),
-        )
 
 
 def keras_pairs(context: LintContext) -> Iterator[Violation]:
@@ -217,29 +149,35 @@ def extra_iterator(context: LintContext) -> Iterator[Violation]:
                 )
 
 
-def unshared_order(context: LintContext) -> Iterator[Violation]:
-    """Find `shard` behind an order that hosts do not share (SC036)."""
-    settings = context.settings
-    for chain in context.stage_chains:
-        source = chain.pipeline.source
-        files = isinstance(source, Read) and settings.shuffles_files
-        open_files = files and settings.shuffle_seed is None and settings.global_seed is None
-        timed = settings.deterministic is False or (files and context.races)
-        for here in chain.stages(lambda read: None):
-            if not isinstance(here.stage, Shard) or here.stage.num_shards == 1:
-                continue
-            unseeded = [
-                stage
-                for stage in of_type(here.before, Shuffle)
-                if stage.seed is None and stage.buffer != 1 and settings.global_seed is None
-            ]
-            opaque = of_type(here.before, Opaque)
-            if unseeded or opaque or open_files or timed:
-                causes = [*map(text_of_part, unseeded), *map(text_of_part, opaque)]
-                cause = next(iter(causes), "the files")
+def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
+    """Find buffers for the whole of what has no end (SC009)."""
+    for read in context.staged_reads[:1]:
+        for here in context.stages_at(read):
+            endless = here.num_elements == math.inf
+            if endless and isinstance(here.stage, Shuffle) and here.stage.buffer == WHOLE_DATASET:
                 yield Violation(
-                    why=f"{here.place}, {text_of_part(here.stage)}: each host has an order of its "
-                    f"own behind {cause}, so some examples go to several hosts and others to none",
-                    fix="shard before the shuffle, or one seed for all hosts",
+                    why=f"{here.place}, {text_of_part(here.stage)}, waits for the end of what has "
+                    "none, and memory runs out",
+                    fix="a buffer of a number, or the shuffle before what repeats",
                     settings=_STAGES,
                 )
+
+
+def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
+    """Find evaluation examples that a batch among the stages drops (SC051)."""
+    if not context.stage_chains:
+        return
+    for read in context.evaluated:
+        for here in context.stages_at(read):
+            batch, count = here.stage, here.num_elements
+            if not isinstance(batch, Batch) or not batch.drop_remainder:
+                continue
+            if count is None or math.isinf(count) or not count % batch.size:
+                continue
+            yield Violation(
+                why=f"{read.spec}: {int(count) % batch.size:,} of {int(count):,} elements fill no "
+                f"{text_of_part(batch)} and are never evaluated",
+                fix="pad the last batch and mask it, as `shardctl eval --pad` counts it",
+                specs=(read.spec,),
+                settings=_STAGES,
+            )

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.short_form import short_form
 from shardctl.core.snapshot.pinned_source import PinnedSource, datasets_of
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.readers import readers_of
 from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
-from shardctl.planning.stages.sources import ResolvedSources, sources
+from shardctl.planning.stages.sources import (
+    ResolvedSources,
+    refuse_unread_spec,
+    single_reader,
+    sources,
+    without_own,
+)
 
 
-def pinned_sources(live: PlannedOrder) -> tuple[PinnedSource, ...]:
-    """Return the datasets that the readers of an order of stages name."""
+def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSource, ...]:
+    """Return the datasets that the readers of stages name; `live` is the order of the settings."""
+    if settings.stages is None:
+        return ()
     order = live.order
     if not isinstance(order, StagedOrder):  # settings without stages say the same
-        dataset = order.dataset
-        return (PinnedSource(data=None, label="", title=dataset.title, ordered=dataset.ordered),)
+        one, dataset = single_reader(settings), order.dataset
+        data = None if one is None else one.data
+        return (PinnedSource(data=data, label="", title=dataset.title, ordered=dataset.ordered),)
     found: dict[str | None, PinnedSource] = {}
     for read, reader in order.readers.items():
         own = order.origins[read].dataset
@@ -48,9 +56,28 @@ def spec_as_given(resolved: Resolved, settings: ReadSettings) -> str:
     return default_spec(dataset) if spec is None else spec
 
 
+def without_stages(
+    dataset: Dataset, spec: str | None, settings: ReadSettings
+) -> tuple[Dataset, str | None, ReadSettings]:
+    """Return what is read in settings without stages, where these say the same; else all as it is.
+
+    Raises:
+        UsageError: a spec besides that of the one reader.
+    """
+    short, reader = without_own(settings), single_reader(settings)
+    if settings.stages is None or short.stages is not None or reader is None:
+        return dataset, spec, settings
+    if spec != reader.spec:
+        refuse_unread_spec(spec, settings)
+    if reader.data is not None:
+        return as_dataset(reader.data), reader.spec, short
+    return dataset, reader.spec or spec, short
+
+
 def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Resolved:
     """Return what a pipeline reads: its spec, or what the readers of its stages select."""
-    if short_form(settings).stages is None:
+    dataset, spec, settings = without_stages(dataset, spec, settings)
+    if settings.stages is None:
         return resolved_spec(dataset, spec)
     return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
@@ -87,9 +114,12 @@ def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> P
     Raises:
         ShardctlError: this version refuses it.
     """
-    if short_form(settings).stages is None:
-        return order_of(resolved_spec(dataset, pinned.spec), short_form(settings))
+    if settings.stages is None:
+        return order_of(resolved_spec(dataset, pinned.spec), settings)
     datasets = datasets_of(dataset, pinned.sources)
+    short, reader = without_own(settings), single_reader(settings)
+    if short.stages is None and reader is not None:
+        return order_of(resolved_spec(datasets[reader.data], reader.spec or pinned.spec), short)
     spec = pinned.spec if reads_spec(settings) else None
     known = {data: one for data, one in datasets.items() if data is not None}
     found = sources(datasets.get(None, dataset), spec, settings, known)

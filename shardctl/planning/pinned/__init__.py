@@ -1,0 +1,1 @@
+"""What do the readers of a pipeline read, then and again from what was pinned?"""

@@ -1,0 +1,297 @@
+"""A user's own `tf.data.Dataset`, run and compared with what is predicted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.order import Order
+from shardctl.core.settings.document import settings_in_force
+from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import choices, counted
+from shardctl.errors import UsageError
+from shardctl.planning.inspect import Inspection
+from shardctl.planning.progress import Progress, Watch
+from shardctl.planning.verify import (
+    BUDGETS,
+    FirstDifference,
+    Take,
+    Verification,
+    Window,
+    check_take,
+)
+from shardctl.tfds.graphs.dataset_graph import NotRebuildable
+from shardctl.tfds.graphs.own_elements import OwnElements
+from shardctl.tfds.imports import tensorflow, versions
+from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
+from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
+from shardctl.tfds.inspecting.watching import Lines
+from shardctl.tfds.verifying.file_checks import check_files_read
+from shardctl.tfds.verifying.own_rows import Rows, steady_components
+from shardctl.tfds.verifying.reading import reason_of
+from shardctl.tfds.verifying.staged_pass import fitted_epoch
+
+_TRIED = 64  # elements that are made twice, where maps draw random numbers
+
+
+@checked
+def verify_dataset(
+    dataset: Inspected,
+    *,
+    pass_index: int = 0,
+    loop: Loop = "python",
+    take: Take = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Iterate a pipeline of your own, and compare what it hands out with what is predicted.
+
+    The very object is iterated, and its elements are compared, in every component, with what its
+    own maps and batches make of the predicted examples, read by their places in the files. So
+    nothing is taken for granted of what maps do to an example. Examples that are alike count as
+    equal; the notes say how many are distinct. Of components that maps change at random, the steady
+    ones are compared, which the notes say too.
+
+    Args:
+        dataset: a `tf.data.Dataset` that nobody has iterated yet, or a function that makes one.
+        pass_index: which iteration of it is compared, from 0; the earlier ones are read whole.
+        loop: who iterates it; "keras-fit" trains a model that does nothing.
+        take: how many examples are compared, -1 or "all" for all; None is 100,000.
+        watch: is called as the work proceeds.
+
+    Returns:
+        A Verification: `equal`, or the first example that differs.
+
+    Raises:
+        UnpredictableOrderError: a stage leaves the order open; it is named.
+        UsageError: no files of a dataset are read, or elements cannot be made of single examples.
+        MissingDependencyError: TensorFlow is not installed.
+    """
+    if not is_dataset(dataset):
+        dataset = dataset()
+    inspection = inspect(dataset, loop=loop)
+    return verify_inspected(
+        dataset, inspection, pass_index=pass_index, take="all" if take == -1 else take, watch=watch
+    )
+
+
+def verify_script(
+    script: ScriptFunction,
+    *,
+    pass_index: int = 0,
+    loop: Loop = "python",
+    take: Take = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Compare the dataset that a function of a script returns; see `verify_dataset`.
+
+    Raises:
+        UsageError: the function fails, or returns no dataset, or several.
+    """
+    tensorflow()
+    lines, said = Lines(), f"{script.module}:{script.function}"
+    datasets = datasets_of(script.called(lines), said)
+    if len(datasets) > 1:
+        raise UsageError(
+            f"{said} returns several datasets ({choices(list(datasets))}), and one is verified at "
+            "a time: name a function that returns one"
+        )
+    (dataset,) = datasets.values()
+    return verify_inspected(
+        dataset,
+        inspected(dataset, lines=lines, loop=loop),
+        pass_index=pass_index,
+        take=take,
+        watch=watch,
+    )
+
+
+def verify_inspected(
+    dataset: Any, inspection: Inspection, *, pass_index: int, take: Take, watch: Watch | None
+) -> Verification:
+    """Compare a dataset object that was inspected; see `verify_dataset`."""
+    check_take(take)
+    if pass_index < 0:
+        raise UsageError(f"pass_index={pass_index}: passes count from 0")
+    inspection.check_predictable()
+    if inspection.dataset is None:
+        raise UsageError("the pipeline reads no files of a dataset, so no example has a name")
+    planned = inspection.order(pass_index)
+    order, settings = planned.order, inspection.settings
+    own = OwnElements.of_order(dataset, order)
+    total = own.elements.num_examples
+    wanted = BUDGETS["files"] if take is None or (take == "all" and total is None) else take
+    stop = own.elements.num_elements
+    if isinstance(wanted, int) and (total is None or wanted < total):
+        stop = own.elements.place_of(wanted - 1)[0] + 1
+    assert stop is not None
+    if not stop:
+        raise UsageError("nothing to verify: the pipeline hands out nothing")
+    checks = check_files_read(order.reads, watch)
+    comparison = _Comparison(own=own, order=order, stop=stop, watch=watch)
+    comparison.run(pass_index, "keras-fit" if settings.loop == "keras-fit" else "python")
+    return Verification(
+        dataset=order.dataset,
+        spec=planned.spec,
+        pipeline=settings_in_force(order.settings, ordered=order.dataset.ordered),
+        num_examples=order.num_examples,
+        read="files",
+        windows=(Window(start=0, stop=comparison.num_done, read="files"),),
+        first_difference=comparison.difference,
+        num_files=checks.num_files,
+        files=checks.findings,
+        versions=versions(),
+        notes=(*comparison.notes, *checks.notes),
+        warnings=planned.warnings,
+    )
+
+
+@dataclass(kw_only=True)
+class _Comparison:
+    """The first `stop` elements of a pass beside those that are predicted."""
+
+    own: OwnElements
+    order: Order
+    stop: int
+    watch: Watch | None
+    notes: list[str] = field(init=False, default_factory=list)
+    difference: FirstDifference | None = field(init=False, default=None)
+    num_done: int = field(init=False, default=0)
+    _kept: frozenset[int] | None = field(init=False, default=None)
+
+    def run(self, pass_index: int, loop: Loop) -> None:
+        """Compare them, and note what was compared."""
+        try:
+            expected = self.own.made().take(self.stop)
+        except NotRebuildable as why:
+            raise UsageError(
+                f"{why}, so its elements cannot be made of the predicted examples to be compared; "
+                "shardctl verify --stages compares the ids of the same stages"
+            ) from why
+        if self.own.random_ops:
+            self._keep_steady(expected)
+        progress = Progress(
+            self.watch, "elements", self.stop * (pass_index + 1), per_second=10_000
+        )
+        distinct: set[int] = set()
+        reason: list[str] = []
+        whole = self.stop == self.own.elements.num_elements
+        stop = None if whole else self.stop
+        found = _found(self.own.dataset, pass_index, loop, stop, reason)
+        for step, (real, predicted) in enumerate(zip_longest(found, expected)):
+            progress.advance(1)
+            widths = self.own.elements.examples(step, step + 1)[2] if predicted is not None else [0]
+            width = int(widths[0])
+            one = None if real is None else Rows.of(real, self._kept)
+            two = None if predicted is None else Rows.of(predicted, self._kept)
+            if one is None or two is None or one.key != two.key:
+                self._differs(step, one, two, width, expected, reason)
+                break
+            distinct.update(map(hash, two.rows(width)))
+            self.num_done += width
+        self.notes.append(
+            "elements were compared with what the pipeline's own maps make of the predicted "
+            f"examples: {len(distinct):,} are distinct"
+        )
+
+    def _keep_steady(self, expected: Any) -> None:
+        """Compare only what comes out alike twice.
+
+        Raises:
+            UsageError: nothing does.
+        """
+        steady, count = steady_components(expected, _TRIED)
+        ops = choices(sorted(self.own.random_ops), 4)
+        if not steady:
+            raise UsageError(
+                f"its maps draw random numbers ({ops}) that change every component of an element, "
+                "so nothing tells which example it is of; let the function leave them out, or hand "
+                "on the tfds_id (ReadConfig(add_tfds_id=True))"
+            )
+        if len(steady) < count:
+            self._kept = steady
+            self.notes.append(
+                f"its maps draw random numbers ({ops}): {len(steady)} of "
+                f"{counted(count, 'component')} of an element, those that do not change, were "
+                "compared"
+            )
+
+    def _differs(
+        self,
+        step: int,
+        real: Rows | None,
+        predicted: Rows | None,
+        width: int,
+        expected: Any,
+        reason: list[str],
+    ) -> None:
+        codes = self.own.elements.examples(step, step + 1)[1] if predicted is not None else []
+        ones = [] if real is None else real.rows(real.num_rows if predicted is None else width)
+        if real is not None and predicted is not None and len(ones) == 1 < width:
+            ones = real.rows(real.num_rows)
+        twos = [] if predicted is None else predicted.rows(width)
+        pairs = enumerate(zip_longest(ones, twos))
+        row = next((row for row, (one, two) in pairs if one != two), 0)
+        names = self.order.codes
+        missing = row >= len(twos)
+        code = None if missing or row >= len(codes) else int(codes[row])
+        is_end = row >= len(ones)
+        alike = set() if is_end else self._codes_of(ones[row], expected)
+        seen = next(iter(alike)) if len(alike) == 1 else None
+        found: int | str | None = None
+        if seen is not None:
+            found = names.ids(_array(seen))[0]
+        elif not is_end:
+            several = f"one of {len(alike)} examples that are alike"
+            found = several if alike else "an example that is not predicted"
+        self.difference = FirstDifference(
+            position=self.num_done + row,
+            expected=None if code is None else names.ids(_array(code))[0],
+            found=found,
+            expected_tfds_id=_tfds_id(names, code),
+            found_tfds_id=str(found) if seen is None and found else _tfds_id(names, seen),
+            reason=reason[0] if reason and is_end else None,
+        )
+
+    def _codes_of(self, row: Any, expected: Any) -> set[int]:
+        """Return the examples of those predicted that a row is like."""
+        codes: set[int] = set()
+        for step, element in enumerate(expected):
+            _, own, widths = self.own.elements.examples(step, step + 1)
+            rows = Rows.of(element, self._kept).rows(int(widths[0]))
+            codes.update(int(code) for key, code in zip(rows, own, strict=False) if key == row)
+        return codes
+
+
+def _tfds_id(names: ExampleCodes, code: int | None) -> str | None:
+    return None if code is None else names.tfds_ids([code])[0]
+
+
+def _array(code: int) -> Int64s:
+    return np.array([code])
+
+
+def _found(
+    dataset: Any, pass_index: int, loop: Loop, stop: int | None, reason: list[str]
+) -> Iterator[Any]:
+    """Yield the elements of a pass of the very object, up to `stop` (None: to its end)."""
+    if loop == "keras-fit" and pass_index:
+        yield from fitted_epoch(dataset, pass_index)[:stop]
+        return
+    for _ in range(pass_index):
+        for _ in dataset:
+            pass
+    try:
+        # Not `take`: the object is iterated as it is.
+        for step, element in enumerate(dataset):
+            if step == stop:
+                return
+            yield element
+    except tensorflow().errors.OpError as error:
+        reason.append(reason_of(error))

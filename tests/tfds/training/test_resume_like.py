@@ -1,0 +1,338 @@
+"""The rest of one's own pipeline, beside what the uninterrupted pipeline hands out."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardctl.tfds
+from shardctl.errors import UnpredictableOrderError, UsageError
+from tests.cases import FUZZ, add_cases, check_cases
+from tests.pipelines.random_pipelines import Habits, RandomPipeline, pipelines
+from tests.pipelines.real_pipelines import real_dataset
+from tests.pipelines.tfds_sources import Sources, build_datasets
+from tests.tfds_datasets import build_dataset
+
+Make = Callable[[], Any]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return a function that reads a split of a dataset with shuffled files, as TFDS does."""
+    import tensorflow_datasets as tfds
+
+    root = tmp_path_factory.mktemp("own")
+    build_dataset(root, "toy", {"train": [5, 0, 7, 9, 4], "test": [6, 6]})
+    build_dataset(root, "other", {"train": [8, 8, 1]})
+
+    def read(split: str = "train", seed: int = 3, name: str = "toy", **config: Any) -> Any:
+        builder = tfds.builder_from_directory(root / name / "1.0.0")
+        return builder.as_dataset(
+            split=split,
+            shuffle_files=True,
+            read_config=tfds.ReadConfig(shuffle_seed=seed, **config),
+        )
+
+    return read
+
+
+def plain(element: Any) -> Any:
+    """Return an element as lists, to be compared."""
+    import tensorflow as tf
+
+    parts = tf.nest.flatten(element)
+    return [p.to_list() if hasattr(p, "to_list") else np.asarray(p).tolist() for p in parts]
+
+
+def elements(dataset: Any) -> list[Any]:
+    return [plain(element) for element in dataset]
+
+
+def doubled(example: Any) -> Any:
+    return {"id": example["id"], "twice": 2 * example["id"]}
+
+
+def negative(example: Any) -> Any:
+    return {"id": -1 - example["id"], "twice": example["id"]}
+
+
+def own_pipelines(read: Any) -> dict[str, Make]:
+    """Return pipelines as scripts have them, by a name, that are made of the examples left."""
+    import tensorflow as tf
+
+    def mixture() -> Any:
+        return tf.data.Dataset.sample_from_datasets(
+            [
+                read().map(doubled).shuffle(7, seed=1).repeat(),
+                read("test", 4).map(negative),
+                read("train", 5, "other").map(doubled).repeat(2),
+            ],
+            [0.5, 0.2, 0.3],
+            seed=9,
+        )
+
+    return {
+        "chain": lambda: (
+            read()
+            .map(doubled, num_parallel_calls=2)
+            .shuffle(6, seed=4)
+            .repeat(3)
+            .batch(4)
+            .map(lambda batch: (batch["id"], batch["twice"] + 1))
+            .prefetch(1)
+        ),
+        "cache": lambda: read().map(doubled).shuffle(6, seed=4).cache().batch(4).repeat(3),
+        "batches": lambda: (
+            read().batch(4).shuffle(5, seed=2).repeat(2).map(lambda b: tf.reduce_sum(b["id"]))
+        ),
+        "ids": lambda: read(add_tfds_id=True).shuffle(6, seed=4).batch(4, drop_remainder=True),
+        "mixture": lambda: mixture().shuffle(11, seed=8).batch(3).take(50),
+        "zip": lambda: tf.data.Dataset.zip(
+            (read().shuffle(5, seed=1).batch(3), read("test", 4).map(doubled).repeat(3).batch(2))
+        ),
+        "choose": lambda: tf.data.Dataset.choose_from_datasets(
+            [read().shuffle(5, seed=1).batch(3), read("test", 4).repeat(3).batch(2)],
+            tf.data.Dataset.range(2).repeat(),
+            stop_on_empty_dataset=False,
+        ),
+        "concatenate": lambda: (
+            read().shuffle(5, seed=1).take(11).concatenate(read("test").skip(2)).batch(4)
+        ),
+        "unbatch": lambda: read().batch(4).shuffle(3, seed=3).unbatch().shuffle(5, seed=3).batch(3),
+        "range": lambda: tf.data.Dataset.range(30).map(lambda x: x + 1).shuffle(7, seed=3).batch(4),
+        "slices": lambda: (
+            tf.data.Dataset.from_tensor_slices(([1.5, 2.5, 3.5], list("abc")))
+            .shuffle(2, seed=3)
+            .repeat(2)
+        ),
+        "padded": lambda: (
+            read().map(lambda e: tf.range(e["id"] % 5)).shuffle(9, seed=2).padded_batch(4).repeat(2)
+        ),
+        "ragged": lambda: (
+            read().map(lambda e: tf.range(e["id"] % 5)).shuffle(9, seed=2).ragged_batch(4)
+        ),
+    }
+
+
+NAMES = [
+    "chain", "cache", "batches", "ids", "mixture", "zip", "choose", "concatenate", "unbatch",
+    "range", "slices", "padded", "ragged",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rest_is_what_the_uninterrupted_pipeline_hands_out(world: Any, name: str) -> None:
+    make = own_pipelines(world)[name]
+    whole = elements(make())
+    rng = random.Random(name)
+    for steps in (len(whole), rng.randrange(len(whole))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # nothing is read again from its start
+            rest = shardctl.tfds.resume_like(make(), steps=steps)
+        assert elements(rest) == whole[steps:], steps
+        add_cases()
+    assert elements(rest) == whole[steps:]  # again, from where it began
+
+
+def test_later_passes_and_epochs_of_fit(world: Any) -> None:
+    make = own_pipelines(world)["chain"]
+    dataset = make()
+    passes = [elements(dataset) for _ in range(3)]
+    for index, whole in enumerate(passes):
+        rest = shardctl.tfds.resume_like(make(), steps=5, pass_index=index)
+        assert elements(rest) == whole[5:]
+    fitted = shardctl.tfds.resume_like(make(), steps=5, pass_index=1, loop="keras-fit")
+    assert elements(fitted) == passes[2][5:]  # Keras takes two iterators an epoch
+
+
+def test_a_mixture_goes_on_at_100_counts(world: Any) -> None:
+    def make() -> Any:
+        import tensorflow as tf
+
+        parts = [world().map(doubled).repeat(), world("test", 4).map(negative).repeat()]
+        mixed = tf.data.Dataset.sample_from_datasets(parts, [0.7, 0.3], seed=5)
+        return mixed.shuffle(13, seed=6).take(200)
+
+    whole = elements(make())
+    rng = random.Random(1)
+    counts = [rng.randrange(201) for _ in range(100)]
+    for consumed in counts[: 100 if FUZZ > 2000 else 5]:
+        rest = elements(shardctl.tfds.resume_like(make(), consumed=consumed))
+        assert rest == whole[consumed:], consumed
+        add_cases()
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    return Sources(root=build_datasets(tmp_path_factory.mktemp("random")))
+
+
+def checker(sources: Sources) -> Callable[[RandomPipeline], int]:
+    def check(case: RandomPipeline) -> int:
+        def make() -> Any:
+            return real_dataset(case.pipeline, sources.dataset)
+
+        dataset = make()
+        passes = [elements(dataset) for _ in range(2)]
+        rng = random.Random(repr(case))
+        done = 0
+        for index, whole in enumerate(passes):
+            for steps in (rng.randrange(len(whole) + 1), rng.randrange(len(whole) + 1)):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)
+                    try:
+                        rest = shardctl.tfds.resume_like(make(), steps=steps, pass_index=index)
+                    except (UnpredictableOrderError, UsageError):
+                        return done
+                    assert elements(rest) == whole[steps:], (index, steps)
+                done += 1
+        return done
+
+    return check
+
+
+def test_random_pipelines_go_on(sources: Sources) -> None:
+    check_cases(pipelines(sources.draw, Habits()), checker(sources), 4)
+
+
+@pytest.mark.fuzz
+def test_random_pipelines_go_on_fuzzed(sources: Sources) -> None:
+    check_cases(pipelines(sources.draw, Habits()), checker(sources), FUZZ // 40, fuzz=True)
+
+
+def test_only_what_is_left_is_read(tmp_path: Path) -> None:
+    """Of 5,000 examples of which 4,500 are done, a `skip` reads 5,000 and decodes them."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    from shardctl.tfds.graphs.own_elements import OwnElements
+    from shardctl.tfds.inspecting.inspect import inspect
+
+    folder = build_dataset(tmp_path, splits={"train": [250] * 20})
+    decoded = []
+
+    def noted(example: Any) -> Any:
+        tf.py_function(lambda i: decoded.append(int(i)), [example["id"]], [])
+        return example["id"]
+
+    def make() -> Any:
+        config = tfds.ReadConfig(shuffle_seed=1)
+        read = tfds.builder_from_directory(folder).as_dataset(
+            split="train", shuffle_files=True, read_config=config
+        )
+        return read.map(noted).shuffle(200, seed=1).batch(10)
+
+    whole = elements(make())
+    decoded.clear()
+    assert elements(make().skip(450)) == whole[450:]
+    assert len(decoded) == 5000
+    decoded.clear()
+    dataset = make()
+    rest = OwnElements.of(dataset, inspect(dataset), 0).rest(450)
+    assert elements(rest.dataset()) == whole[450:]
+    assert len(decoded) == 500
+    assert rest.sources[0].num_read < 5000
+
+
+def test_a_count_in_the_middle_of_a_batch_is_refused(world: Any) -> None:
+    dataset = own_pipelines(world)["cache"]()
+    with pytest.raises(UsageError, match=r"consumed=26 .* step 7, .* examples 25 to 28; .* 25 and 29"):
+        shardctl.tfds.resume_like(dataset, consumed=26)
+    assert len(elements(shardctl.tfds.resume_like(dataset, consumed=25))) == 14
+    for wrong in ({"consumed": 76}, {"consumed": -1}, {"steps": 22}, {}, {"steps": 1, "consumed": 4}):
+        with pytest.raises(UsageError):
+            shardctl.tfds.resume_like(dataset, **wrong)
+
+
+def test_what_is_open_is_named(world: Any) -> None:
+    dataset = world().filter(lambda example: example["id"] > 3).batch(2)
+    with pytest.raises(UnpredictableOrderError, match="filter"):
+        shardctl.tfds.resume_like(dataset, steps=1)
+
+
+def test_what_cannot_be_made_of_examples_is_read_again(world: Any) -> None:
+    def make() -> Any:
+        return world().shuffle(9, seed=2).enumerate().map(lambda n, e: (n, e["id"])).batch(4)
+
+    dataset = make()
+    passes = [elements(dataset), elements(dataset)]
+    for index, whole in enumerate(passes):
+        cost = 25 * index + 12
+        with pytest.warns(UserWarning, match=f"again from its start, {cost} examples"):
+            rest = shardctl.tfds.resume_like(make(), steps=3, pass_index=index)
+        assert elements(rest) == whole[3:]
+
+
+def test_random_maps_are_named(world: Any) -> None:
+    import tensorflow as tf
+
+    def make() -> Any:
+        return world().map(lambda e: (e["id"], tf.random.uniform([]))).shuffle(6, seed=4).batch(4)
+
+    whole = [element[0] for element in elements(make())]
+    with pytest.warns(UserWarning, match=r"RandomUniform\) draws random numbers"):
+        rest = shardctl.tfds.resume_like(make(), steps=2)
+    assert [element[0] for element in elements(rest)] == whole[2:]
+
+
+SCRIPT = """
+import json, os, sys, time
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow as tf, tensorflow_datasets as tfds, shardctl.tfds
+
+folder, log, consumed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+def read(split, seed):
+    config = tfds.ReadConfig(shuffle_seed=seed)
+    builder = tfds.builder_from_directory(folder)
+    return builder.as_dataset(split=split, shuffle_files=True, read_config=config)
+parts = [read("train", 1).shuffle(20, seed=2).repeat(), read("test", 3).map(
+    lambda e: {"id": e["id"] + 1000}).repeat()]
+dataset = tf.data.Dataset.sample_from_datasets(parts, [0.6, 0.4], seed=4).batch(4).take(60)
+rest = shardctl.tfds.resume_like(dataset, consumed=consumed) if consumed else dataset
+with open(log, "a") as file:
+    for batch in rest.as_numpy_iterator():
+        file.write(json.dumps(batch["id"].tolist()) + "\\n")
+        file.flush()
+        time.sleep(0.02)
+"""
+
+
+def test_killed_and_continued(tmp_path: Path) -> None:
+    """A process that is killed anywhere, and others that go on: nothing is lost or repeated."""
+    folder = build_dataset(tmp_path, splits={"train": [9, 8, 7], "test": [6, 6]})
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+
+    def run(log: Path, consumed: int, *, until: int | None = None) -> list[str]:
+        process = subprocess.Popen(
+            [sys.executable, str(script), str(folder), str(log), str(consumed)]
+        )
+        while process.poll() is None:
+            if until is not None and log.exists() and log.read_text().count("\n") >= until:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            time.sleep(0.005)
+        # A line that was cut is a batch that nobody trained on.
+        lines = log.read_text().splitlines(keepends=True)
+        kept = [line for line in lines if line.endswith("\n")]
+        log.write_text("".join(kept))
+        return kept
+
+    whole = run(tmp_path / "whole", 0)
+    assert len(whole) == 60
+    done: list[str] = []
+    for until in (11, 34, None):
+        done = run(tmp_path / "parts", sum(len(json.loads(line)) for line in done), until=until)
+        add_cases()
+    assert done == whole
