@@ -15,7 +15,7 @@ import pytest
 
 import shardctl
 from shardctl import ReadSettings, UnpredictableOrderError, UsageError
-from shardctl.core.settings.document import settings_from_document
+from shardctl.core.settings.arguments import settings_from_document
 from shardctl.files.documents import to_yaml
 from shardctl.readers.project_file import find_project
 from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
