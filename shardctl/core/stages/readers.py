@@ -42,18 +42,20 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
             yield from sources_of(stage.other, seen=seen)
 
 
-def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
-    """Yield all sources and stages, also those of what is combined; not those of choices."""
+def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Source | Stage]:
+    """Yield all sources and stages, also those of what is combined; those of choices if wanted."""
     source = pipeline.source
     if isinstance(source, Shared):
-        yield from parts_of(source.pipeline)
+        yield from parts_of(source.pipeline, choices=choices)
     if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
         for part in source.inputs:
-            yield from parts_of(part)
+            yield from parts_of(part, choices=choices)
+    if choices and isinstance(source, ChooseFromDatasets):
+        yield from parts_of(source.choices, choices=True)
     yield source
     for stage in pipeline.stages:
         if isinstance(stage, Concatenate):
-            yield from parts_of(stage.other)
+            yield from parts_of(stage.other, choices=choices)
         yield stage
 
 

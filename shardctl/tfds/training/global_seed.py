@@ -16,13 +16,9 @@ from shardctl.core.settings.short_form import short_form
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.stages.readers import parts_of
 from shardctl.core.stages.stages import (
-    ChooseFromDatasets,
-    Pipeline,
     Read,
     SampleFromDatasets,
     Shuffle,
-    Source,
-    Stage,
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import resolved_spec
@@ -101,15 +97,8 @@ def _draws_seeds(settings: ReadSettings) -> bool:
         settings_of_read(settings, part).shuffles_files
         if isinstance(part, Read)
         else isinstance(part, Shuffle | SampleFromDatasets) and not isinstance(part.seed, tuple)
-        for part in _all_parts(settings.stages)
+        for part in parts_of(settings.stages, choices=True)
     )
-
-
-def _all_parts(pipeline: Pipeline) -> Iterator[Source | Stage]:
-    for part in parts_of(pipeline):
-        yield part
-        if isinstance(part, ChooseFromDatasets):
-            yield from _all_parts(part.choices)
 
 
 def check_global_seed_of_plan(plan: ResumePlan, dataset: Dataset | None = None) -> None:
