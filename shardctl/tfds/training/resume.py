@@ -21,10 +21,10 @@ from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.calls.host_calls import examples_of_host
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
-from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle

@@ -23,11 +23,11 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.stages.stages import Read
 from shardctl.planning.order import order_of
 from shardctl.planning.stages.sources import ResolvedSources, sources
+from shardctl.tfds.calls.host_calls import examples_of_host, instructions_of_host
+from shardctl.tfds.calls.stage_calls import StageCalls
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.training.host_calls import examples_of_host, instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
 from shardctl.tfds.training.records import kernel_shuffle
-from shardctl.tfds.training.stage_calls import StageCalls
 from shardctl.tfds.verifying.reading import Reading
 
 

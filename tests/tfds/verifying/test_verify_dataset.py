@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.inspect import Inspection
+from shardctl.tfds.graphs.dataset_graph import DatasetGraph
 from tests.tfds_datasets import build_dataset
 
 
@@ -71,7 +74,7 @@ def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(
         "shardctl.tfds.graphs.own_elements.OwnElements._graph",
-        property(lambda self: shardctl.tfds.graphs.own_elements.DatasetGraph(longer)),
+        property(lambda self: DatasetGraph(longer)),
     )
     found = verify_inspected(shorter, inspection, pass_index=0, take="all", watch=None)
     first = found.first_difference
@@ -124,14 +127,12 @@ def test_a_function_of_a_script_is_verified(folder: Path, tmp_path: Path) -> Non
     assert "the function says how it reads" in refused.stderr
 
 
-def test_replaced_settings_of_an_inspection_are_seen(folder: Path) -> None:
+def test_another_seed_than_that_of_the_object_is_seen(folder: Path) -> None:
     """The comparison does not just compare the object with itself."""
     dataset = own(folder)
     from shardctl.tfds.verifying.verify_dataset import verify_inspected
 
     inspection = shardctl.tfds.inspect(dataset)
-    stages = str(inspection.settings.stages and "cache | shuffle(7, seed=2) | repeat(2) | batch(4)")
-    wrong = replace(inspection, settings=replace(inspection.settings, stages=stages))
-    if inspection.settings.stages is None:
-        wrong = replace(inspection, settings=replace(inspection.settings, buffer_seed=2))
+    stages = parse_stages("cache | shuffle(7, seed=2) | repeat(2) | batch(4)")
+    wrong = replace(inspection, settings=ReadSettings(shuffle_seed=3, stages=stages))
     assert not verify_inspected(dataset, wrong, pass_index=0, take="all", watch=None).equal

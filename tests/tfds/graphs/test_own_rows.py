@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from shardctl.tfds.verifying.own_rows import Rows, steady_components
+from shardctl.tfds.graphs.own_rows import Rows, steady_components
 
 
 def test_rows_of_a_batch_are_alike_where_all_components_are() -> None:
     import tensorflow as tf
 
-    nan = float("nan")
     batch = Rows.of(
         {"x": tf.constant([1.0, float("nan"), 1.0, 7.0]), "s": tf.constant(list("abac"))}
     )

@@ -12,7 +12,7 @@ from shardctl.core.stages.readers import sources_of
 from shardctl.core.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
-from shardctl.tfds.training.stage_calls import StageCalls
+from shardctl.tfds.calls.stage_calls import StageCalls
 from tests.cases import add_cases
 
 TEXTS = (
@@ -20,7 +20,7 @@ TEXTS = (
     "shuffle(5, seed=7, reshuffle=False) | take(7) | repeat(2) | skip(3) | shard(2, 1)",
     "batch(4, drop_remainder=True) | shuffle(3, seed=1) | unbatch | map(calls=2)",
     "range(9) | concatenate(range(3)) | shuffle(4, seed=2)",
-    "zip(a | batch(2, drop_remainder=True), b | shuffle(3, seed=1)) | batch(2, drop_remainder=True)",
+    "zip(a | batch(2, drop_remainder=True), b | shuffle(3, seed=1)) | batch(2)",
     "sample_from_datasets([a, b | repeat(2)], weights=[0.7, 0.3], seed=4) | shuffle(5, seed=3)",
     "choose_from_datasets([a, b], choices=range(2) | repeat)",
     "a | shuffle(5, seed=7) | with_options(fusion=False) | repeat(2)",
@@ -32,9 +32,7 @@ BY_HAND: tuple[Callable[[Any, Any], Any], ...] = (
     ),
     lambda ds, a: a.batch(4, drop_remainder=True).shuffle(3, seed=1).unbatch().map(lambda x: x + 0),
     lambda ds, a: ds.range(9).concatenate(ds.range(3)).shuffle(4, seed=2),
-    lambda ds, a: ds.zip((a.batch(2, drop_remainder=True), a.shuffle(3, seed=1))).batch(
-        2, drop_remainder=True
-    ),
+    lambda ds, a: ds.zip((a.batch(2, drop_remainder=True), a.shuffle(3, seed=1))).batch(2),
     lambda ds, a: ds.sample_from_datasets([a, a.repeat(2)], [0.7, 0.3], seed=4).shuffle(5, seed=3),
     lambda ds, a: ds.choose_from_datasets([a, a], ds.range(2).repeat()),
     lambda ds, a: _unfused(a.shuffle(5, seed=7)).repeat(2),
