@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
-from tests.pipelines.claim import Case, Tally, a_case, check_claim
+from tests.pipelines.claim import Tally, a_case, check_claim
 from tests.pipelines.tfds_sources import Sources, build_datasets
 
 pytestmark = pytest.mark.tensorflow
