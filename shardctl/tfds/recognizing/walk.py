@@ -12,7 +12,6 @@ from shardctl.core.stages.stages import (
     Map,
     Opaque,
     Pipeline,
-    Prefetch,
     Range,
     Read,
     Repeat,
@@ -293,5 +292,4 @@ _NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
     (Skip(count=0),),
     (Repeat(count=1),),
     (Shard(num_shards=1, index=0),),
-    (Prefetch(size=0),),
 )

@@ -67,3 +67,15 @@ def test_stages_are_told_in_their_order_with_their_depth() -> None:
         ("zip", 0),
         ("repeat", 0),
     ]
+
+
+def test_a_prefetch_of_nothing_stays_where_noop_elimination_is_asked_for() -> None:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    optimization = options.experimental_optimization
+    optimization.apply_default_optimizations = False
+    optimization.noop_elimination = optimization.shuffle_and_repeat_fusion = True
+    parted = _sets().range(9).shuffle(4, seed=1).prefetch(0).skip(0).repeat(2)
+    names = [stage.name for stage in _pipeline(parted.with_options(options)).stages]
+    assert names == ["shuffle", "prefetch", "repeat", "with_options"]
