@@ -151,10 +151,16 @@ def _taken(ds: Any, asked: _Asked, root: Path, folder: Path) -> Iterator[TakenSn
     from shardctl.planning.snapshot import snapshot
     from shardctl.tfds import inspect
 
-    found = inspect(ds)
+    found = inspect(ds, loop=asked.loop)
+    found.check_predictable()
+    if found.dataset is None:
+        raise UsageError(
+            "the pipeline reads no files that a dataset has, so that no snapshot could name its "
+            "examples"
+        )
     refs = _refs(found.dataset.data_dir, root, folder)
     for index in range(asked.passes):
-        settings = replace(found.settings, pass_index=index, loop=asked.loop)
+        settings = replace(found.settings, pass_index=index)
         taken = snapshot(found.dataset, found.spec, settings)
         yield replace(taken, snapshot=replace(taken.snapshot, refs=refs))
 

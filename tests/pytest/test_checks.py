@@ -190,6 +190,29 @@ def test_of_several_passes_all_are_pinned_or_none(project: pytest.Pytester) -> N
     assert (outcomes(result), count) in (({"passed": 1}, 2), ({"failed": 1}, 0))
 
 
+def test_a_mixture_of_two_datasets_is_pinned(project: pytest.Pytester) -> None:
+    mixture = """\
+def test_order(order_snapshot):
+    parts = [dataset(7), dataset(8, "test").repeat()]
+    import tensorflow as tf
+    mixed = tf.data.Dataset.sample_from_datasets(parts, seed=3, stop_on_empty_dataset=True)
+    order_snapshot.check(mixed.batch(4))
+"""
+    write(project, mixture)
+    assert outcomes(run(project, "--update-orders")) == {"passed": 1}
+    assert outcomes(run(project)) == {"passed": 1}
+    write(project, mixture.replace("seed=3", "seed=4"))
+    assert outcomes(run(project)) == {"failed": 1}
+
+
+def test_numbers_that_are_no_examples_of_a_dataset_are_refused(project: pytest.Pytester) -> None:
+    code = "import tensorflow as tf\ndef test_order(order_snapshot):\n"
+    write(project, f"{code}    order_snapshot.check(tf.data.Dataset.range(9))\n")
+    result = run(project, "--update-orders")
+    assert outcomes(result) == {"failed": 1}
+    assert "the pipeline reads no files that a dataset has" in said(result)
+
+
 def test_a_torn_snapshot_is_refused_and_written_anew(project: pytest.Pytester) -> None:
     write(project, ONE_TEST)
     run(project, "--update-orders")

@@ -24,17 +24,6 @@ Float64s = NDArray[np.float64]
 WeightsDtype = Literal["float32", "float64"]
 
 
-def chosen_inputs(weights: Sequence[float]) -> list[int]:
-    """Return the inputs that `sample_from_datasets` keeps: it leaves out those of weight 0.
-
-    It does so before it rounds to float32, and with weights below 0 and those that are no number.
-
-    >>> chosen_inputs([0.5, 0.0, 1e-60])
-    [0, 2]
-    """
-    return [number for number, weight in enumerate(weights) if weight > 0]
-
-
 def cumulative_of(weights: Sequence[float], dtype: WeightsDtype = "float32") -> Float64s:
     """Return the running totals, float64[n], that a uniform number is looked up in.
 

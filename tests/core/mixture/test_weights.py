@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from shardctl.core.mixture.weights import (
-    chosen_inputs,
     cumulative_of,
     uniform_cumulative,
     weights_of_logits,
@@ -63,10 +62,6 @@ def test_every_mantissa_has_tensorflows_logarithm_alone_and_in_a_group_of_eight(
     )
     assert _logs_of_glibc(weights[: 7 * 3000]).tobytes() == alone.tobytes()
     add_cases(len(in_groups) + len(alone))
-
-
-def test_inputs_of_weight_0_are_left_out_before_weights_are_rounded() -> None:
-    assert chosen_inputs([0.0, -1.0, float("nan"), 1e-60, 2.0]) == [3, 4]
 
 
 def test_a_weight_that_rounds_to_0_is_never_chosen() -> None:

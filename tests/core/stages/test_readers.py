@@ -17,7 +17,8 @@ def test_readers_are_in_the_order_of_the_script() -> None:
 def test_choices_are_no_examples() -> None:
     pipeline = parse_stages("choose_from_datasets([a, b], choices=range(2) | repeat)")
     assert [source.name for source in sources_of(pipeline)] == ["read", "read"]
-    assert any(isinstance(part, Repeat) for part in parts_of(pipeline))
+    assert not any(isinstance(part, Repeat) for part in parts_of(pipeline))
+    assert any(isinstance(part, Repeat) for part in parts_of(pipeline, choices=True))
 
 
 def test_what_is_shared_is_one_source() -> None:

@@ -98,11 +98,16 @@ class Chosen:
 
     def ever(self, num_inputs: int) -> Sequence[int]:
         """Return the inputs that are among the first 65,536 choices."""
-        # Reading draws no seeds of the dataset itself.
+        return [number for number in self._first if 0 <= number < num_inputs]
+
+    @cached_property
+    def _first(self) -> list[int]:
+        # Of a copy, so that reading draws no seeds of the dataset itself.
         first = deepcopy(self.node).iterate()
         first.pull(PIECE)
-        found = np.unique(first.examples(np.arange(first.pulled)))
-        return [number for number in found.tolist() if 0 <= number < num_inputs]
+        with readings.counted(on=False):
+            found: list[int] = np.unique(first.examples(np.arange(first.pulled))).tolist()
+        return found
 
     def iterate(self) -> ChosenIterator:
         return ChosenIterator(self.node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN
 from shardctl.core.iteration.nodes.directed import Directed, DirectedIteration
 from shardctl.core.iteration.nodes.source import NOTHING
+from shardctl.core.iteration.openness import open_stages
 from shardctl.core.stages.stages import (
     Cache,
     ChooseFromDatasets,
@@ -190,3 +192,12 @@ def test_choices_of_examples_are_refused() -> None:
     choices = Pipeline(stages=(Repeat(),))
     with pytest.raises(UsageError, match="its choices are those of read, whose elements are data"):
         _iteration(ChooseFromDatasets(inputs=(_numbers(0, 9),), choices=choices))
+
+
+def test_one_input_of_some_weight_needs_no_seed() -> None:
+    inputs = (_numbers(0, 9), _numbers(9, 9))
+    source = SampleFromDatasets(inputs=inputs, weights=(0.0, 1.0))
+    assert open_stages(Pipeline(source=source)) == ()
+    assert check_pipeline(Pipeline(source=source), random.Random(0)) == 3
+    (found,) = open_stages(Pipeline(source=replace(source, weights=None)))
+    assert found.stage.name == "sample_from_datasets"

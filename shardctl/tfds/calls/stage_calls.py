@@ -229,7 +229,7 @@ def _selector(weights: Any, num_inputs: int, pair: KernelPair, *, rerandomize: b
     Source: tensorflow/python/data/ops/sample_from_datasets_op.py.
     """
     tf = tensorflow()
-    seeds = {name: tf.constant(value, tf.int64) for name, value in zip(("seed", "seed2"), pair)}
+    seeds = {"seed": tf.constant(pair[0], tf.int64), "seed2": tf.constant(pair[1], tf.int64)}
     kinds = {"output_types": [tf.int64], "output_shapes": [[]]}
     if rerandomize:
         numbers = tf.raw_ops.RandomDatasetV2(
