@@ -109,6 +109,18 @@ def _inspected(name: str) -> Call:
     return Call(function, lambda world: {"dataset": _counting, "loop": "keras-fit"})
 
 
+def _own(name: str, dataset: Callable[[World], Any], **arguments: Any) -> Call:
+    """Return a call of the bridge on a dataset of tf.data."""
+    return Call(
+        lambda world: getattr(shardctl.tfds, name),
+        lambda world: {"dataset": dataset(world), **arguments},
+    )
+
+
+def _reading(world: World) -> Callable[[], Any]:
+    return lambda: world.builder.as_dataset(split="train")
+
+
 def _counting() -> Any:
     import tensorflow as tf
 
@@ -198,6 +210,8 @@ CALLS: Mapping[str, list[Call]] = {
     "Order.codes_at": [_of("order.codes_at", positions=np.array(_NUMBERS))],
     "Order.positions_of": [_of("order.positions_of", codes=np.array(_NUMBERS), over=iter)],
     "Order.blocks_at": [_of("unbuffered_order.blocks_at", positions=np.array(_NUMBERS))],
+    "Order.steps_of": [_of("order.steps_of", positions=np.array(_NUMBERS))],
+    "Order.positions_in_step": [_of("order.positions_in_step", step=2)],
     "Order.epoch_of": [_of("order.epoch_of", positions=np.array(_NUMBERS))],
     "Order.reading": [
         Call(
@@ -461,6 +475,13 @@ CALLS: Mapping[str, list[Call]] = {
     "Inspection.ids": [_of("inspection.ids", pass_index=2)],
     "Inspection.order": [_of("inspection.order", pass_index=2)],
     "tfds.inspect": [_inspected("tfds.inspect")],
+    "tfds.resume_like": [
+        _own("resume_like", lambda _: _counting, consumed=4, pass_index=1, loop="python"),
+        _own("resume_like", lambda _: _counting, steps=4),
+    ],
+    "tfds.verify_dataset": [
+        _own("verify_dataset", _reading, pass_index=1, loop="python", take=6, watch=_watch)
+    ],
     "tfds.dataset_of": [_bridged("dataset_of")],
     "tfds.keras_epochs": [
         _bridged(

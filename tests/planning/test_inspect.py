@@ -6,7 +6,7 @@ import pytest
 
 import shardctl
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 
@@ -33,13 +33,13 @@ def test_ids_are_those_of_simulate() -> None:
 
 
 def test_elements_of_no_dataset_are_counted() -> None:
-    settings = ReadSettings(stages="range(4) | repeat(2) | batch(3)")
+    settings = as_settings({"stages": "range(4) | repeat(2) | batch(3)"})
     found = _inspection(settings=settings, dataset=None, spec=None)
     assert found.ids().tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
     assert found.findings() == ()
     with pytest.raises(UsageError, match="reads no dataset"):
         found.order()
-    endless = _inspection(settings=ReadSettings(stages="range(4) | repeat"), dataset=None)
+    endless = _inspection(settings=as_settings({"stages": "range(4) | repeat"}), dataset=None)
     with pytest.raises(UsageError, match="no end"):
         endless.ids()
 
@@ -61,7 +61,9 @@ def test_an_open_order_names_its_stage_and_line() -> None:
 def test_a_project_says_what_is_read_where_that_is_not_the_default() -> None:
     assert _inspection().project_settings == SETTINGS
     other = _inspection(spec="test").project_settings
-    assert other == ReadSettings(cycle=2, block=2, stages="test | shuffle(4, seed=1) | batch(5)")
+    assert other == as_settings(
+        {"cycle": 2, "block": 2, "stages": "test | shuffle(4, seed=1) | batch(5)"}
+    )
     order = shardctl.plan_order(TOY, None, other).order
     expected = shardctl.plan_order(TOY, "test", SETTINGS).order
     assert order.read(0, 4).tolist() == expected.read(0, 4).tolist()

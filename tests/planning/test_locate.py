@@ -133,3 +133,32 @@ def test_a_far_position_behind_a_small_buffer_replays_little() -> None:
     order = plan_order(Dataset(name="d", splits=(split,)), "train", settings).order
     located = asked(order, ("position", 10**9 - 1), ("position", 5 * 10**8))
     assert located.num_replayed == 2 * 20 * 100
+
+
+MIXED = "sample_from_datasets([train | shuffle(3, seed=1) | repeat, test | repeat], seed=5)"
+
+
+def test_how_much_of_each_source_is_handed_out_by_the_last_position() -> None:
+    order = plan_order(TOY, None, {"stages": f"{MIXED} | batch(4)"}).order
+    names = order.codes.names(order.read(0, 40))
+    located = asked(order, ("position", 7), ("step", 9), ("position", 3))
+    assert [(one.spec, one.consumed) for one in located.sources] == [
+        (spec, sum(name.startswith(spec) for name in names)) for spec in ("train", "test")
+    ]
+    assert [match.step for match in located.matches] == [1, 9, 9, 9, 9, 0]
+    assert asked(order_of(), ("position", 7)).sources == ()
+    whole = plan_order(TOY, None, {"stages": f"{MIXED} | take(40)"}).order
+    assert asked(whole, ("id", "test:1")).sources == ()
+
+
+def test_a_step_of_stages_without_batches_is_refused() -> None:
+    order = plan_order(TOY, None, {"stages": "map | repeat(2) | shuffle(2, seed=1)"}).order
+    with pytest.raises(UsageError, match=r"step: the stages make no batches"):
+        asked(order, ("step", 0))
+
+
+def test_an_id_of_stages_without_end_is_refused_with_a_way_out() -> None:
+    order = plan_order(TOY, None, {"stages": "repeat | shuffle(2, seed=1)"}).order
+    with pytest.raises(UsageError, match=r"no end, .* 'repeat \| take\(10_000\)'"):
+        asked(order, ("id", 3))
+    assert asked(order, ("position", 10**6)).matches[0].epoch == 10**6 // 9

@@ -112,3 +112,14 @@ def test_a_stretch_far_into_a_huge_order_costs_no_more_than_a_near_one() -> None
         *range(16 * 2**40, 16 * 2**40 + 16),
         17 * 2**40,
     ]
+
+
+def test_stages_without_end_are_shown_as_far_as_asked() -> None:
+    settings = {"stages": "shuffle(4, seed=1) | repeat | batch(3)"}
+    found = simulate(TOY, None, settings, skip=95, take=10)
+    once = simulate(TOY, None, {"buffer": 4, "buffer_seed": 1, "epochs": 11}, skip=95, take=10)
+    assert found.ids().tolist() == once.ids().tolist()
+    assert repr(found).endswith("positions 95 to 104 of an endless order>")
+    for take in (None, -1):
+        with pytest.raises(UsageError, match=r"stages have no end, .* give take=N"):
+            simulate(TOY, None, settings, take=take)

@@ -1,7 +1,7 @@
 """Host modes: the ways of splitting the examples of a spec among hosts, one small class each.
 
 Whatever the program asks about a mode it asks its class. A new mode is a class here, in
-`HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.training.host_calls`.
+`HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.calls.host_calls`.
 """
 
 from __future__ import annotations

@@ -19,8 +19,14 @@ from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.nodes.strided import Strided
 from shardctl.core.iteration.nodes.zipped import Zip
 from shardctl.core.iteration.openness import open_reason
-from shardctl.core.iteration.rewrites import Rewrites, inputs_of, optimized, options_of
-from shardctl.core.mixture.weights import chosen_inputs, cumulative_of, uniform_cumulative
+from shardctl.core.iteration.rewrites import (
+    Rewrites,
+    inputs_of,
+    kept_inputs,
+    optimized,
+    options_of,
+)
+from shardctl.core.mixture.weights import cumulative_of, uniform_cumulative
 from shardctl.core.stages import stages as call
 from shardctl.core.stages.stages import WithOptions
 from shardctl.core.text import quoted
@@ -130,7 +136,7 @@ class _Builder:
     def _(self, source: call.SampleFromDatasets) -> Node:
         inputs = [self.node_of(one) for one in source.inputs]
         # Those of weight 0 are built too, and left out.
-        numbers = _kept_inputs(source)
+        numbers = kept_inputs(source)
         if not numbers:
             return Strided(inputs[0], limit=0)
         if len(numbers) == 1:
@@ -235,20 +241,13 @@ class _Builder:
         return Strided(node, reads_ahead=count if isinstance(count, int) else None, warm=warm)
 
 
-def _kept_inputs(source: call.SampleFromDatasets) -> list[int]:
-    """Return the inputs of which tensorflow/python/data/ops/sample_from_datasets_op.py samples."""
-    if source.weights is None:
-        return list(range(len(source.inputs)))
-    return chosen_inputs(source.weights)
-
-
 def _last_stage(source: call.Source) -> call.Stage | None:
     """Return the last stage of what a source is, where it is but one other pipeline."""
     if isinstance(source, call.Shared):
         pipeline = source.pipeline
-    elif isinstance(source, call.SampleFromDatasets) and len(_kept_inputs(source)) == 1:
+    elif isinstance(source, call.SampleFromDatasets) and len(kept_inputs(source)) == 1:
         # TensorFlow returns the one input itself.
-        pipeline = source.inputs[_kept_inputs(source)[0]]
+        pipeline = source.inputs[kept_inputs(source)[0]]
     else:
         return None
     return pipeline.stages[-1] if pipeline.stages else _last_stage(pipeline.source)

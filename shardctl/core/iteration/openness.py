@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shardctl.core.iteration.rewrites import inputs_of, options_of
+from shardctl.core.iteration.rewrites import inputs_of, kept_inputs, options_of
 from shardctl.core.stages.stages import (
     Concatenate,
     Filter,
@@ -59,6 +59,8 @@ def open_reason(stage: Stage | Source, options: WithOptions, global_seed: int | 
             return stage.reason or "its order depends on more than metadata tells"
         case Filter(kept=None):
             return "how many elements pass depends on the data: name those that do with kept="
+        case SampleFromDatasets() if len(kept_inputs(stage)) < 2:
+            return None  # no mixture, but its one input
         case Shuffle() | SampleFromDatasets():
             # Two zeros tell the kernel to take its seeds from the machine.
             if stage.seed == (0, 0) or (stage.seed is None and global_seed is None):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
+from shardctl.core.iteration.nodes.strided import Strided
 from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import UsageError
 
 
 def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python") -> Iteration:
-    """Return the iterator of a pass after the earlier ones were read to their end.
+    """Return the iterator of a pass after the earlier ones were read, as far as the loop reads.
 
     node: a dataset object that nobody has iterated yet.
-    loop: "keras-fit" is `fit` or `evaluate` without steps_per_epoch, each epoch a pass. Where the
-        cardinality is known Keras reads so many elements, never asks for the end, and makes another
-        iterator that it drops (keras/src/trainers/epoch_iterator.py).
+    loop: "keras-fit" is `fit` or `evaluate` without steps_per_epoch, each epoch a pass. Of so many
+        steps as the cardinality says Keras never asks for the end, and then makes an iterator that
+        it drops. Without a cardinality it reads the first pass to its end, which costs it a step,
+        and takes that number for all others (keras/src/trainers/epoch_iterator.py).
 
     >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration_of_pass(Source(range(3)), 5).pull(2)
@@ -28,22 +30,20 @@ def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python")
         raise UsageError("a pass that repeats forever has no end, so no pass follows it")
     if node.is_fixed:
         return node.iterate()
+    num_steps = node.cardinality if loop == "keras-fit" and node.cardinality > 0 else None
     for _ in range(pass_index):
-        play(node, loop=loop)
-    return node.iterate()
-
-
-def play(node: Node, *, loop: Loop = "python") -> None:
-    """Read a whole pass, counts only, as the loop does.
-
-    Keras has no steps to count where a dataset says 0, INFINITE or UNKNOWN, and reads to the end.
-    """
-    iteration = node.iterate()
-    if loop == "python" or node.cardinality <= 0:
+        iteration = _reading(node, num_steps)
         iteration.pull(EVERYTHING)
-        return
-    if iteration.pull(node.cardinality) < node.cardinality:
-        return  # "Your input ran out of data": the loop stops there
-    # The prefetch that TensorFlow adds at the end of a pipeline may have asked for what follows.
-    iteration.abandon()
-    node.iterate().abandon()
+        if iteration.pulled == num_steps:
+            node.iterate().abandon()
+        elif loop == "keras-fit" and node.cardinality < 0 and num_steps is None:
+            num_steps = iteration.pulled + 1
+    return _reading(node, num_steps)
+
+
+def _reading(node: Node, num_steps: int | None) -> Iteration:
+    """Return an iterator that is given up after so many steps.
+
+    The prefetch that TensorFlow adds at the end of a pipeline may have asked for what follows.
+    """
+    return node.iterate() if num_steps is None else Strided(node, limit=num_steps).iterate()

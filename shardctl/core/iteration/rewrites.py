@@ -70,6 +70,21 @@ def inputs_of(source: Source) -> tuple[Pipeline, ...]:
     return source.inputs if isinstance(source, Zip | SampleFromDatasets) else ()
 
 
+def kept_inputs(source: SampleFromDatasets) -> list[int]:
+    """Return the inputs of which `sample_from_datasets` samples: those of a weight above 0.
+
+    They are chosen before weights are rounded. Of one that is left it makes no mixture, and draws
+    nothing (tensorflow/python/data/ops/sample_from_datasets_op.py).
+
+    >>> inputs = (Pipeline(), Pipeline(), Pipeline())
+    >>> kept_inputs(SampleFromDatasets(inputs=inputs, weights=(0.5, 0.0, 1e-60)))
+    [0, 2]
+    """
+    weights = source.weights
+    numbers = range(len(source.inputs))
+    return [number for number in numbers if weights is None or weights[number] > 0]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rewrites:
     """Which rewrites are made.

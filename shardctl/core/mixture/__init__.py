@@ -1,1 +1,1 @@
-"""Mixtures: which dataset each choice of `sample_from_datasets` takes; knows nothing of datasets."""
+"""Mixtures: which input each choice of `sample_from_datasets` takes; knows nothing of datasets."""

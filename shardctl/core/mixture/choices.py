@@ -58,7 +58,7 @@ class SampledChoices(EqualByItems):
         bits = (words[0] & _LOW_20) << _WORD_BITS | words[1]
         wanted = bits.astype(np.float64) * 2.0**-52 * self.cumulative[-1]
         if len(self.cumulative) > _FEW:
-            return np.searchsorted(self.cumulative, wanted, "right").astype(np.int64)
+            return np.asarray(np.searchsorted(self.cumulative, wanted, "right"), np.int64)
         found = np.zeros(len(wanted), np.int8)
         for total in self.cumulative[:-1]:
             found += wanted >= total

@@ -47,11 +47,6 @@ class Turns:
         """How many choices yielded an element."""
         return int(self.counts.sum())
 
-    @property
-    def has_ended(self) -> Int64s:
-        """Whether each input has ended, as 0 or 1."""
-        return (self._ends != NEVER).astype(np.int64)
-
     def next_choices(self, limit: int) -> Int64s:
         """Return up to `limit` choices that are next, fewer in front of a checkpoint."""
         number, start = divmod(self.num_choices, BLOCK)
@@ -61,7 +56,8 @@ class Turns:
             stop = BLOCK if start or limit >= BLOCK // 4 else limit
             known = self._between(number * BLOCK, number * BLOCK + stop)
             self._choices = (number, known)
-        return known[start : start + limit]
+        choices: Int64s = known[start : start + limit]
+        return choices
 
     def record(self, num_choices: int, counts: Int64s) -> None:
         """Take further choices as made, and the elements of each input that they yielded."""

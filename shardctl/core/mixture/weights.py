@@ -6,7 +6,7 @@ tensorflow/core/kernels/multinomial_op.cc). In float32 the last bit of that loga
 border between two datasets by 1e-7, so that it decides one choice in some ten million. Here it is
 that of TensorFlow for Linux on x86-64, bit for bit: whole groups of eight are Eigen's own formula
 (plog_impl_float in GenericPacketMathFunctions.h), those left over the logf of glibc.
-What two float64 logarithms or exponentials may differ by decides one choice in 1e15.
+What two float64 logarithms or exponentials may differ by decides one choice in 1e14.
 """
 
 from __future__ import annotations
@@ -24,39 +24,33 @@ Float64s = NDArray[np.float64]
 WeightsDtype = Literal["float32", "float64"]
 
 
-def chosen_inputs(weights: Sequence[float]) -> list[int]:
-    """Return the inputs that `sample_from_datasets` keeps: it leaves out those of weight 0.
-
-    It does so before it rounds to float32, and with weights below 0 and those that are no number.
-
-    >>> chosen_inputs([0.5, 0.0, 1e-60])
-    [0, 2]
-    """
-    return [number for number, weight in enumerate(weights) if weight > 0]
-
-
 def cumulative_of(weights: Sequence[float], dtype: WeightsDtype = "float32") -> Float64s:
     """Return the running totals, float64[n], that a uniform number is looked up in.
 
     weights: those above 0; dtype: what TensorFlow makes of them, float32 from Python's own floats
         and float64 from a NumPy array of these.
 
-    >>> cumulative_of([0.5, 0.25, 0.25]).tolist()
-    [1.0, 1.5, 2.0]
+    >>> cumulative_of([1.0, 1.0]).tolist(), cumulative_of([0.5, 0.25]).tolist()
+    ([1.0, 2.0], [1.0, 1.499999999047673])
 
     Raises:
-        UsageError: no weight is left that can be chosen; TensorFlow fails at the first choice.
+        UsageError: a weight is beyond float32, which TensorFlow refuses, or none is left that can
+            be chosen, and it fails at the first choice.
     """
     with np.errstate(divide="ignore", over="ignore"):
-        rounded = np.array(weights, np.float32 if dtype == "float32" else np.float64)
-        logits = _float32_logs(rounded) if rounded.dtype == np.float32 else np.log(rounded)
+        if dtype == "float32":
+            rounded = np.array(weights, np.float32)
+            if (np.isinf(rounded) & np.isfinite(weights)).any():
+                raise UsageError(f"weights {list(weights)}: float32 ends at 3.4e+38")
+            logits = _float32_logs(rounded).astype(np.float64)
+        else:
+            logits = np.log(np.array(weights, np.float64))
     finite = np.isfinite(logits)
     if not finite.any():
         raise UsageError(
             f"weights {list(weights)}: none of them is a number above 0 in {dtype}, "
             "so TensorFlow has nothing to choose"
         )
-    logits = logits.astype(np.float64)
     # What is not finite is never chosen: the running total stays where it is.
     shares = np.exp(np.where(finite, logits - logits[finite].max(), -np.inf))
     return np.cumsum(shares)
@@ -179,7 +173,7 @@ def _logs_of_glibc(weights: Float32s) -> Float32s:
     near = _LOGS[part] + exponents * _LN2_DOUBLE
     square = r * r
     y = (_CUBIC[0] * square + (_CUBIC[1] * r + _SQUARE)) * square + (near + r)
-    logs = y.astype(np.float32)
+    logs: Float32s = y.astype(np.float32)
     logs[weights == 0] = -np.inf
     logs[weights == np.inf] = np.inf
     return logs

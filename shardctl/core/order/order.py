@@ -27,6 +27,7 @@ from shardctl.errors import UsageError
 CHUNK_SIZE = 1 << 20
 _NONE = np.empty(0, np.int64)
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
+_STEPS = 1 << 40  # of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 
 
@@ -284,14 +285,19 @@ class Order:
         steps, indices = np.divmod(self._checked(positions), self.settings.batch or 1)
         return steps, indices
 
+    @checked
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
+        self._check_step(step)
         size = self.settings.batch or 1
         return range(step * size, min((step + 1) * size, self.num_examples))
 
-    def consumed(self, stop: int, advance: Callable[[int], None]) -> list[int]:
-        """Return how many of the first `stop` examples come from each of `sources`."""
-        raise UsageError("an order of one reader has no sources to tell apart")
+    def _check_step(self, step: int) -> None:
+        most = _STEPS if self.num_steps is None else self.num_steps
+        if not 0 <= step < most:
+            batch = self.settings.batch
+            batches = "batches" if batch is None else f"batches of {batch}"
+            raise UsageError(f"step {step}: the order has {most} {batches}, counted from 0")
 
     @property
     def stream_size(self) -> int:
@@ -393,31 +399,8 @@ class Order:
 
     def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
         if limit is None:
-            return self.reading_of(self._opening(epoch))
-        return self.endless_reading(limit, self._opening)
-
-    def endless_reading(self, limit: int, opening: Callable[[int], Int64s | None]) -> EpochReading:
-        """Return the reading of repeated files up to a limit, of how each repetition opens them."""
-        stride, _ = self._stride_and_phase
-        count = repetitions_to_list(self.reads.take, (limit + 1) * stride, cycle_length=self._cycle)
-        every = np.arange(len(self.reads))
-        openings = (opening(repetition) for repetition in range(count))
-        rows = np.concatenate([every if rows is None else rows for rows in openings])
-        return self.reading_of(rows, limit)
-
-    def reading_of(self, rows: Int64s | None, limit: int | None = None) -> EpochReading:
-        """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
-        stride, phase = self._stride_and_phase
-        take = self.reads.take[:] if rows is None else self.reads.take[rows]
-        take.setflags(write=False)  # so that the interleave need not copy it
-        return EpochReading(
-            rows=rows,
-            interleave=Interleave(take, cycle_length=self._cycle, block_length=self.settings.block),
-            row_codes=self._first_codes,
-            stride=stride,
-            phase=phase,
-            limit=limit,
-        )
+            return reading_of(self, self._opening(epoch))
+        return endless_reading(self, limit, self._opening)
 
     def _opening(self, epoch: int) -> Int64s | None:
         """Return the rows (int64[n]) in the order in which an epoch opens them, None as listed."""
@@ -446,3 +429,31 @@ class Order:
 
     def __repr__(self) -> str:
         return in_short(self, self.dataset.title, counted(self.num_examples, "example"))
+
+
+def endless_reading(
+    order: Order, limit: int, opening: Callable[[int], Int64s | None]
+) -> EpochReading:
+    """Return the reading of repeated files up to a limit, of how each repetition opens them."""
+    stride, _ = order._stride_and_phase
+    take = order.reads.take
+    count = repetitions_to_list(take, (limit + 1) * stride, cycle_length=order._cycle)
+    every = np.arange(len(order.reads))
+    openings = (opening(repetition) for repetition in range(count))
+    rows = np.concatenate([every if rows is None else rows for rows in openings])
+    return reading_of(order, rows, limit)
+
+
+def reading_of(order: Order, rows: Int64s | None, limit: int | None = None) -> EpochReading:
+    """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
+    stride, phase = order._stride_and_phase
+    take = order.reads.take[:] if rows is None else order.reads.take[rows]
+    take.setflags(write=False)  # so that the interleave need not copy it
+    return EpochReading(
+        rows=rows,
+        interleave=Interleave(take, cycle_length=order._cycle, block_length=order.settings.block),
+        row_codes=order._first_codes,
+        stride=stride,
+        phase=phase,
+        limit=limit,
+    )

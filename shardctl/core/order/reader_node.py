@@ -13,7 +13,7 @@ from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator, TakenS
 from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
 from shardctl.core.order.code_pages import CodePages
 from shardctl.core.order.epoch_reading import EpochReading
-from shardctl.core.order.order import Order
+from shardctl.core.order.order import Order, endless_reading, reading_of
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.order.tickets import Tickets
 from shardctl.core.shuffle.buffer import shuffle_permutation
@@ -138,11 +138,11 @@ class ReaderNode(Node):
             return shuffle_permutation(count, count, _seeds(taken, repetition))
 
         if not self.is_infinite:
-            return reader.reading_of(opening(0))
+            return reading_of(reader, opening(0))
         # In powers of two, so that the next stretch seldom builds anew.
         repetitions = -(-(stop or 1) // reader.epoch_size)
         limit = reader.epoch_size << (repetitions - 1).bit_length()
-        return reader.endless_reading(limit, opening)
+        return endless_reading(reader, limit, opening)
 
 
 def _seeds(taken: TakenSeeds, repetition: int) -> KernelSeeds:

@@ -304,8 +304,10 @@ class StagedOrder(Order):
         self._reach(int(wanted.max()) + 1)
         return self._root.at(wanted)
 
+    @checked
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of an element."""
+        self._check_step(step)
         if self.is_endless and step >= self._root.pulled:
             self._root.pull(step + 1 - self._root.pulled)
             self._root.check()

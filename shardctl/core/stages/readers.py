@@ -42,38 +42,23 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
             yield from sources_of(stage.other, seen=seen)
 
 
-def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
-    """Yield all sources and stages, also those of what is combined; not those of choices."""
+def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Source | Stage]:
+    """Yield all sources and stages, a whole before its parts; those of choices if wanted."""
     source = pipeline.source
+    yield source
     if isinstance(source, Shared):
-        yield from parts_of(source.pipeline)
+        yield from parts_of(source.pipeline, choices=choices)
     if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
         for part in source.inputs:
-            yield from parts_of(part)
-    yield source
+            yield from parts_of(part, choices=choices)
+    if choices and isinstance(source, ChooseFromDatasets):
+        yield from parts_of(source.choices, choices=True)
     for stage in pipeline.stages:
-        if isinstance(stage, Concatenate):
-            yield from parts_of(stage.other)
         yield stage
+        if isinstance(stage, Concatenate):
+            yield from parts_of(stage.other, choices=choices)
 
 
 def readers_of(pipeline: Pipeline) -> list[Read]:
     """Return the readers, each as often as it is there."""
     return [source for source in sources_of(pipeline) if isinstance(source, Read)]
-
-
-def parts_of(pipeline: Pipeline) -> Iterator[Source | Stage]:
-    """Yield every source and stage, those of inputs and of choices too."""
-    source = pipeline.source
-    yield source
-    inside: tuple[Pipeline, ...] = getattr(source, "inputs", ())
-    if isinstance(source, ChooseFromDatasets):
-        inside = (*inside, source.choices)
-    if isinstance(source, Shared):
-        inside = (source.pipeline,)
-    for part in inside:
-        yield from parts_of(part)
-    for stage in pipeline.stages:
-        yield stage
-        if isinstance(stage, Concatenate):
-            yield from parts_of(stage.other)

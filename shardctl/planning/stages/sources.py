@@ -124,11 +124,11 @@ def sources(
 
 
 def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
-    by_ref: dict[str | None, Dataset] = {None: dataset, **known}
+    by_ref = dict(known)
     for read in reads:
         if read.data is not None and read.data not in by_ref:
             by_ref[read.data] = as_dataset(read.data)
-    return [by_ref[read.data] for read in reads]
+    return [dataset if read.data is None else by_ref[read.data] for read in reads]
 
 
 def _spec_of(read: Read, dataset: Dataset, spec: str | None) -> str:

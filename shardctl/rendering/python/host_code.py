@@ -1,4 +1,4 @@
-"""What each host mode is in code: the calls of `tfds/training/host_calls.py`, written down."""
+"""What each host mode is in code: the calls of `tfds/calls/host_calls.py`, written down."""
 
 from __future__ import annotations
 

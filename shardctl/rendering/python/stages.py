@@ -125,7 +125,8 @@ class StagesCode:
         if source.weights is not None:
             weights = repr(list(source.weights))
             wide = source.weights_dtype == "float64"
-            named["weights"] = f"tf.constant({weights}, tf.float64)" if wide else weights
+            # An array, not a tensor: of a tensor TensorFlow keeps the inputs of weight 0.
+            named["weights"] = f"tf.constant({weights}, tf.float64).numpy()" if wide else weights
         if source.seed is not None:
             named["seed"] = literal(source.seed)
         if source.stop_on_empty:

@@ -94,7 +94,9 @@ class DatasetGraph:
             ).numpy()
         except tf.errors.OpError as error:
             line = (str(error).splitlines() or [""])[0]
-            raise NotRebuildable(f"TensorFlow makes no graph of it ({quoted(line, 200)})") from error
+            raise NotRebuildable(
+                f"TensorFlow makes no graph of it ({quoted(line, 200)})"
+            ) from error
         self.element_spec = dataset.element_spec
         self.definition = tf.compat.v1.GraphDef.FromString(text)
         self.nodes: dict[str, Any] = {node.name: node for node in self.definition.node}

@@ -74,6 +74,8 @@ class EditedGraph:
     def applied(self, leaves: Sequence[Any], choices: Sequence[Any]) -> Any:
         """Return the dataset of elements made of those that `leaves` yield, one dataset a leaf.
 
+        To be called where a function is made a graph, as that of `flat_map` is.
+
         `choices` yield, for each of `merges`, which of its inputs comes next.
         """
         tf = tensorflow()

@@ -1,4 +1,4 @@
-"""Elements of a source by their place in it, read in the order of its files and kept till needed."""
+"""Elements of a source by their places in it, read in the order of its files."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ class NodeSource(Source):
         tf = tensorflow()
         node = self.leaf.node
         for below in self.graph.below(node):
-            if below.op.endswith("Dataset") or "DatasetV" in below.op:
-                if any(word in below.op for word in _ORDER_BELOW):
-                    raise NotRebuildable(f"{node.op} reads what has an order of its own")
+            is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
+            if is_dataset and any(word in below.op for word in _ORDER_BELOW):
+                raise NotRebuildable(f"{node.op} reads what has an order of its own")
         if not self.types or tf.variant in (t.dtype for t in self.types):
             raise NotRebuildable(f"{node.op} yields what is no plain tensor")
 

@@ -22,8 +22,15 @@ _INTERLEAVES = ("Interleave", "FlatMap")  # what a reader of files is
 _MAX_WINDOW = 1 << 20
 
 # Ops whose result is not a matter of their inputs alone, by a part of their names.
-_RANDOM = ("Random", "Multinomial", "Rng", "StatefulUniform", "StatefulStandard", "TruncatedNormal",
-           "SampleDistortedBoundingBox")
+_RANDOM = (
+    "Random",
+    "Multinomial",
+    "Rng",
+    "StatefulUniform",
+    "StatefulStandard",
+    "TruncatedNormal",
+    "SampleDistortedBoundingBox",
+)
 _OF_PYTHON = ("PyFunc",)
 _OF_VARIABLES = ("Assign", "ResourceScatter", "VarIsInitialized")
 

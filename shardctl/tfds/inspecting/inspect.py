@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import Kind
+from shardctl.core.iteration.iteration import UNKNOWN
 from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import UsageError
 from shardctl.planning.inspect import Inspection
@@ -96,5 +97,9 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
     clones = _clones(dataset)
     if clones is not None:
         dataset = clones[0]
+    if loop == "keras-fit" and int(dataset.cardinality()) == UNKNOWN:
+        # Of a dataset whose length TensorFlow does not know, as of plain record files or without
+        # assert_cardinality, Keras takes one iterator an epoch and reads to its end.
+        loop = "python"
     found = walked(operation_of(dataset), options_in_force(dataset))
     return assembled(found, line_of=lines.of, loop=loop, name=name)

@@ -15,7 +15,11 @@ from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.stages.readers import parts_of
-from shardctl.core.stages.stages import Read, SampleFromDatasets, Shuffle
+from shardctl.core.stages.stages import (
+    Read,
+    SampleFromDatasets,
+    Shuffle,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.tfds.imports import tensorflow
@@ -93,7 +97,7 @@ def _draws_seeds(settings: ReadSettings) -> bool:
         settings_of_read(settings, part).shuffles_files
         if isinstance(part, Read)
         else isinstance(part, Shuffle | SampleFromDatasets) and not isinstance(part.seed, tuple)
-        for part in parts_of(settings.stages)
+        for part in parts_of(settings.stages, choices=True)
     )
 
 

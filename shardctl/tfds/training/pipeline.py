@@ -17,14 +17,14 @@ from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.imports import tensorflow, tensorflow_datasets
-from shardctl.tfds.training.global_seed import check_global_seed
-from shardctl.tfds.training.host_calls import (
+from shardctl.tfds.calls.host_calls import (
     examples_of_host,
     input_context_of_host,
     split_of_host,
 )
-from shardctl.tfds.training.stage_calls import StageCalls
+from shardctl.tfds.calls.stage_calls import StageCalls
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.training.global_seed import check_global_seed
 
 Transform = Callable[[Any], Any]
 

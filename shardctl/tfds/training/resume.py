@@ -11,7 +11,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
-from shardctl.core.hosts.host import HostLike, as_host
+from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
@@ -21,10 +21,10 @@ from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.calls.host_calls import examples_of_host
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
-from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.records import RecordReader, kernel_shuffle
@@ -73,8 +73,10 @@ def resume(
     """
     plan = as_plan(plan)
     if plan.settings.stages is not None:
-        if host is not None:
-            check_host(plan.settings.host or as_host(host), host)
+        if plan.settings.host is not None:
+            check_host(plan.settings.host, host)
+        elif host is not None:
+            raise UsageError(f"host={host}: this plan is for one reader; leave host out")
         return rest_of_plan(
             builder,
             plan,

@@ -1,4 +1,4 @@
-"""The rest of a pipeline with stages: its real dataset, made again of the examples that are left."""
+"""The rest of a pipeline with stages: its real dataset, made of the examples that are left."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.stages.readers import readers_of
 from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.order import PlannedOrder, plan_order
@@ -22,7 +23,7 @@ from shardctl.tfds.training.pipeline import pipeline
 
 
 def rest_of_plan(builder: Any, plan: ResumePlan, *, allow_version: bool, **how: Any) -> Any:
-    """Return what is left of a plan whose settings have stages, to its end, its batches as they were.
+    """Return what is left of a plan whose settings have stages, batches as they were.
 
     `how` are the arguments of `pipeline` for what an example becomes.
 
@@ -31,10 +32,18 @@ def rest_of_plan(builder: Any, plan: ResumePlan, *, allow_version: bool, **how: 
         UsageError: the plan ends within a batch; a global seed in force as for `resume`.
     """
     dataset = in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
-    planned = plan_order(dataset, plan.spec, plan.settings)
+    spec = _given_spec(plan)
+    planned = plan_order(dataset, spec, plan.settings)
     check_same_dataset(plan.dataset, planned.order.dataset, "plan", allow_version=allow_version)
     check_global_seed(plan.settings, lambda: 2, of_plan=True)
-    return rest_of_stages(builder, plan.spec, plan.settings, planned, plan.consumed, **how)
+    return rest_of_stages(builder, spec, plan.settings, planned, plan.consumed, **how)
+
+
+def _given_spec(plan: ResumePlan) -> str | None:
+    """Return the spec of readers that name none; of others the plan names what they read."""
+    assert plan.settings.stages is not None
+    readers = readers_of(plan.settings.stages)
+    return plan.spec if any(r.spec is None and r.data is None for r in readers) else None
 
 
 def rest_of_stages(

@@ -23,11 +23,11 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.stages.stages import Read
 from shardctl.planning.order import order_of
 from shardctl.planning.stages.sources import ResolvedSources, sources
+from shardctl.tfds.calls.host_calls import examples_of_host, instructions_of_host
+from shardctl.tfds.calls.stage_calls import StageCalls
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.training.host_calls import examples_of_host, instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
 from shardctl.tfds.training.records import kernel_shuffle
-from shardctl.tfds.training.stage_calls import StageCalls
 from shardctl.tfds.verifying.reading import Reading
 
 
@@ -66,9 +66,7 @@ class IndexRanges:
             elements = behind_reader(read, settings, order)
         return Reading(elements=elements, codes_of=_codes)
 
-    def _read(
-        self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
-    ) -> Any:
+    def _read(self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Any:
         """Return what stands for the reader of ranges, behind its assertion."""
         tf = tensorflow()
         reads = sorted_reads(dataset, ranges, settings)

@@ -9,7 +9,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.planning.progress import Progress
 from shardctl.planning.verify import Window
-from shardctl.tfds.training.host_calls import examples_of_host
+from shardctl.tfds.calls.host_calls import examples_of_host
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.plan_passes import PassesInTurn
 from shardctl.tfds.verifying.reading import Pass, Reading

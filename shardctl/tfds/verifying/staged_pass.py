@@ -95,7 +95,8 @@ class StagedPass(Pass):
 def fitted_epoch(elements: Any, epoch: int) -> list[Any]:
     """Return the elements that Keras trains on in one epoch of `fit`, the earlier ones read too."""
     tf = tensorflow()
-    keras, epochs = tf.keras, []
+    keras = tf.keras
+    epochs: list[list[Any]] = []
     spec = elements.element_spec
 
     class Recorder(keras.Model):  # type: ignore[misc,name-defined]  # keras is not typed
@@ -117,14 +118,14 @@ def fitted_epoch(elements: Any, epoch: int) -> list[Any]:
     return epochs[epoch]
 
 
-
 def check_names(order: StagedOrder) -> None:
-    """Refuse an order of datasets whose files have the same names, which tfds_ids do not tell apart.
+    """Refuse datasets whose files have the same names, which tfds_ids do not tell apart.
 
     Raises:
         UsageError: two readers read such files.
     """
-    firsts = order.codes.bases[[i for i, split in enumerate(order.dataset.splits)
-                                if split.files and split.num_examples]]
+    firsts = order.codes.bases[
+        [i for i, split in enumerate(order.dataset.splits) if split.files and split.num_examples]
+    ]
     for name in order.codes.tfds_ids(np.unique(firsts)):
         order.codes.parse_tfds_id(name)

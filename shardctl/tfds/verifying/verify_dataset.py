@@ -29,12 +29,12 @@ from shardctl.planning.verify import (
 )
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
+from shardctl.tfds.graphs.own_rows import Rows, steady_components
 from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
 from shardctl.tfds.inspecting.watching import Lines
 from shardctl.tfds.verifying.file_checks import check_files_read
-from shardctl.tfds.verifying.own_rows import Rows, steady_components
 from shardctl.tfds.verifying.reading import reason_of
 from shardctl.tfds.verifying.staged_pass import fitted_epoch
 
@@ -176,9 +176,7 @@ class _Comparison:
             ) from why
         if self.own.random_ops:
             self._keep_steady(expected)
-        progress = Progress(
-            self.watch, "elements", self.stop * (pass_index + 1), per_second=10_000
-        )
+        progress = Progress(self.watch, "elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
         whole = self.stop == self.own.elements.num_elements
@@ -231,7 +229,9 @@ class _Comparison:
         expected: Any,
         reason: list[str],
     ) -> None:
-        codes = self.own.elements.examples(step, step + 1)[1] if predicted is not None else []
+        codes: list[int] = []
+        if predicted is not None:
+            codes = self.own.elements.examples(step, step + 1)[1].tolist()
         ones = [] if real is None else real.rows(real.num_rows if predicted is None else width)
         if real is not None and predicted is not None and len(ones) == 1 < width:
             ones = real.rows(real.num_rows)
@@ -240,9 +240,9 @@ class _Comparison:
         row = next((row for row, (one, two) in pairs if one != two), 0)
         names = self.order.codes
         missing = row >= len(twos)
-        code = None if missing or row >= len(codes) else int(codes[row])
+        code = None if missing or row >= len(codes) else codes[row]
         is_end = row >= len(ones)
-        alike = set() if is_end else self._codes_of(ones[row], expected)
+        alike: set[int] = set() if is_end else self._codes_of(ones[row], expected)
         seen = next(iter(alike)) if len(alike) == 1 else None
         found: int | str | None = None
         if seen is not None:

@@ -19,6 +19,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.settings.read_settings import with_any_buffer_seed
+from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.apply_plan import applied
@@ -70,12 +71,18 @@ def verify_plan(
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
         UsageError: no pipeline of these settings stops there; the order has no examples; or a
-            global seed is in force as for `shardctl.tfds.resume`.
+            global seed is in force as for `shardctl.tfds.resume`; a plan with stages.
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: as for `verify`.
     """
     dataset = as_dataset(dataset)
-    plan = applied(as_plan(plan), dataset, allow_version=allow_version)
+    plan = as_plan(plan)
+    if plan.settings.stages is not None:
+        raise UsageError(
+            "verify reads no plan of a pipeline with stages: resume --plan FILE --prove compares "
+            "it with the order, and verify with the same stages the order with the real files"
+        )
+    plan = applied(plan, dataset, allow_version=allow_version)
     check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
     check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)

@@ -12,8 +12,8 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
 from shardctl.planning.progress import Progress
 from shardctl.planning.verify import Window
+from shardctl.tfds.calls.host_calls import examples_of_host
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.training.host_calls import examples_of_host
 from shardctl.tfds.training.records import kernel_shuffle
 from shardctl.tfds.verifying.reading import Pass, Reading
 

@@ -202,7 +202,7 @@ def test_a_mode_that_is_added_is_evaluated_and_linted(blocks: ReadSettings) -> N
     assert "SC034" in [finding.rule.code for finding in found]  # 5 and 7 examples
 
 
-HOMES = ("core/hosts/modes.py", "rendering/python/host_code.py", "tfds/training/host_calls.py")
+HOMES = ("core/hosts/modes.py", "rendering/python/host_code.py", "tfds/calls/host_calls.py")
 
 
 def test_nobody_else_asks_for_a_mode_by_its_word() -> None:

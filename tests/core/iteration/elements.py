@@ -51,10 +51,8 @@ def pass_of(
     Raises:
         UnpredictableOrderError: its order depends on timing or on seeds nobody knows.
     """
-    node = node_of(pipeline, global_seed)
-    iteration = iteration_of_pass(node, pass_index, loop=loop)
-    known = loop == "keras-fit" and node.cardinality > 0
-    iteration.pull(node.cardinality if known else EVERYTHING)
+    iteration = iteration_of_pass(node_of(pipeline, global_seed), pass_index, loop=loop)
+    iteration.pull(EVERYTHING)
     iteration.check()
     return iteration
 

@@ -43,13 +43,14 @@ def real_dataset(pipeline: Pipeline) -> Any:
         assert isinstance(pipeline.source, Values)
         values = np.array(pipeline.source.values, np.int64)
         dataset = tf.data.Dataset.from_tensor_slices(values)
-    for stage in pipeline.stages:
-        dataset = _behind(dataset, stage)
+    return behind(dataset, pipeline.stages)
+
+
+def behind(dataset: Any, stages: tuple[Stage, ...]) -> Any:
+    """Return a dataset with stages behind it."""
+    for stage in stages:
+        dataset = _CALLS[stage.name](dataset, stage)
     return dataset
-
-
-def _behind(dataset: Any, stage: Stage) -> Any:
-    return _CALLS[stage.name](dataset, stage)
 
 
 def _calls(count: object) -> object:

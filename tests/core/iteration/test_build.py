@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import get_args
 
 import numpy as np
@@ -12,14 +13,17 @@ from shardctl.core.iteration.iteration import EVERYTHING, lasting_below
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.stages import (
     Batch,
+    Cache,
     Concatenate,
     Filter,
     Map,
     Opaque,
     Pipeline,
+    Prefetch,
     Range,
     Repeat,
     Shuffle,
+    Stage,
     Take,
     Unbatch,
     Values,
@@ -29,6 +33,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.core.iteration.elements import chain, check_lookups, elements_of, node_of, pass_of
 from tests.core.iteration.real_chains import (
+    behind,
     random_chain,
     real_dataset,
     real_passes,
@@ -173,3 +178,31 @@ def test_a_pass_of_a_billion_elements_is_counted_at_once() -> None:
     # Batches of 1,000 of an epoch of 10**9: no place moves.
     inner = pass_of(chain(10**9, Shuffle(buffer=10_000, seed=1), Repeat(count=20)))
     assert iteration.codes_at(places[:1]).tolist() == inner.codes_at(places[:1]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("above", "name"),
+    [
+        ((Repeat(count=2), Prefetch(size=30), Take(count=3)), "shuffle"),
+        ((Cache(), Prefetch(size=30), Take(count=3)), "cache"),
+    ],
+)
+def test_what_is_refused_has_two_outcomes(above: tuple[Stage, ...], name: str) -> None:
+    stages = (Shuffle(buffer=2, seed=7), *above)
+    with pytest.raises(UnpredictableOrderError, match=name):
+        pass_of(chain(8, *stages), 1)
+
+    def second_pass(*, slow_input: bool) -> list[list[int]]:
+        import tensorflow as tf
+
+        def wait(code: int) -> int:
+            time.sleep(0.05 if slow_input else 0)
+            return code
+
+        source = tf.data.Dataset.range(8).map(lambda code: tf.py_function(wait, [code], tf.int64))
+        dataset = behind(source, stages)
+        for _ in dataset:  # a program that takes its time lets the threads read further
+            time.sleep(0 if slow_input else 0.1)
+        return real_passes(dataset, 1, "python")[0]
+
+    assert second_pass(slow_input=True) != second_pass(slow_input=False)

@@ -51,6 +51,6 @@ def test_a_reason_of_its_own_is_given() -> None:
 
 
 def test_inputs_come_before_what_combines_them() -> None:
-    mixture = SampleFromDatasets(inputs=(chain(3, SEEDLESS),))
+    mixture = SampleFromDatasets(inputs=(chain(3, SEEDLESS), chain(3)))  # one alone is no mixture
     found = open_stages(Pipeline(source=mixture))
     assert [each.stage.name for each in found] == ["shuffle", "sample_from_datasets"]

@@ -7,7 +7,7 @@ import pytest
 from shardctl.core.iteration.generator import SeedGenerator
 from shardctl.core.iteration.nodes.shuffle import Shuffle as Shuffled
 from shardctl.core.iteration.nodes.source import Source
-from shardctl.core.iteration.passes import iteration_of_pass, play
+from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.passes import Loop, user_shuffle_passes
 from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds
@@ -15,6 +15,7 @@ from shardctl.core.stages.stages import (
     Batch,
     Cache,
     Map,
+    Prefetch,
     Repeat,
     Shuffle,
     Skip,
@@ -95,6 +96,15 @@ def test_a_pass_cut_short_above_what_reads_ahead_is_the_last_certain_one() -> No
     assert pass_of(chain(9, *below), 1).pulled == 5
 
 
+def test_what_threads_read_beyond_a_cut_refuses_nothing_before_it() -> None:
+    # The first prefetch may open one epoch more, the second several: none is handed out.
+    ahead = (Prefetch(size=5), Prefetch(size=20))
+    stages = (Shuffle(buffer=2, seed=7), Map(calls=1), Repeat(count=9), *ahead, Take(count=3))
+    assert pass_of(chain(4, *stages)).pulled == 3
+    with pytest.raises(UnpredictableOrderError, match="timing"):
+        pass_of(chain(4, *stages), 1)
+
+
 def test_whether_a_cache_is_filled_is_not_known_where_threads_read_ahead() -> None:
     with pytest.raises(UnpredictableOrderError, match="cache"):
         pass_of(chain(9, SHUFFLE, Cache(), Map(), Take(count=5)), 1)
@@ -119,8 +129,17 @@ def test_keras_drops_an_iterator_where_as_many_come_as_were_said(
     source: type[Source], taken: int
 ) -> None:
     generator = SeedGenerator(KernelSeeds(seed=1, seed2=2), True, stage="shuffle(3)")
-    play(Shuffled(source(range(5)), 3, generator), loop="keras-fit")
-    assert generator.num_taken == taken
+    iteration_of_pass(Shuffled(source(range(5)), 3, generator), 1, loop="keras-fit")
+    assert generator.num_taken == taken + 1
+
+
+# Three batches of 5 or 2 rows have 12 or 9. Keras takes the steps of its first pass, and the one
+# that found the end, for those of all others: seen in Keras 3.15.
+def test_keras_cuts_passes_that_are_longer_than_the_first() -> None:
+    stages = (Batch(size=5), Shuffle(buffer=10, seed=2), Repeat(), Take(count=3), Unbatch())
+    lengths = [pass_of(chain(7, *stages), index, loop="keras-fit").pulled for index in range(5)]
+    assert lengths == [9, 10, 10, 9, 9]
+    assert [pass_of(chain(7, *stages), index).pulled for index in range(2)] == [9, 12]
 
 
 def test_passes_are_counted_from_0() -> None:

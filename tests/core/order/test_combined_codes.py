@@ -31,7 +31,11 @@ def test_each_reader_names_files_by_the_folders_that_it_reads() -> None:
     dataset = Dataset(name="d", splits=(days, one))
     given = [_reads(dataset, days, 0, 8), _reads(dataset, one, 0, 4)]
     codes = CombinedCodes(dataset, ["train", "test"], given)
-    assert codes.tfds_ids([0, 5, 9]) == ["mon/d/d-train-00000__0", "tue/d/d-train-00000__1", "d-test-00000__1"]  # fmt: skip
+    assert codes.tfds_ids([0, 5, 9]) == [
+        "mon/d/d-train-00000__0",
+        "tue/d/d-train-00000__1",
+        "d-test-00000__1",
+    ]
     for code in (0, 5, 9):
         assert codes.parse_tfds_id(codes.tfds_ids([code])[0]) == code
 
@@ -39,7 +43,9 @@ def test_each_reader_names_files_by_the_folders_that_it_reads() -> None:
 def test_readers_that_call_a_file_differently_are_refused() -> None:
     days = _split("train", "/data/mon/d", "/data/tue/d")
     dataset = Dataset(name="d", splits=(days,))
-    codes = CombinedCodes(dataset, ["train"], [_reads(dataset, days, 0, 8), _reads(dataset, days, 0, 4)])
+    codes = CombinedCodes(
+        dataset, ["train"], [_reads(dataset, days, 0, 8), _reads(dataset, days, 0, 4)]
+    )
     assert codes.names([5]) == ["5"]
     with pytest.raises(UsageError, match="tfds_ids of train differ from reader to reader"):
         codes.tfds_ids([5])

@@ -104,14 +104,14 @@ def test_files_that_repeat_are_followed_as_far_as_asked(
 ) -> None:
     real = _endless(folder, seed, reshuffle).shuffle(9, seed=2).batch(4)
     read = [name.decode() for batch in islice(real.as_numpy_iterator(), 40) for name in batch]
-    settings = ReadSettings(
-        stages="shuffle(9, seed=2) | batch(4)",
-        shuffle_seed=seed,
-        reshuffle=reshuffle,
-        cycle=3,
-        block=2,
-        repeat_files=True,
-    )
+    settings = {
+        "stages": "shuffle(9, seed=2) | batch(4)",
+        "shuffle_seed": seed,
+        "reshuffle": reshuffle,
+        "cycle": 3,
+        "block": 2,
+        "repeat_files": True,
+    }
     order = plan_order(read_tfds_folder(folder), "train", settings).order
     assert order.is_endless
     assert order.codes.tfds_ids(order.read(0, 160)) == read

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.core.order.order import Order
 from shardctl.core.order.staged import StagedOrder
 from shardctl.errors import UsageError
 
@@ -18,7 +17,7 @@ MIXED = (
 )
 
 
-def _order(stages: str, spec: str | None = None, **settings: object) -> Order:
+def _order(stages: str, spec: str | None = None, **settings: object) -> StagedOrder:
     order = shardctl.plan_order("mnist", spec, {"stages": stages, **settings}).order
     assert isinstance(order, StagedOrder)
     return order

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shardctl.core.stages.changed import with_changed
+from shardctl.core.stages.changed import with_changed, with_seeds
 from shardctl.core.stages.stages import Pipeline, Read
-from shardctl.core.stages.text import parse_stages
+from shardctl.core.stages.text import parse_stages, text_of
 from tests.cases import check_cases
 from tests.core.stages.any_pipelines import pipelines
 
@@ -36,3 +36,12 @@ def test_nothing_is_changed_where_nothing_is_asked() -> None:
         assert with_changed(pipeline) == pipeline
 
     check_cases(pipelines, check, 50)
+
+
+def test_what_has_no_seed_gets_one_and_what_is_shared_the_same() -> None:
+    text = "zip(shared('x', shuffle(9)), shared('x', shuffle(9)) | skip(1)) | shuffle(3, seed=8)"
+    seeded = with_seeds(parse_stages(text))
+    assert text_of(seeded) == (
+        "zip(shared('x', shuffle(9, seed=1)), shared('x', shuffle(9, seed=1)) | skip(1)) | "
+        "shuffle(3, seed=8)"
+    )

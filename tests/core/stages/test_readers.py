@@ -18,6 +18,7 @@ def test_choices_are_no_examples() -> None:
     pipeline = parse_stages("choose_from_datasets([a, b], choices=range(2) | repeat)")
     assert [source.name for source in sources_of(pipeline)] == ["read", "read"]
     assert not any(isinstance(part, Repeat) for part in parts_of(pipeline))
+    assert any(isinstance(part, Repeat) for part in parts_of(pipeline, choices=True))
 
 
 def test_what_is_shared_is_one_source() -> None:
@@ -29,4 +30,4 @@ def test_what_is_shared_is_one_source() -> None:
 def test_parts_are_those_of_all_levels() -> None:
     pipeline = parse_stages("zip(a | shuffle(3, seed=1), b | batch(2)) | map | concatenate(c)")
     names = [part.name for part in parts_of(pipeline)]
-    assert names == ["read", "shuffle", "read", "batch", "zip", "map", "read", "concatenate"]
+    assert names == ["zip", "read", "shuffle", "read", "batch", "map", "concatenate", "read"]

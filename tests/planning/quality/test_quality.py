@@ -110,3 +110,34 @@ def test_one_example_has_no_order(spec: str) -> None:
 def test_targets_and_classes_out_of_range_are_refused(argument: str, value: float) -> None:
     with pytest.raises(UsageError, match=str(value)):
         quality(even_dataset(10, 2), "train", **{argument: value})  # type: ignore[arg-type]
+
+
+def test_the_quality_of_stages_is_that_of_what_they_hand_out() -> None:
+    short = quality("mnist", None, {"buffer": 5000, "buffer_seed": 1, "epochs": 2, "batch": 64})
+    stages = "shuffle(5000, seed=1) | map | repeat(2) | take(120_000) | batch(64)"
+    same = quality("mnist", None, {"stages": stages})
+    assert same.order.settings.stages is not None
+    assert (same.score, same.window, same.num_examples) == (short.score, 64, 60_000)
+    assert same.verdict == short.verdict
+    assert same.across_epochs is not None
+    assert same.across_epochs == short.across_epochs
+
+
+def test_stages_without_seeds_get_stand_ins() -> None:
+    found = quality("mnist", "test", {"stages": "repeat(2) | shuffle(500) | take(9000)"})
+    assert dict(found.assumed) == {
+        "stages": "repeat(2) | shuffle(500, seed=1) | take(9000)",
+    }
+
+
+def test_an_endless_mixture_has_a_quality() -> None:
+    stages = "sample_from_datasets([train | shuffle(9000, seed=1) | repeat, test | repeat], seed=2)"
+    assert quality("mnist", None, {"stages": stages}).num_examples == 70_000
+    assert quality("mnist", None, {"stages": "map | batch(3) | repeat"}).verdict == "no shuffle"
+
+
+@pytest.mark.parametrize("asked", [{"target": 0.5}, {"memory": "1MB", "example_bytes": 10}])
+def test_another_buffer_is_no_question_about_stages(asked: dict[str, object]) -> None:
+    settings = {"stages": "repeat(2) | shuffle(500, seed=1)"}
+    with pytest.raises(UsageError, match="asks for another buffer, and stages say where"):
+        quality("mnist", "test", settings, **asked)  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ def test_a_reader_without_a_spec_reads_that_of_the_command() -> None:
     "stages", ["read(test) | batch(3)", "zip(train, read(test, data='mnist'))"]
 )
 def test_a_spec_that_no_reader_takes_is_refused(stages: str) -> None:
-    with pytest.raises(UsageError, match="'train' and stages .*: the stages say what is read"):
+    with pytest.raises(UsageError, match=r"'train' and stages .*: the stages say what is read"):
         plan_order("mnist", "train", {"stages": stages})
 
 
@@ -86,8 +86,8 @@ def test_seeds_that_a_script_draws_are_said() -> None:
 
 
 def test_one_reader_is_told_from_several() -> None:
-    from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.core.settings.read_settings import ReadSettings, as_settings
 
-    assert single_reader(ReadSettings(stages="map | batch(2)")) is not None
-    assert single_reader(ReadSettings(stages="zip(train, test)")) is None
+    assert single_reader(as_settings({"stages": "map | batch(2)"})) is not None
+    assert single_reader(as_settings({"stages": "zip(train, test)"})) is None
     assert single_reader(ReadSettings()) is None

@@ -27,7 +27,12 @@ FILTER = InspectedStage(
 
 
 def _inspection(**more: Any) -> Inspection:
-    given = {"stages": (READ,), "settings": ReadSettings(), "dataset": TOY, "spec": "train"}
+    given: dict[str, Any] = {
+        "stages": (READ,),
+        "settings": ReadSettings(),
+        "dataset": TOY,
+        "spec": "train",
+    }
     return Inspection(**(given | more))
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.document import settings_of_document
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage
 from shardctl.rendering.inspect.project import layout_name, project_yaml, references
@@ -23,7 +23,12 @@ FILTER = InspectedStage(call="filter", operation="FilterDataset", reason="by dat
 
 
 def _inspection(**more: Any) -> Inspection:
-    given = {"stages": (), "settings": ReadSettings(), "dataset": TOY, "spec": "train"}
+    given: dict[str, Any] = {
+        "stages": (),
+        "settings": ReadSettings(),
+        "dataset": TOY,
+        "spec": "train",
+    }
     return Inspection(**(given | more))
 
 
@@ -36,7 +41,9 @@ def test_settings_are_those_of_a_shardctl_yaml() -> None:
     document = _read(_inspection(settings=settings))
     assert document["dataset"] == "/data/toy/1.0.0"
     assert settings_of_document(document["read"], "read") == settings
-    staged = _inspection(settings=ReadSettings(stages="cache | shuffle(5, seed=1)"), spec="test")
+    staged = _inspection(
+        settings=as_settings({"stages": "cache | shuffle(5, seed=1)"}), spec="test"
+    )
     assert _read(staged)["read"] == {
         "stages": [{"read": "test"}, "cache", {"shuffle": {"buffer": 5, "seed": 1}}]
     }

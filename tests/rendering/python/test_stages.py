@@ -39,11 +39,9 @@ def check_code(folders: Folders, case: Case) -> int:
     settings = ReadSettings(stages=made.pipeline, global_seed=seed)
     simulation = simulate(base, None, settings, take=10)
     order, elements = simulation.order, 40 if made.most is None else None
-    try:
-        text = "".join(simulate_python(simulation))
-    except UsageError as error:
-        assert "reads no examples" in str(error) or "file_order" in str(error)
-        return 0
+    if not len(order.reads):
+        return 0  # a spec without examples, which TFDS refuses to read
+    text = "".join(simulate_python(simulation))
     found = [
         str(name)
         for element in islice(run([text])["ds"], elements)

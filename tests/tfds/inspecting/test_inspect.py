@@ -15,7 +15,7 @@ import pytest
 
 import shardctl
 from shardctl import ReadSettings, UnpredictableOrderError, UsageError
-from shardctl.core.settings.document import settings_from_document
+from shardctl.core.settings.arguments import settings_from_document
 from shardctl.files.documents import to_yaml
 from shardctl.readers.project_file import find_project
 from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
@@ -844,7 +844,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
         "without a seed",
     ),
     "files with a global seed": (
-        lambda world: (_global_seed(3), world.read(shuffle_files=True))[1],
+        lambda world: _global_seed(3) or world.read(shuffle_files=True),
         "read(train, shuffle_files=True)",
         "interleaves with deterministic=False",
     ),
@@ -974,10 +974,11 @@ OPEN: dict[str, tuple[Make, str, str]] = {
 }
 
 
-def _global_seed(seed: int) -> None:
+def _global_seed(seed: int) -> bool:
     import tensorflow as tf
 
     tf.random.set_seed(seed)
+    return False
 
 
 def _after_global_seed(dataset: Any, *, seed: int) -> Any:
@@ -1052,7 +1053,7 @@ def test_ids_of_several_datasets_name_the_dataset(world: World) -> None:
         assert codes.tfds_ids([codes.parse(each) for each in found.ids(index)]) == got
 
 
-SEEDED = {"shuffle_files": True, "shuffle_seed": 4}
+SEEDED: dict[str, Any] = {"shuffle_files": True, "shuffle_seed": 4}
 
 
 def test_folders_that_are_read_as_one_dataset(world: World) -> None:
@@ -1083,6 +1084,7 @@ def test_the_short_form_where_it_is_the_same(world: World) -> None:
     assert found.settings == ReadSettings(
         shuffle_seed=3, buffer=6, buffer_seed=2, epochs=2, batch=4
     )
+    assert found.dataset is not None
     assert found.findings() == shardctl.lint(found.dataset, "train", found.settings).findings
 
 
@@ -1177,6 +1179,22 @@ def test_keras_fit(world: World, name: str) -> None:
         dataset = (ids_of(dataset) if name == "shuffled_files" else dataset).batch(4)
     found = inspect(dataset, loop="keras-fit")
     assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
+
+
+def test_keras_fit_of_a_length_that_nobody_knows(world: World) -> None:
+    """Keras takes one iterator an epoch, where of a known length it takes two."""
+    records = data().TFRecordDataset(world.files()).map(_parsed)
+    without = ids_of(world.read(assert_cardinality=False, shuffle_files=True, shuffle_seed=2))
+    for numbers in (records, without):
+        dataset = numbers.shuffle(5, seed=1).batch(4)
+        found = inspect(dataset, loop="keras-fit")
+        assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
+
+
+def _parsed(record: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.strings.to_number(record, tf.int64)
 
 
 def test_what_is_no_dataset_is_refused() -> None:

@@ -7,6 +7,7 @@ from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
 
 
 def test_readers_are_those_of_the_stages() -> None:
-    stage = FoundStage(part=Range(stop=3), operations=())
-    found = FoundPipeline(pipeline=Pipeline(source=stage.part), stages=(stage,), options=None)
+    source = Range(stop=3)
+    stage = FoundStage(part=source, operations=())
+    found = FoundPipeline(pipeline=Pipeline(source=source), stages=(stage,), options=None)
     assert found.readers == ()

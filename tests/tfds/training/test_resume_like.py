@@ -247,10 +247,19 @@ def test_only_what_is_left_is_read(tmp_path: Path) -> None:
 
 def test_a_count_in_the_middle_of_a_batch_is_refused(world: Any) -> None:
     dataset = own_pipelines(world)["cache"]()
-    with pytest.raises(UsageError, match=r"consumed=26 .* step 7, .* examples 25 to 28; .* 25 and 29"):
+    with pytest.raises(
+        UsageError, match=r"consumed=26 .* step 7, .* examples 25 to 28; .* 25 and 29"
+    ):
         shardctl.tfds.resume_like(dataset, consumed=26)
     assert len(elements(shardctl.tfds.resume_like(dataset, consumed=25))) == 14
-    for wrong in ({"consumed": 76}, {"consumed": -1}, {"steps": 22}, {}, {"steps": 1, "consumed": 4}):
+    wrong: Any
+    for wrong in (
+        {"consumed": 76},
+        {"consumed": -1},
+        {"steps": 22},
+        {},
+        {"steps": 1, "consumed": 4},
+    ):
         with pytest.raises(UsageError):
             shardctl.tfds.resume_like(dataset, **wrong)
 

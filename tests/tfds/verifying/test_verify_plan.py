@@ -11,6 +11,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -225,3 +226,10 @@ def test_a_plan_whose_files_changed_is_caught(toys: Toys, tmp_path: Path) -> Non
     assert first is not None
     assert (first.position, first.expected, first.found) == (8, 8, 25)
     assert [(f.expected, f.found) for f in found.files] == [(17, 0)]
+
+
+def test_a_plan_of_stages_is_not_read_here(toys: Toys) -> None:
+    dataset = toys["plain"].dataset
+    plan = resume(dataset, "train", {"stages": "skip(2) | take(9)"}, consumed=3)
+    with pytest.raises(UsageError, match="--prove compares"):
+        verify_plan(dataset, plan)

@@ -41,8 +41,8 @@ class Sampled:
 
     def ever(self, num_inputs: int) -> Sequence[int]:
         """Return the inputs that are chosen at some time."""
-        shares = np.diff(self.cumulative, prepend=0)
-        return np.flatnonzero(shares > 0).tolist()
+        chosen: list[int] = np.flatnonzero(np.diff(self.cumulative, prepend=0) > 0).tolist()
+        return chosen
 
     def iterate(self) -> SampledIterator:
         return SampledIterator(self.generator.take(), self.cumulative)
@@ -98,11 +98,16 @@ class Chosen:
 
     def ever(self, num_inputs: int) -> Sequence[int]:
         """Return the inputs that are among the first 65,536 choices."""
-        # Reading draws no seeds of the dataset itself.
+        return [number for number in self._first if 0 <= number < num_inputs]
+
+    @cached_property
+    def _first(self) -> list[int]:
+        # Of a copy, so that reading draws no seeds of the dataset itself.
         first = deepcopy(self.node).iterate()
         first.pull(PIECE)
-        found = np.unique(first.examples(np.arange(first.pulled)))
-        return found[(found >= 0) & (found < num_inputs)].tolist()
+        with readings.counted(on=False):
+            found: list[int] = np.unique(first.examples(np.arange(first.pulled))).tolist()
+        return found
 
     def iterate(self) -> ChosenIterator:
         return ChosenIterator(self.node)

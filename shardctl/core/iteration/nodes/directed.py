@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import numpy as np
 
@@ -42,6 +41,7 @@ class Directed(Node):
         self.lasting = choices.lasting
         self.shape = _shape_of_any(self.data)
         self.sharing = Sharing(self.data)
+        # Set where the input that an example comes from is asked for, in place of its code.
         self.hands_out_inputs = False
         if Sharing((*choices.inputs, *self.data)).by_turns > self.sharing.by_turns:
             raise UsageError(
@@ -70,15 +70,6 @@ class Directed(Node):
 
     def iterate(self) -> DirectedIteration:
         return DirectedIteration(self)
-
-    @contextmanager
-    def as_inputs(self) -> Iterator[None]:
-        """Hand out the number of the input that an example comes from, in place of its code."""
-        self.hands_out_inputs = True
-        try:
-            yield
-        finally:
-            self.hands_out_inputs = False
 
 
 def _shape_of_any(nodes: Sequence[Node]) -> tuple[Axis, ...]:
@@ -247,7 +238,8 @@ class DirectedIteration(Iteration):
     def examples(self, elements: Int64s) -> Int64s:
         numbers, places = self._turns.of(elements)
         if self._node.hands_out_inputs:
-            return numbers if self.width == 1 else np.repeat(numbers, self.widths(elements))
+            # Codes are 0 or more, so that what comes from elsewhere is told from this.
+            return ~numbers if self.width == 1 else np.repeat(~numbers, self.widths(elements))
         widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
         parts = self._split(numbers, places)
         return gathered(((here, each.examples(local)) for here, each, local in parts), widths)

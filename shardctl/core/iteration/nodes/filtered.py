@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration import readings
-from shardctl.core.iteration.iteration import PIECE, UNKNOWN, Iteration, Node
+from shardctl.core.iteration.iteration import EVERYTHING, PIECE, UNKNOWN, Iteration, Node
+from shardctl.core.iteration.nodes.origins import handing_out
 from shardctl.errors import UsageError
 
 Passing = Callable[[Int64s], NDArray[np.bool_]]  # whether each code passes
 
-_MOST_IN_VAIN = 1 << 26
+_MOST_IN_VAIN = 1 << 20  # examples of an endless input that are looked at one by one
 
 
 class Filter(Node):
@@ -58,29 +59,36 @@ class FilterIteration(Iteration):
     def __init__(self, node: Filter) -> None:
         super().__init__()
         self._node, self._child = node, node.child.iterate()
+        # What is looked at ahead is read of another iterator, where all of them are alike.
+        self._ahead = node.child.iterate() if node.is_fixed else self._child
         self._sums = [0]  # of what passed in front of every PIECE-th element
         self._seen = 0
         self._passed = 0
         self._known: tuple[int, int, Int64s] = (-1, 0, np.empty(0, np.int64))
 
     def _advance(self, count: int) -> int:
-        wanted, vain = self.pulled + count, 0
-        while self._passed < wanted:
+        wanted, last_passed = self.pulled + count, self._seen
+        while (missing := wanted - self._passed) > 0:
             # No more than so many are asked for, so that none is read too early.
-            missing = wanted - self._passed
+            asked = missing if self._ahead is self._child else max(missing, PIECE)
             if self._node.is_infinite:
-                missing = min(missing, _MOST_IN_VAIN)
+                asked = min(asked, PIECE)
             before = self._passed
-            got = self._child.pull(missing)
+            got = self._ahead.pull(asked)
             self._look(self._seen + got)
-            if got < missing:
+            if got < asked:
                 break
-            vain = vain + got if self._passed == before else 0
-            if vain > _MOST_IN_VAIN:
+            if self._passed > before:
+                last_passed = self._seen
+            elif self._node.is_infinite and self._seen - last_passed > _MOST_IN_VAIN:
                 raise UsageError(
-                    f"filter: of more than {_MOST_IN_VAIN:,} examples none passes; TensorFlow "
-                    "reads on for ever: check the list of those that are kept"
+                    f"filter: of {self._seen - last_passed:,} examples none passes; where none "
+                    "does TensorFlow reads on for ever: check the list of those that are kept"
                 )
+        if self._ahead is not self._child:
+            enough = self._passed >= wanted
+            stop = int(self._inputs_of(np.array([wanted - 1]))[0]) + 1 if enough else EVERYTHING
+            self._child.pull(stop - self._child.pulled)
         return min(self._passed, wanted) - self.pulled
 
     def _look(self, stop: int) -> None:
@@ -88,7 +96,7 @@ class FilterIteration(Iteration):
         while self._seen < stop:
             block = self._seen // PIECE
             end = min((block + 1) * PIECE, stop)
-            codes = self._child.examples(np.arange(self._seen, end))
+            codes = self._ahead.examples(np.arange(self._seen, end))
             self._passed += int(np.count_nonzero(self._node.passes(codes)))
             self._seen = end
             if end % PIECE == 0:
@@ -118,9 +126,9 @@ class FilterIteration(Iteration):
         stop = min((block + 1) * PIECE, self._seen)
         if self._known[:2] != (block, stop):
             elements = np.arange(block * PIECE, stop)
-            with readings.counted(on=False):
-                passes = self._node.passes(self._child.examples(elements))
-            self._known = (block, stop, elements[passes])
+            with handing_out(self._node, inputs=False), readings.counted(on=False):
+                codes = self._ahead.examples(elements)
+            self._known = (block, stop, elements[self._node.passes(codes)])
         return self._known[2]
 
     def examples(self, elements: Int64s) -> Int64s:

@@ -25,6 +25,7 @@ class Joined(Iteration):
         super().__init__()
         self.pieces: list[Iteration] = []
         self._counted = (-1, -1)
+        self._width: int | None = 1
         self._starts = self._example_starts = NONE
         self._readings: Int64s | None = None
 
@@ -48,6 +49,8 @@ class Joined(Iteration):
         if self._counted != (self.pulled, len(self.pieces)):
             self._counted = (self.pulled, len(self.pieces))
             self._readings = None
+            widths = {piece.width for piece in self.pieces if piece.pulled}
+            self._width = widths.pop() if len(widths) == 1 else None if widths else 1
             counts = [piece.pulled for piece in self.pieces]
             examples = [piece.num_examples for piece in self.pieces]
             self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -55,9 +58,9 @@ class Joined(Iteration):
 
     @property
     def width(self) -> int | None:
-        """That of all pieces; an empty one has a say too, which costs no more than speed."""
-        widths = {piece.width for piece in self.pieces if piece.pulled}
-        return widths.pop() if len(widths) == 1 else None if widths else 1
+        """That of all pieces that hand out something, 1 where none does."""
+        self._count()
+        return self._width
 
     def widths(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)

@@ -82,17 +82,16 @@ def _ways(node: Node, lasting: Lasting, *, threads: bool = False, late: bool = F
     threads: a stage above reads ahead. late: one above makes iterators while it is read.
     """
     threads = threads or (isinstance(node, Strided) and node.reads_ahead != 0)
-    found = set()
-    if any(one is lasting for one in node.lasting):
-        if late or isinstance(node, Cache) or _goes_on_taking(node):
-            found.add("threads" if threads else "turns")
+    found: set[str | None] = set()
+    changes = late or isinstance(node, Cache) or _goes_on_taking(node)
+    if changes and any(one is lasting for one in node.lasting):
+        found.add("threads" if threads else "turns")
     for index, below in enumerate(node.inputs):
         is_late = isinstance(node, Repeat | Shuffle) or (
             isinstance(node, Concatenate) and index > 0
         )
-        way = _ways(below, lasting, threads=threads, late=late or is_late)
-        found |= {way} - {None}
-    return "threads" if "threads" in found else "turns" if found else None
+        found.add(_ways(below, lasting, threads=threads, late=late or is_late))
+    return "threads" if "threads" in found else "turns" if "turns" in found else None
 
 
 def _goes_on_taking(node: Node) -> bool:

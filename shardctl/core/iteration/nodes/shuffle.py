@@ -20,6 +20,7 @@ from shardctl.errors import UsageError
 # An element stays longer than k buffers in a buffer with probability exp(-k).
 _FEW, _MANY = 4, 16
 _MAX_KEPT = 1 << 24  # codes of elements that were read of late
+_CHUNK = 1 << 20  # codes that are looked up at once where so many are not kept
 
 _ANY = KernelSeeds(seed=0, seed2=0)
 
@@ -174,6 +175,7 @@ class ShuffledEpoch(Iteration):
         super().__init__()
         self._child, self._buffer = child, buffer
         self.seeds: TakenSeeds | None = None
+        self._widest = (-1, 0)
 
     def _advance(self, count: int) -> int:
         raise AssertionError("the shuffle reads it")
@@ -220,9 +222,12 @@ class ShuffledEpoch(Iteration):
         """The most examples that an element of the input has."""
         if (width := self._child.width) is not None:
             return width
-        starts = range(0, self._child.pulled, PIECE)
-        pieces = (np.arange(start, min(start + PIECE, self._child.pulled)) for start in starts)
-        return max(int(self._child.widths(piece).max()) for piece in pieces)
+        size = self._child.pulled
+        if self._widest[0] != size:
+            starts = range(0, size, PIECE)
+            pieces = (np.arange(start, min(start + PIECE, size)) for start in starts)
+            self._widest = size, max(int(self._child.widths(piece).max()) for piece in pieces)
+        return self._widest[1]
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)
@@ -231,11 +236,13 @@ class ShuffledEpoch(Iteration):
         return query[kept], outputs[kept]
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        width = self._max_width
-        replay = self.replay
+        if start >= stop:
+            return
+        width, replay = self._max_width, self.replay
         buffer = min(replay.buffer_size, replay.num_elements)
-        if start >= stop or buffer * width > _MAX_KEPT:
-            yield from super().chunks(start, stop)
+        if width > 1 and buffer * width > _MAX_KEPT:
+            for inputs in replay.chunks(start, stop, chunk_size=max(1, _CHUNK // width)):
+                yield self._child.examples(inputs)
             return
         # To look up what is older than that costs a replay, where the input is shuffled too.
         reach = max(_FEW * buffer, min(_MANY * buffer, _MAX_KEPT // width))

@@ -15,6 +15,7 @@ from shardctl.core.iteration.iteration import (
     read_ahead,
 )
 from shardctl.core.iteration.nodes.source import NOTHING
+from shardctl.errors import UnpredictableOrderError
 
 
 class Strided(Node):
@@ -73,6 +74,7 @@ class StridedIteration(Iteration):
         super().__init__()
         self._node, self._child = node, node.child.iterate()
         self._is_abandoned = False
+        self._fault: UnpredictableOrderError | None = None  # of what was handed out until then
 
     def _advance(self, count: int) -> int:
         node, child = self._node, self._child
@@ -89,9 +91,20 @@ class StridedIteration(Iteration):
     def abandon(self) -> None:
         if not self._is_abandoned:
             self._is_abandoned = True
+            # What threads read beyond it is nobody's, however little is known of it.
+            try:
+                self._child.check()
+            except UnpredictableOrderError as fault:
+                self._fault = fault
             if self._node.reads_ahead != 0 and (self.pulled or self._node.warm):
                 read_ahead(self._node.child, self._child, self._node.reads_ahead)
             self._child.abandon()
+
+    def check(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+        if not self._is_abandoned:
+            super().check()
 
     @property
     def inputs(self) -> Sequence[Iteration]:

@@ -69,7 +69,7 @@ class ZipIteration(Iteration):
         return done
 
     def _read(self, wanted: int) -> tuple[int, bool]:
-        """Read one of each input or, where only one of them may end, many; return whether it did."""
+        """Read tuples, many where only one input may end; return how many, and whether one did."""
         pairs = list(zip(self._node.inputs, self.sources, strict=True))
         left = [certain_left(node, source) for node, source in pairs]
         first, *others = np.argsort(left, kind="stable").tolist()

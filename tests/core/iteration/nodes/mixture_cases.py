@@ -55,17 +55,14 @@ class Drawing:
         if is_endless:
             stages.append(Take(count=rng.choice([1, rng.randrange(150), rng.randrange(150)])))
         for _ in range(rng.choice([0, 0, 1, 1, 2])):
-            stages.append(
-                rng.choice(
-                    [
-                        self.shuffle(),
-                        Repeat(count=rng.randrange(1, 4)),
-                        Cache(),
-                        Map(),
-                        Take(count=rng.randrange(1, 100)),
-                    ]
-                )
-            )
+            some: list[Stage] = [
+                self.shuffle(),
+                Repeat(count=rng.randrange(1, 4)),
+                Cache(),
+                Map(),
+                Take(count=rng.randrange(1, 100)),
+            ]
+            stages.append(rng.choice(some))
         if not is_tuple and rng.random() < 0.4:
             stages.append(Batch(size=rng.randrange(1, 9), drop_remainder=rng.random() < 0.4))
         return Pipeline(source=source, stages=tuple(stages))
@@ -139,7 +136,14 @@ class Drawing:
         if not self._shared or rng.random() < 0.4:
             pipeline = Pipeline(source=self.numbers(), stages=self.stages())
             self._shared.append(Shared(label=f"d{len(self._shared)}", pipeline=pipeline))
-        more = [(), (), (Repeat(count=2),), (Map(),), (Take(count=7),), (self.shuffle(),)]
+        more: list[tuple[Stage, ...]] = [
+            (),
+            (),
+            (Repeat(count=2),),
+            (Map(),),
+            (Take(count=7),),
+            (self.shuffle(),),
+        ]
         one = rng.choice(self._shared)
         if rng.random() < 0.15 and not any(s == Repeat() for s in one.pipeline.stages):
             return Pipeline(source=one, stages=(Concatenate(other=Pipeline(source=one)),))
@@ -154,7 +158,7 @@ class Drawing:
         rng = self.rng
         stages: list[Stage] = []
         for _ in range(rng.choice([0, 1, 1, 2, 3])):
-            some = [
+            some: list[Stage] = [
                 self.shuffle(),
                 self.shuffle(),
                 Repeat(count=rng.choice([2, 3])),
@@ -244,7 +248,7 @@ _STAGES: dict[type, Callable[[Any, Any], Any]] = {
     Take: lambda ds, stage: ds.take(stage.count),
     Skip: lambda ds, stage: ds.skip(stage.count),
     Shard: lambda ds, stage: ds.shard(stage.num_shards, stage.index),
-    Filter: lambda ds, stage: ds.filter(lambda code: passes(code)),
+    Filter: lambda ds, stage: ds.filter(passes),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import Any, Literal
@@ -75,17 +75,17 @@ class StageCalls:
             if len(kept) < 2:
                 return kept[0][0] if kept else inputs[0].take(0)
             selector = _selector(
-                [w for _, w in kept],
+                None if source.weights is None else _array([w for _, w in kept], source),
+                len(kept),
                 source.seed,
                 rerandomize=source.rerandomize,
-                stated=source.weights is not None,
             )
             return tf.data.Dataset.choose_from_datasets(
                 [d for d, _ in kept], selector, stop_on_empty_dataset=source.stop_on_empty
             )
         return tf.data.Dataset.sample_from_datasets(
             inputs,
-            weights=None if source.weights is None else list(source.weights),
+            weights=None if source.weights is None else _array(source.weights, source),
             seed=source.seed,
             stop_on_empty_dataset=source.stop_on_empty,
             rerandomize_each_iteration=source.rerandomize,
@@ -107,9 +107,7 @@ class StageCalls:
     def _(self, stage: call.Shuffle, made: Any) -> Any:
         if isinstance(stage.seed, tuple):
             return _shuffled_by_pair(made, stage.buffer, stage.seed, stage.reshuffle)
-        return made.shuffle(
-            stage.buffer, seed=stage.seed, reshuffle_each_iteration=stage.reshuffle
-        )
+        return made.shuffle(stage.buffer, seed=stage.seed, reshuffle_each_iteration=stage.reshuffle)
 
     @_stage.register
     def _(self, stage: call.Repeat, made: Any) -> Any:
@@ -200,9 +198,7 @@ def _passed_on(spec: Any) -> Callable[..., Any]:
     return without_autograph(again)
 
 
-def _shuffled_by_pair(
-    made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None
-) -> Any:
+def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None) -> Any:
     """Return `made.shuffle(buffer)` with the two seeds of the kernel, whatever is in force."""
     tf = tensorflow()
     spec = made.element_spec
@@ -220,15 +216,20 @@ def _shuffled_by_pair(
     return tf.data.experimental.from_variant(shuffled, spec)
 
 
-def _selector(
-    weights: list[float], pair: KernelPair, *, rerandomize: bool | None, stated: bool
-) -> Any:
+def _array(weights: Sequence[float], source: call.SampleFromDatasets) -> Any:
+    """Return weights as a script gives them: numbers, or an array of 64 bits each."""
+    import numpy as np
+
+    return np.array(weights) if source.weights_dtype == "float64" else list(weights)
+
+
+def _selector(weights: Any, num_inputs: int, pair: KernelPair, *, rerandomize: bool | None) -> Any:
     """Return what `sample_from_datasets` makes of weights and a seed, with the seeds of the kernel.
 
     Source: tensorflow/python/data/ops/sample_from_datasets_op.py.
     """
     tf = tensorflow()
-    seeds = {name: tf.constant(value, tf.int64) for name, value in zip(("seed", "seed2"), pair)}
+    seeds = {"seed": tf.constant(pair[0], tf.int64), "seed2": tf.constant(pair[1], tf.int64)}
     kinds = {"output_types": [tf.int64], "output_shapes": [[]]}
     if rerandomize:
         numbers = tf.raw_ops.RandomDatasetV2(
@@ -240,7 +241,7 @@ def _selector(
     else:
         numbers = tf.raw_ops.RandomDataset(**seeds, **kinds)
     drawn = tf.data.experimental.from_variant(numbers, tf.TensorSpec([], tf.int64)).batch(2)
-    logits = [[1.0] * len(weights)] if not stated else [tf.math.log(tf.constant(weights))]
+    logits = [[1.0] * num_inputs] if weights is None else [tf.math.log(tf.constant(weights))]
 
     def chosen(seed: Any) -> Any:
         return tf.squeeze(

@@ -1,0 +1,1 @@
+"""What settings and stages are in TFDS and tf.data: the real calls."""

@@ -1,0 +1,151 @@
+"""Stages as real datasets, beside the calls of a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+
+from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
+from shardctl.core.stages.readers import sources_of
+from shardctl.core.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
+from shardctl.core.stages.text import parse_stages
+from shardctl.errors import UsageError
+from shardctl.tfds.calls.stage_calls import StageCalls
+from tests.cases import add_cases
+
+TEXTS = (
+    "cache | shuffle(5, seed=7) | map | repeat(2) | batch(3) | prefetch(2)",
+    "shuffle(5, seed=7, reshuffle=False) | take(7) | repeat(2) | skip(3) | shard(2, 1)",
+    "batch(4, drop_remainder=True) | shuffle(3, seed=1) | unbatch | map(calls=2)",
+    "range(9) | concatenate(range(3)) | shuffle(4, seed=2)",
+    "zip(a | batch(2, drop_remainder=True), b | shuffle(3, seed=1)) | batch(2)",
+    "sample_from_datasets([a, b | repeat(2)], weights=[0.7, 0.3], seed=4) | shuffle(5, seed=3)",
+    "choose_from_datasets([a, b], choices=range(2) | repeat)",
+    "a | shuffle(5, seed=7) | with_options(fusion=False) | repeat(2)",
+)
+BY_HAND: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda ds, a: a.cache().shuffle(5, seed=7).map(lambda x: x + 0).repeat(2).batch(3).prefetch(2),
+    lambda ds, a: (
+        a.shuffle(5, seed=7, reshuffle_each_iteration=False).take(7).repeat(2).skip(3).shard(2, 1)
+    ),
+    lambda ds, a: a.batch(4, drop_remainder=True).shuffle(3, seed=1).unbatch().map(lambda x: x + 0),
+    lambda ds, a: ds.range(9).concatenate(ds.range(3)).shuffle(4, seed=2),
+    lambda ds, a: ds.zip((a.batch(2, drop_remainder=True), a.shuffle(3, seed=1))).batch(2),
+    lambda ds, a: ds.sample_from_datasets([a, a.repeat(2)], [0.7, 0.3], seed=4).shuffle(5, seed=3),
+    lambda ds, a: ds.choose_from_datasets([a, a], ds.range(2).repeat()),
+    lambda ds, a: _unfused(a.shuffle(5, seed=7)).repeat(2),
+)
+
+
+def _unfused(dataset: Any) -> Any:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.experimental_optimization.shuffle_and_repeat_fusion = False
+    return dataset.with_options(options)
+
+
+def passes(dataset: Any) -> list[Any]:
+    import tensorflow as tf
+
+    return [
+        [[part.numpy().tolist() for part in tf.nest.flatten(e)] for e in dataset] for _ in range(3)
+    ]
+
+
+@pytest.mark.parametrize(("text", "by_hand"), zip(TEXTS, BY_HAND, strict=True))
+def test_stages_are_the_calls_of_a_script(text: str, by_hand: Callable[[Any, Any], Any]) -> None:
+    import tensorflow as tf
+
+    def read(_: Read) -> Any:
+        return tf.data.Dataset.range(11)
+
+    made = StageCalls(reader=read).dataset(parse_stages(text))
+    # One stage parts another from the next as it does in a script, so later passes agree too.
+    assert passes(made) == passes(by_hand(tf.data.Dataset, tf.data.Dataset.range(11)))
+    add_cases(3)
+
+
+def test_pairs_are_the_seeds_of_kernels() -> None:
+    import tensorflow as tf
+
+    def read(_: Read) -> Any:
+        return tf.data.Dataset.range(11)
+
+    for stated, pair in (("seed=7", "seed=(87654321, 7)"),):
+        for text in (
+            f"shuffle(5, {stated}) | map | repeat(2)",
+            f"sample_from_datasets([a, b], weights=[1.0, 2.0], {stated})",
+            f"sample_from_datasets([a, b], {stated}, rerandomize_each_iteration=True)",
+        ):
+            one, two = (
+                StageCalls(reader=read).dataset(parse_stages(said))
+                for said in (text, text.replace(stated, pair))
+            )
+            assert passes(one) == passes(two)
+
+
+def test_a_shared_dataset_is_one_object() -> None:
+    import tensorflow as tf
+
+    own = parse_stages("range(9) | shuffle(4, seed=1)")
+    shared = Shared(label="ds", pipeline=own)
+    pipeline = parse_stages("zip(a, b)")
+    one = pipeline.source.inputs[0]  # type: ignore[union-attr]
+    twice = type(pipeline)(
+        source=type(pipeline.source)(inputs=(type(one)(source=shared),) * 2)  # type: ignore[call-arg]
+    )
+    made = StageCalls(reader=lambda _: None).dataset(twice)
+    dataset = tf.data.Dataset.range(9).shuffle(4, seed=1)
+    assert passes(made) == passes(tf.data.Dataset.zip((dataset, dataset)))
+    assert len(list(sources_of(twice))) == 1
+
+
+def test_code_of_the_script_is_refused() -> None:
+    import tensorflow as tf
+
+    for text in ("filter", "flat_map"):
+        with pytest.raises(UsageError, match="code of the script"):
+            StageCalls(reader=lambda _: tf.data.Dataset.range(3)).dataset(parse_stages(text))
+
+
+_SEEDS = shuffle_kernel_seeds(7, None)
+
+
+def _no_reader(read: object) -> Any:
+    raise AssertionError(read)
+
+
+def _made(source: SampleFromDatasets) -> list[int]:
+    dataset = StageCalls(reader=_no_reader).dataset(Pipeline(source=source))
+    return [int(number) for number in dataset]
+
+
+_INPUTS = tuple(Pipeline(source=Values(values=(10 * number,) * 20)) for number in range(3))
+
+
+@pytest.mark.parametrize("seed", [7, (_SEEDS.seed, _SEEDS.seed2)])
+def test_weights_of_64_bits_are_given_as_an_array(seed: int | tuple[int, int]) -> None:
+    import tensorflow as tf
+
+    def made(weight: float, dtype: Literal["float32", "float64"]) -> list[int]:
+        weights = (weight, weight, 0.0)
+        return _made(
+            SampleFromDatasets(inputs=_INPUTS, weights=weights, seed=seed, weights_dtype=dtype)
+        )
+
+    assert made(1e-60, "float64") == made(1.0, "float64") == made(1.0, "float32")
+    # 1e-60 is 0 in float32: nothing is left to choose.
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        made(1e-60, "float32")
+
+
+def test_a_mixture_by_the_seeds_of_the_kernel_is_that_of_its_seed() -> None:
+    by_seed, by_pair = (
+        _made(SampleFromDatasets(inputs=_INPUTS, weights=(0.2, 0.5, 0.3), seed=seed))
+        for seed in (7, (_SEEDS.seed, _SEEDS.seed2))
+    )
+    assert by_seed == by_pair
+    assert len(by_seed) == 60

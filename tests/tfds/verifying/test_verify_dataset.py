@@ -1,0 +1,138 @@
+"""Dataset objects compared with what is predicted of them, and what is not as predicted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.text import parse_stages
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.planning.inspect import Inspection
+from shardctl.tfds.graphs.dataset_graph import DatasetGraph
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    splits = {"train": [5, 0, 7, 9, 4], "test": [6, 6]}
+    return build_dataset(tmp_path_factory.mktemp("verified"), splits=splits)
+
+
+def read(folder: Path, split: str = "train") -> Any:
+    import tensorflow_datasets as tfds
+
+    return tfds.builder_from_directory(folder).as_dataset(
+        split=split, shuffle_files=True, read_config=tfds.ReadConfig(shuffle_seed=3)
+    )
+
+
+def own(folder: Path) -> Any:
+    """Return batches of numbers that maps have changed, below and above the shuffle."""
+    first = read(folder).map(lambda example: example["id"] * 3).cache()
+    return first.shuffle(7, seed=1).repeat(2).batch(4).map(lambda batch: batch + 1)
+
+
+@pytest.mark.parametrize(("pass_index", "loop"), [(0, "python"), (2, "python"), (1, "keras-fit")])
+def test_the_very_object_is_as_predicted(folder: Path, pass_index: int, loop: Any) -> None:
+    found = shardctl.tfds.verify_dataset(own(folder), pass_index=pass_index, loop=loop)
+    assert found.equal
+    assert (found.num_checked, found.num_files, found.spec) == (50, 4, "train")
+    assert "25 are distinct" in found.notes[0]
+
+
+def test_a_wrong_prediction_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if pass 0 were predicted with the seeds of pass 1: the example that came is named."""
+    dataset = own(folder)
+    came = [(int(value) - 1) // 3 for batch in own(folder) for value in batch]
+    order = Inspection.order
+    predicted = order(shardctl.tfds.inspect(dataset), 1).order.read(0, 50).tolist()
+    monkeypatch.setattr(Inspection, "order", lambda self, index=0: order(self, index + 1))
+    first = shardctl.tfds.verify_dataset(dataset).first_difference
+    at = next(i for i, (a, b) in enumerate(zip(came, predicted, strict=True)) if a != b)
+    assert first is not None
+    assert (first.position, first.expected, first.found) == (at, predicted[at], came[at])
+
+
+def test_an_object_that_was_iterated_is_in_a_later_pass(folder: Path) -> None:
+    dataset = own(folder)
+    next(iter(dataset))
+    assert not shardctl.tfds.verify_dataset(dataset).equal
+
+
+def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    longer, shorter = own(folder), own(folder).take(3)
+    inspection = shardctl.tfds.inspect(longer)
+    from shardctl.tfds.verifying.verify_dataset import verify_inspected
+
+    monkeypatch.setattr(
+        "shardctl.tfds.graphs.own_elements.OwnElements._graph",
+        property(lambda self: DatasetGraph(longer)),
+    )
+    found = verify_inspected(shorter, inspection, pass_index=0, take="all", watch=None)
+    first = found.first_difference
+    assert first is not None
+    assert (first.position, first.found) == (12, None)
+
+
+def test_random_maps_are_compared_by_what_does_not_change(folder: Path) -> None:
+    import tensorflow as tf
+
+    dataset = read(folder).map(lambda e: (tf.random.uniform([]), e["id"])).shuffle(5, seed=1)
+    found = shardctl.tfds.verify_dataset(dataset, take=20)
+    assert found.equal
+    assert "1 of 2 components" in found.notes[0]
+    with pytest.raises(UsageError, match=r"RandomUniform.* every component"):
+        shardctl.tfds.verify_dataset(read(folder).map(lambda e: tf.random.uniform([])))
+
+
+def test_what_cannot_be_compared_is_refused(folder: Path) -> None:
+    import tensorflow as tf
+
+    with pytest.raises(UsageError, match="no files of a dataset"):
+        shardctl.tfds.verify_dataset(tf.data.Dataset.range(5))
+    with pytest.raises(UnpredictableOrderError, match="filter"):
+        shardctl.tfds.verify_dataset(read(folder).filter(lambda e: e["id"] > 2))
+    with pytest.raises(UsageError, match="count what passes"):
+        shardctl.tfds.verify_dataset(read(folder).enumerate())
+
+
+def test_a_function_of_a_script_is_verified(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import tensorflow_datasets as tfds\n"
+        "def make(folder, buffer):\n"
+        "    read = tfds.builder_from_directory(folder).as_dataset(split='test')\n"
+        "    return read.map(lambda e: e['id'] + 5).shuffle(buffer, seed=1).repeat(2)\n"
+    )
+    run = [sys.executable, "-m", "shardctl", "verify", f"{script}:make"]
+    words = ["--", str(folder), "buffer=4"]
+    answer = subprocess.run(
+        [*run, "-f", "json", "--pass", "1", *words], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    document = json.loads(answer.stdout)
+    assert (document["equal"], document["num_checked"], document["spec"]) == (True, 24, "test")
+    refused = subprocess.run(
+        [*run, "--shuffle-seed", "1", *words], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2
+    assert "the function says how it reads" in refused.stderr
+
+
+def test_another_seed_than_that_of_the_object_is_seen(folder: Path) -> None:
+    """The comparison does not just compare the object with itself."""
+    dataset = own(folder)
+    from shardctl.tfds.verifying.verify_dataset import verify_inspected
+
+    inspection = shardctl.tfds.inspect(dataset)
+    stages = parse_stages("cache | shuffle(7, seed=2) | repeat(2) | batch(4)")
+    wrong = replace(inspection, settings=ReadSettings(shuffle_seed=3, stages=stages))
+    assert not verify_inspected(dataset, wrong, pass_index=0, take="all", watch=None).equal
