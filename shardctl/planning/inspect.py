@@ -20,6 +20,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.core.iteration.iteration import Node
+    from shardctl.core.stages.stages import Read
     from shardctl.planning.lint.lint import Finding
     from shardctl.planning.order import PlannedOrder
 
@@ -194,24 +195,31 @@ class Inspection(Tabular):
             return ()
         from shardctl.planning.lint.lint import lint
 
-        return lint(self.dataset, self.spec, self.settings).findings
+        return lint(self.dataset, self.spec, self._as_stages()).findings
 
     @property
     def project_settings(self) -> ReadSettings:
         """The settings of a shardctl.yaml, whose commands are given no spec."""
-        from shardctl.core.settings.short_form import stages_of
         from shardctl.core.stages.stages import Read
 
-        settings, spec = self.settings, self.spec
+        spec = self.spec
         if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
-            return settings
+            return self.settings
+        return self._as_stages(Read(spec=spec))
+
+    def _as_stages(self, source: Read | None = None) -> ReadSettings:
+        """Return the settings with all behind the reader as stages, as the script has it."""
+        from shardctl.core.settings.short_form import stages_of
+
+        settings = self.settings
+        stages = stages_of(settings)
         host = None if settings.host_by == "examples" else settings.host
         return replace(
             settings,
             **_NOT_BESIDE_STAGES,
             host=host,
             host_by=settings.host_by if host is not None else "even",
-            stages=replace(stages_of(settings), source=Read(spec=spec)),
+            stages=stages if source is None else replace(stages, source=source),
         )
 
     def _indices(self, pass_index: int) -> Int64s:
