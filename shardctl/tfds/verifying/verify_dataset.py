@@ -172,7 +172,7 @@ class _Comparison:
         except NotRebuildable as why:
             raise UsageError(
                 f"{why}, so its elements cannot be made of the predicted examples to be compared; "
-                "shardctl verify --stages compares the ids of the same stages"
+                "shardctl verify with the same stages compares their ids"
             ) from why
         if self.own.random_ops:
             self._keep_steady(expected)
