@@ -336,9 +336,8 @@ class Pipeline:
         _check_ends(self)
 
     def __repr__(self) -> str:
-        from shardctl.core.stages.text import text_of
-
-        return f"<Pipeline {printable(text_of(self), _LONGEST_SHOWN)}>"
+        names = " | ".join(part.name for part in (self.source, *self.stages))
+        return f"<Pipeline {printable(names, _LONGEST_SHOWN)}>"
 
 
 def never_ends(pipeline: Pipeline) -> bool:
