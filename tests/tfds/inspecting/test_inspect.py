@@ -741,6 +741,11 @@ def record_files(world: World) -> Any:
 
 
 @case
+def record_files_read_side_by_side(world: World) -> Any:
+    return data().TFRecordDataset(world.files(), num_parallel_reads=2).shuffle(5, seed=1).repeat(2)
+
+
+@case
 def record_files_of_a_list(world: World) -> Any:
     import tensorflow as tf
 
@@ -944,6 +949,19 @@ OPEN: dict[str, tuple[Make, str, str]] = {
         ),
         "read of files",
         "shuffled, then sharded",
+    ),
+    "an old parallel interleave of blocks": (
+        lambda world: (
+            data()
+            .Dataset.from_tensor_slices(world.files())
+            .apply(
+                data().experimental.parallel_interleave(
+                    data().TFRecordDataset, cycle_length=2, block_length=2
+                )
+            )
+        ),
+        "read of files",
+        "fills its slots its own way",
     ),
     "files that a filter reads": (
         lambda world: (
@@ -1210,6 +1228,40 @@ def test_what_tensorflow_does_not_write_is_refused() -> None:
     device = tf.data.experimental.copy_to_device("/cpu:0")
     with pytest.raises(UsageError, match="does not write this dataset as a graph"):
         inspect(_numbers().apply(device))
+
+
+def test_inside_a_function_that_tensorflow_traces() -> None:
+    import tensorflow as tf
+
+    outside = tf.data.Dataset.range(9).shuffle(4, seed=1)
+    found: list[Any] = []
+
+    @tf.function(autograph=False)
+    def traced() -> None:
+        found.append(inspect(outside).ids().tolist())
+        with pytest.raises(UsageError, match=r"^the dataset is made inside a tf\.function or a "):
+            inspect(tf.data.Dataset.range(9))
+
+    traced()
+    assert found == [list(outside.as_numpy_iterator())]
+
+
+def test_datasets_of_two_calls_are_not_taken_for_one() -> None:
+    import tensorflow as tf
+
+    sets = tf.data.Dataset
+    kept: list[Any] = []
+
+    def first() -> Any:
+        kept.append(sets.range(9).shuffle(3, seed=1))
+        return kept[0]
+
+    inspect(first)
+    found = inspect(lambda: sets.zip((sets.range(9).shuffle(3, seed=1), kept[0])))
+    zipped = sets.zip((sets.range(9).shuffle(3, seed=1), sets.range(9).shuffle(3, seed=1)))
+    for pass_index in range(2):
+        real = [int(number) for pair in zipped.as_numpy_iterator() for number in pair]
+        assert found.ids(pass_index).tolist() == real
 
 
 def test_operations_that_are_made_deterministic(world: World) -> None:
