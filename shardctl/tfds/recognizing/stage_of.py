@@ -96,11 +96,23 @@ def _unbatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
     )
 
 
-def _splits_batches(below: Operation) -> bool:
-    """Return whether elements are batches as they were made, whatever was done with them whole."""
-    while below.op in _KEEPS_BATCHES or (below.op == "MapDataset" and _restructures(below)):
+def _splits_batches(below: Operation, depth: int = 1) -> bool:
+    """Return whether elements are batches as they were made, whatever was done with them whole.
+
+    depth: so many batches within each other.
+    """
+    while depth:
+        if below.op in _BATCHES:
+            depth -= 1
+        elif below.op == "UnbatchDataset":
+            depth += 1
+        elif below.op in _COMBINES:
+            inputs = below.inputs[_COMBINES[below.op] :]
+            return all(_splits_batches(each, depth) for each in inputs)
+        elif below.op not in _KEEPS_BATCHES and not (below.op in _MAPS and _restructures(below)):
+            return False
         below = below.input
-    return below.op in _BATCHES
+    return True
 
 
 def _restructures(operation: Operation) -> bool:
@@ -217,6 +229,9 @@ _KEEPS_BATCHES = (
     "ShardDataset",
     "AssertCardinalityDataset",
 )
+_MAPS = ("MapDataset", "ParallelMapDatasetV2")
+# What combines datasets, and the first of its inputs that is not a selector.
+_COMBINES = {"ConcatenateDataset": 0, "DirectedInterleaveDataset": 1}
 # Operations that leave the order open, by the call that makes them.
 _OPAQUE: Mapping[str, str] = {
     "FlatMapDataset": "flat_map",
