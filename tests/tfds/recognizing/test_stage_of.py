@@ -56,6 +56,10 @@ KNOWN: dict[str, tuple[Any, tuple[Stage, ...]]] = {
         lambda ds: ds.batch(3).map(lambda rows: rows, num_parallel_calls=2).unbatch(),
         (Unbatch(),),
     ),
+    "unbatch behind a map of whole batches": (
+        lambda ds: ds.batch(3, True).map(lambda rows: (rows, rows * 2)).unbatch(),
+        (Unbatch(),),
+    ),
     "rebatch": (lambda ds: ds.batch(3).rebatch(2), (Unbatch(), Batch(size=2))),
     "shard": (lambda ds: ds.shard(3, 1), (Shard(num_shards=3, index=1),)),
     "take": (lambda ds: ds.take(-5), (Take(count=-1),)),
@@ -113,6 +117,10 @@ def test_what_unbatch_takes_apart_that_is_no_batch_is_opaque() -> None:
     for taken in (
         pairs,
         pairs.batch(2).map(lambda rows: rows[:, 0]),
+        pairs.batch(2, True).map(lambda rows: rows[:1]),
+        pairs.batch(2, True).map(lambda rows: tf.reshape(rows, [-1])),
+        pairs.batch(2, True).map(lambda rows: tf.reshape(rows, [2, 2])).unbatch(),
+        numbers.batch(2, True).map(lambda rows: rows[: rows[0]]),
         pairs.batch(2).unbatch(),
         numbers.batch(2).concatenate(pairs),
         tf.data.Dataset.sample_from_datasets([pairs, numbers.batch(2)], seed=1),
