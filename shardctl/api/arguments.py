@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +23,9 @@ from shardctl.readers.reference import read_dataset, ref_from
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
 
 
-def look_up_in(data_dir: str | None) -> Callable[[], None]:
-    """Look names up in the data dir of a command too, until what is returned is called."""
-    before = _DATA_DIR.set(data_dir)
-    return lambda: _DATA_DIR.reset(before)
+def look_up_in(data_dir: str) -> None:
+    """Look names up in the data dir of a command too, for the rest of its context."""
+    _DATA_DIR.set(data_dir)
 
 
 def dataset_of_argument(given: object) -> Dataset | None:

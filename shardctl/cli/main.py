@@ -45,8 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (0 done, 1 found something, 2 bad input)."""
     _INTERRUPTS.begin()
     try:
+        from contextvars import copy_context
+
         words = list(sys.argv[1:] if arguments is None else arguments)
-        _end_with(_code_of(words, ends=arguments is None))
+        # What a command sets in its context, as where datasets are looked up, ends with it.
+        code = copy_context().run(_code_of, words, ends=arguments is None)
+        _end_with(code)
     finally:
         if arguments is not None:  # called from Python, which goes on
             from shardctl.cli.color import choose

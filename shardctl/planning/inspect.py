@@ -7,7 +7,7 @@ Reading the pipeline of TensorFlow is not done here: it comes as stages (`shardc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
@@ -200,7 +200,6 @@ class Inspection(Tabular):
     def project_settings(self) -> ReadSettings:
         """The settings of a shardctl.yaml, whose commands are given no spec."""
         from shardctl.core.settings.short_form import stages_of
-        from shardctl.core.stages.stages import Read
 
         settings, spec = self.settings, self.spec
         if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
@@ -211,7 +210,7 @@ class Inspection(Tabular):
             **_NOT_BESIDE_STAGES,
             host=host,
             host_by=settings.host_by if host is not None else "even",
-            stages=replace(stages_of(settings), source=Read(spec=spec)),
+            stages=_reading(stages_of(settings), spec),
         )
 
     def _indices(self, pass_index: int) -> Int64s:
@@ -261,3 +260,18 @@ def _default_spec(dataset: Dataset) -> str | None:
         return default_spec(dataset)
     except UsageError:
         return None
+
+
+def _reading(part: Any, spec: str) -> Any:
+    """Return a pipeline, or a part of one, in which readers that name nothing read a spec."""
+    from shardctl.core.stages.stages import Read
+
+    if isinstance(part, tuple):
+        return tuple(_reading(one, spec) for one in part)
+    if isinstance(part, Read):
+        return replace(part, spec=spec) if (part.spec, part.data) == (None, None) else part
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    inner = {each.name: getattr(part, each.name) for each in fields(part)}
+    held = {name: one for name, one in inner.items() if isinstance(one, tuple) or is_dataclass(one)}
+    return replace(part, **{name: _reading(one, spec) for name, one in held.items()})

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from shardctl.core.stages.stages import Read, SampleFromDatasets
 from shardctl.rendering.inspect.project import project_yaml
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.pipelines.claim import Tally, a_case, check_claim
@@ -48,6 +49,19 @@ def test_what_is_said_is_what_is_read(tf: Any, sources: Sources, tmp_path: Path,
     refused = counts["pipelines refused"] + counts["later passes refused"]
     assert counts["refusals proven"] >= min(2, refused), reasons(tally)
     settings_say_the_same(tally, tmp_path)
+
+
+def test_a_mixture_that_reads_one_split_is_written_with_it(tf: Any, sources: Sources) -> None:
+    """Once the readers' spec took the place of the mixture."""
+    import shardctl.tfds
+
+    read = Read(spec="test", data="toy", settings=())
+    parts = [sources.dataset(read).take(3), sources.dataset(read).repeat()]
+    mixture = tf.data.Dataset.sample_from_datasets(parts, seed=3, stop_on_empty_dataset=True)
+    stages = shardctl.tfds.inspect(mixture).project_settings.stages
+    assert stages is not None
+    assert isinstance(stages.source, SampleFromDatasets)
+    assert [one.source for one in stages.source.inputs] == [Read(spec="test")] * 2
 
 
 WITHOUT_TENSORFLOW = """\

@@ -28,7 +28,13 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.errors import UnpredictableOrderError
 from tests.cases import FUZZ, check_cases
-from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, random_pipeline
+from tests.pipelines.random_pipelines import (
+    Element,
+    Habits,
+    RandomPipeline,
+    Sized,
+    random_pipeline,
+)
 from tests.pipelines.real_pipelines import epochs_of_fit, one_pass, real_dataset
 
 NUM_PASSES = 3
@@ -152,7 +158,7 @@ def test_an_endless_repeat_that_ends_is_begun_anew_by_threads_that_read_on(tf: A
         rerandomize=True,
     )
     stages = (Repeat(), Map(), Batch(size=5, drop_remainder=True), Map(), Take(count=16))
-    batches = ("batch", "example", True)
+    batches: Element = ("batch", "example", True)
     drawn = RandomPipeline(
         pipeline=Pipeline(source=mixture, stages=stages), element=batches, most=16
     )

@@ -15,6 +15,7 @@ from shardctl.core.stages.text import parse_stages, text_of
 from tests.cases import FUZZ, check_cases, counted
 from tests.pipelines.random_pipelines import (
     MOST_EXAMPLES,
+    Element,
     Habits,
     RandomPipeline,
     Sized,
@@ -106,7 +107,7 @@ def test_a_tuple_of_batches_is_another_order_than_a_batch_of_tuples(tf: Any) -> 
         13,
     ]
     batches = tf.data.Dataset.zip((ones.batch(2), tens.batch(2)))
-    batch = ("batch", "example", False)
+    batch: Element = ("batch", "example", False)
     assert one_pass(batches, (batch, batch)) == [0, 1, 10, 11, 2, 3, 12, 13]
 
 

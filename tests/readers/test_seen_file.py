@@ -3,13 +3,14 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.seen import codes_of
-from shardctl.readers.seen_file import read_seen
+from shardctl.readers.seen_file import read_kept, read_seen
 from tests.cases import check_cases
 from tests.planning.resume.resume_cases import TOY
 
@@ -95,3 +96,42 @@ def test_long_logs_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.Monkey
     picks = st.lists(st.integers(0, len(IDS) - 1), max_size=30)
     cases = st.tuples(picks, st.integers(1, 200), st.booleans())
     check_cases(cases, check, 100)
+
+
+def kept(path: Path) -> list[int]:
+    passes = read_kept(path, CODES)
+    return np.flatnonzero(passes(np.arange(15))).tolist()
+
+
+@pytest.mark.parametrize("lines", [[IDS[14], IDS[3], IDS[3]], ["test:3", "", "train:3"]])
+def test_what_passes_a_filter_is_a_log_or_a_list_of_ids(tmp_path: Path, lines: list[str]) -> None:
+    path = tmp_path / "kept.txt"
+    path.write_text("\n".join(lines) + "\n")
+    names = [CODES.names([code])[0] for code in kept(path)]
+    assert sorted(names) == ["test:3", "train:3"]
+
+
+def test_nothing_passes_a_filter_whose_list_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("\n")
+    assert kept(tmp_path / "kept.txt") == []
+
+
+def test_a_list_that_names_no_example_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("train:3\nvalidation:1\n")
+    with pytest.raises(DatasetError, match=r"line 2: .* split 'validation' is not read"):
+        kept(tmp_path / "kept.txt")
+    np.save(tmp_path / "kept.npy", np.ones(15, bool))
+    with pytest.raises(UsageError, match="a mask is by id, and several splits are read"):
+        kept(tmp_path / "kept.npy")
+    with pytest.raises(DatasetError, match="cannot read"):
+        kept(tmp_path / "none.txt")
+
+
+def test_a_mask_has_one_for_each_example(tmp_path: Path) -> None:
+    codes = codes_of(resolved_spec(TOY, "train"))
+    np.save(tmp_path / "kept.npy", np.arange(11) > 8)
+    assert read_kept(tmp_path / "kept.npy", codes)(np.array([8, 9])).tolist() == [False, True]
+    for wrong in (np.ones(4, bool), np.ones(11, np.int64)):
+        np.save(tmp_path / "wrong.npy", wrong)
+        with pytest.raises(DatasetError, match=r"bool\[11\] is needed"):
+            read_kept(tmp_path / "wrong.npy", codes)

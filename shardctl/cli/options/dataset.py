@@ -100,14 +100,11 @@ def dataset_and_refs(
 
 
 def _look_up_others(options: DatasetOptions, project: Project) -> None:
-    import click
-
-    from shardctl.api.arguments import look_up_in
-
-    context = click.get_current_context(silent=True)
     data_dir = project.data_dir if options.data_dir is None else options.data_dir
-    if context is not None and data_dir is not None:
-        context.call_on_close(look_up_in(data_dir))
+    if data_dir is not None:
+        from shardctl.api.arguments import look_up_in
+
+        look_up_in(data_dir)
 
 
 def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:

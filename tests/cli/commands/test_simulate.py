@@ -237,3 +237,29 @@ def test_an_array_may_be_piped() -> None:
         check=True,
     )
     assert np.load(io.BytesIO(ran.stdout)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_datasets_of_stages_are_looked_up_in_the_data_dir_of_the_command(
+    shardctl: Shardctl, tmp_path: Path
+) -> None:
+    from tests.tfds_datasets import build_dataset
+
+    build_dataset(tmp_path / "data", "first", {"train": [3, 4]})
+    build_dataset(tmp_path / "data", "second", {"train": [5]})
+    stages = "zip(train, read(train, data=second)) | take(2)"
+    options = ("-d", "first", "--data-dir", tmp_path / "data", "--stages", stages, "-f", "ids")
+    ran = shardctl("simulate", *options)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    names = ["first/train:0", "second/train:0", "first/train:1", "second/train:1"]
+    assert ran.stdout.splitlines() == names
+    ran = shardctl("simulate", "-d", tmp_path / "data/first/1.0.0", "--stages", stages)
+    assert ran.exit_code == 2  # that data dir was the other command's
+    assert "second" in ran.stderr
+
+
+def test_no_dataset_is_chosen_where_the_stages_name_all(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "--stages", "read(test, data=mnist) | repeat", "--take", 3)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1] == "positions 0 to 2 of an endless order"
+    ran = shardctl("simulate", "-d", "mnist", "--stages", "repeat", "--take", 3, "-f", "json")
+    assert json.loads(ran.stdout)["num_examples"] is None

@@ -181,3 +181,9 @@ def test_an_evaluation_of_nothing_says_so() -> None:
     assert nothing.warnings
     assert advice(nothing) == ("there is nothing to evaluate",)
     assert [nothing.distinct_shapes(way) for way in REMAINDERS] == [0, 0, 0]
+
+
+def test_stages_are_said_to_be_left_out() -> None:
+    found = evaluate(MNIST, settings={"stages": "shuffle(9, seed=1) | batch(4)"}, batch=512)
+    assert "stages are left out" in found.warnings[-1]
+    assert found.num_batches.tolist() == evaluate(MNIST, batch=512).num_batches.tolist()
