@@ -57,7 +57,7 @@ class InspectedStage:
 
     call: str
     operation: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effect: str = ""
     level: int = 0
     reason: str | None = None
@@ -66,6 +66,13 @@ class InspectedStage:
     def __post_init__(self) -> None:
         keep_fields(self)
 
+    def __repr__(self) -> str:
+        return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), self._is)
+
+    @property
+    def _is(self) -> str:
+        return self.effect if self.reason is None else f"open: {self.reason}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpenStage:
@@ -73,6 +80,9 @@ class OpenStage:
 
     stage: InspectedStage
     reason: str
+
+    def __repr__(self) -> str:
+        return in_short(self, self.stage.call, self.reason)
 
     @property
     def line(self) -> SourceLine | None:
@@ -99,7 +109,7 @@ class Inspection(Tabular):
     settings: ReadSettings
     dataset: Dataset | None = None
     spec: str | None = None
-    datasets: Mapping[str, Dataset] = field(default_factory=dict)
+    datasets: Mapping[str, Dataset] = field(default_factory=dict, hash=False)
     refused: str | None = None
 
     @property

@@ -258,7 +258,7 @@ _IN_STAGES = {
 }
 _SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
 _DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
-_LONGEST_SHOWN = 1000  # characters of stages, in a repr
+_LONGEST_SHOWN = 400  # characters of stages, in a repr
 _MOST_SHOWN = 8  # files of an order, in a repr
 _MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)
 _TAKERS = {

@@ -22,9 +22,11 @@ from shardctl.core.stages.fields import (
     Weights,
     Word,
 )
-from shardctl.core.text import counted
+from shardctl.core.text import counted, printable
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
+
+_LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
 class _Call:
@@ -332,6 +334,11 @@ class Pipeline:
             if not isinstance(stage, get_args(Stage)):
                 raise UsageError(f"{type(stage).__name__}: no stage of a pipeline")
         _check_ends(self)
+
+    def __repr__(self) -> str:
+        from shardctl.core.stages.text import text_of
+
+        return f"<Pipeline {printable(text_of(self), _LONGEST_SHOWN)}>"
 
 
 def never_ends(pipeline: Pipeline) -> bool:

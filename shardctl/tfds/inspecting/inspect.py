@@ -97,9 +97,10 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
     clones = _clones(dataset)
     if clones is not None:
         dataset = clones[0]
-    if loop == "keras-fit" and int(dataset.cardinality()) == UNKNOWN:
-        # Of a dataset whose length TensorFlow does not know, as of plain record files or without
-        # assert_cardinality, Keras takes one iterator an epoch and reads to its end.
-        loop = "python"
-    found = walked(operation_of(dataset), options_in_force(dataset))
-    return assembled(found, line_of=lines.of, loop=loop, name=name)
+    with tensorflow().init_scope():  # a function that is being traced uses a dataset from outside
+        found = walked(operation_of(dataset), options_in_force(dataset))
+        if loop == "keras-fit" and int(dataset.cardinality()) == UNKNOWN:
+            # Of a dataset whose length TensorFlow does not know, as of plain record files or
+            # without assert_cardinality, Keras takes one iterator an epoch and reads to its end.
+            loop = "python"
+        return assembled(found, line_of=lines.of, loop=loop, name=name)

@@ -8,10 +8,12 @@ graph; nothing that reads depends on it.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import linecache
 import os
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -33,7 +35,6 @@ class Lines:
 
     def __init__(self) -> None:
         self._by_key: dict[Key, SourceLine] = {}
-        self._count = 0
         self._made: list[Any] = []  # kept, so that no two have one name
 
     def of(self, operation: Operation) -> SourceLine | None:
@@ -42,43 +43,89 @@ class Lines:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Note who makes datasets while the block runs."""
-        from tensorflow.python.data.ops import dataset_ops  # no public name
+        """Note who makes datasets while the block runs, in this thread."""
+        watching = _watching_here()
+        with _patch.held():
+            watching.append(self)
+            try:
+                yield
+            finally:
+                watching.remove(self)
 
-        kind = dataset_ops.DatasetV2
-        plain_init, plain_metadata = kind.__init__, kind._metadata
-        lines = self
-
-        def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
-            plain_init(dataset, *args, **kwargs)
-            lines.note(dataset)
-
-        def metadata(dataset: Any) -> Any:
-            found = plain_metadata.fget(dataset)
-            found.name = lines.token(dataset).encode()
-            return found
-
-        kind.__init__, kind._metadata = init, property(metadata)
-        try:
-            yield
-        finally:
-            kind.__init__, kind._metadata = plain_init, plain_metadata
-
-    def token(self, dataset: Any) -> str:
-        """Return the name under which a dataset is made."""
-        if _TOKEN not in dataset.__dict__:
-            self._count += 1
-            dataset.__dict__[_TOKEN] = f"{_PREFIX}{self._count}"
-        token: str = dataset.__dict__[_TOKEN]
-        return token
-
-    def note(self, dataset: Any) -> None:
-        """Keep the line that makes a dataset, which is that of the caller."""
-        line = _line_of_script(sys._getframe(2))
+    def note(self, dataset: Any, line: SourceLine | None) -> None:
+        """Note the line that made a dataset."""
         self._made.append(dataset)
         if line is not None:
             with contextlib.suppress(NotImplementedError, AttributeError):
                 self._by_key.setdefault(_key_of_dataset(dataset), line)
+
+
+class _Patch:
+    """What datasets do while scripts are watched: one patch, however many threads watch theirs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._plain: tuple[Any, Any] | None = None
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Patch, unless another thread did; undone when the last one is through."""
+        from tensorflow.python.data.ops import dataset_ops  # no public name
+
+        kind = dataset_ops.DatasetV2
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._plain = kind.__init__, kind._metadata
+                kind.__init__, kind._metadata = _watched_class(*self._plain)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    assert self._plain is not None
+                    kind.__init__, kind._metadata = self._plain
+
+
+def _watched_class(plain_init: Any, plain_metadata: Any) -> tuple[Any, Any]:
+    """Return `__init__` and `_metadata` of datasets, which tell those who watch this thread."""
+
+    def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
+        plain_init(dataset, *args, **kwargs)
+        watching = _watching_here()
+        if watching:
+            line = _line_of_script(sys._getframe(1))
+            for lines in watching:
+                lines.note(dataset, line)
+
+    def metadata(dataset: Any) -> Any:
+        found = plain_metadata.fget(dataset)
+        if _watching_here():
+            found.name = _token(dataset).encode()
+        return found
+
+    return init, property(metadata)
+
+
+_patch = _Patch()
+_numbers = itertools.count(1)  # over all scripts, since a dataset of one may be used in another
+_threads = threading.local()
+
+
+def _watching_here() -> list[Lines]:
+    """Return who watches this thread."""
+    found: list[Lines] = _threads.__dict__.setdefault("watching", [])
+    return found
+
+
+def _token(dataset: Any) -> str:
+    """Return the name under which a dataset is made, which no other has."""
+    if _TOKEN not in dataset.__dict__:
+        dataset.__dict__[_TOKEN] = f"{_PREFIX}{next(_numbers)}"
+    token: str = dataset.__dict__[_TOKEN]
+    return token
 
 
 def _key_of_dataset(dataset: Any) -> Key:

@@ -161,9 +161,15 @@ def operation_of(dataset: Any) -> Operation:
     """Return the operation that a `tf.data.Dataset` is, with all that it reads.
 
     Raises:
-        UsageError: TensorFlow cannot write it as a graph, as of data on another device.
+        UsageError: TensorFlow cannot write it as a graph, as of data on another device; or it is
+            being traced, so that no dataset is there yet.
     """
     tf = tensorflow()
+    if not hasattr(dataset._variant_tensor, "numpy"):
+        raise UsageError(
+            "the dataset is made inside a tf.function or a tf.Graph, where TensorFlow only traces "
+            "it; inspect it outside"
+        )
     definition = tf.compat.v1.GraphDef()
     try:
         written = tf.raw_ops.DatasetToGraphV2(

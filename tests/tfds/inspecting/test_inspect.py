@@ -1212,6 +1212,40 @@ def test_what_tensorflow_does_not_write_is_refused() -> None:
         inspect(_numbers().apply(device))
 
 
+def test_inside_a_function_that_tensorflow_traces() -> None:
+    import tensorflow as tf
+
+    outside = tf.data.Dataset.range(9).shuffle(4, seed=1)
+    found: list[Any] = []
+
+    @tf.function(autograph=False)  # type: ignore[untyped-decorator]
+    def traced() -> None:
+        found.append(inspect(outside).ids().tolist())
+        with pytest.raises(UsageError, match=r"^the dataset is made inside a tf\.function or a "):
+            inspect(tf.data.Dataset.range(9))
+
+    traced()
+    assert found == [list(outside.as_numpy_iterator())]
+
+
+def test_datasets_of_two_calls_are_not_taken_for_one() -> None:
+    import tensorflow as tf
+
+    sets = tf.data.Dataset
+    kept: list[Any] = []
+
+    def first() -> Any:
+        kept.append(sets.range(9).shuffle(3, seed=1))
+        return kept[0]
+
+    inspect(first)
+    found = inspect(lambda: sets.zip((sets.range(9).shuffle(3, seed=1), kept[0])))
+    zipped = sets.zip((sets.range(9).shuffle(3, seed=1), sets.range(9).shuffle(3, seed=1)))
+    for pass_index in range(2):
+        real = [int(number) for pair in zipped.as_numpy_iterator() for number in pair]
+        assert found.ids(pass_index).tolist() == real
+
+
 def test_operations_that_are_made_deterministic(world: World) -> None:
     """`enable_op_determinism` stands above every option; it cannot be taken back in a process."""
     code = f"""

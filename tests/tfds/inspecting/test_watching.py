@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from typing import Any
 
 import pytest
@@ -73,3 +74,46 @@ def test_libraries_are_no_scripts() -> None:
     assert not is_of_script(tf.__file__)
     assert not is_of_script(subprocess.__file__)
     assert not is_of_script("<string>")
+
+
+def test_threads_watch_each_their_own_script_and_leave_nothing_behind() -> None:
+    import tensorflow as tf
+    from tensorflow.python.data.ops import dataset_ops
+
+    kind = dataset_ops.DatasetV2
+    before = kind.__init__, kind._metadata
+    begun, ended = threading.Event(), threading.Event()
+    first, second = Lines(), Lines()
+    made: list[Any] = []
+
+    def other_script() -> None:
+        with first.watched():
+            begun.set()
+            ended.wait(30)
+            made.append(tf.data.Dataset.range(3))
+
+    thread = threading.Thread(target=other_script)
+    thread.start()
+    assert begun.wait(30)
+    with second.watched():
+        dataset = tf.data.Dataset.range(4)
+        ended.set()
+        thread.join()
+    assert first.of(operation_of(dataset)) is None
+    assert second.of(operation_of(dataset)) is not None
+    assert first.of(operation_of(made[0])) is not None
+    assert second.of(operation_of(made[0])) is None
+    assert (kind.__init__, kind._metadata) == before
+
+
+def test_a_script_within_a_script_has_its_lines_in_both() -> None:
+    import tensorflow as tf
+
+    outer, inner = Lines(), Lines()
+    with outer.watched():
+        with inner.watched():
+            within = tf.data.Dataset.range(3)
+        without = tf.data.Dataset.range(4)
+    assert outer.of(operation_of(within)) == inner.of(operation_of(within)) is not None
+    assert outer.of(operation_of(without)) is not None
+    assert inner.of(operation_of(without)) is None
