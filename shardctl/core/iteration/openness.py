@@ -12,6 +12,7 @@ from shardctl.core.stages.stages import (
     Map,
     Opaque,
     Pipeline,
+    Read,
     SampleFromDatasets,
     Shuffle,
     Source,
@@ -65,6 +66,12 @@ def open_reason(stage: Stage | Source, options: WithOptions, global_seed: int | 
             # Two zeros tell the kernel to take its seeds from the machine.
             if stage.seed == (0, 0) or (stage.seed is None and global_seed is None):
                 return _SEEDLESS
+        case Read() if options.deterministic is False:
+            # TFDS decodes in parallel, as options decide (TFDS core/reader.py, Reader.read_files).
+            return (
+                "with_options(deterministic=False) hands out examples as their decoding ends, in "
+                "another order each run"
+            )
         case Map(calls=calls) if calls not in (None, 1):
             # Without num_parallel_calls TensorFlow keeps the order (map_parallelization.cc).
             deterministic = stage.deterministic

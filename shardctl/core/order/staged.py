@@ -15,7 +15,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
-from shardctl.core.iteration.iteration import EVERYTHING
+from shardctl.core.iteration.iteration import EVERYTHING, Node
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.combined_codes import CombinedCodes
 from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
@@ -25,7 +25,14 @@ from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.readers import parts_of, readers_of
-from shardctl.core.stages.stages import Filter, Read, SampleFromDatasets, Shuffle
+from shardctl.core.stages.stages import (
+    Filter,
+    Pipeline,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shuffle,
+)
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
@@ -129,8 +136,35 @@ class StagedOrder(Order):
 
     @cached_property
     def epoch_size(self) -> int:
-        """Number of examples that all readers read at once; no more than the order has."""
-        return min(sum(order.epoch_size for order in self._orders), self.num_examples)
+        """Number of examples of an epoch: what comes to the first repeat in the row of stages.
+
+        Of mixtures it is what all readers read at once; no more than the order has.
+        """
+        most = min(sum(order.epoch_size for order in self._orders), self.num_examples)
+        node = self._unrepeated
+        if node is None or node.is_infinite:
+            return most
+        root = node.iterate()
+        root.pull(EVERYTHING)
+        return min(most, root.num_examples)
+
+    @property
+    def _unrepeated(self) -> Node | None:
+        """What the stages of one reader up to the first repeat are alone, None where it is open."""
+        assert self.settings.stages is not None
+        source, stages = self.settings.stages.source, self.settings.stages.stages
+        repeat = next((i for i, s in enumerate(stages) if isinstance(s, Repeat)), None)
+        if repeat is None or not isinstance(source, Read) or len(self.sources) > 1:
+            return None
+        if any(isinstance(stage, Filter) for stage in stages[:repeat]):
+            return None
+        seeds = ScriptSeeds(self.settings.global_seed)
+
+        def reader(read: Read) -> ReaderNode:
+            return ReaderNode(self.readers[read], self._nodes[0].tickets, seeds)
+
+        pipeline = Pipeline(source=source, stages=stages[:repeat])
+        return build(pipeline, reader, seeds=seeds)
 
     @property
     def stream_size(self) -> int:

@@ -13,6 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.stages.changed import with_changed
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
@@ -58,6 +59,8 @@ def assembled(
     )
     stages = _shown(found, parts, settings, line_of)
     is_open = [stage for stage in stages if stage.reason is not None]
+    if not is_open and settings.stages is not None:
+        settings = replace(settings, stages=with_changed(settings.stages, part=_in_order))
     made = Inspection(
         name=name,
         stages=stages,
@@ -68,6 +71,15 @@ def assembled(
         datasets={} if sole is not None else parts.datasets,
     )
     return made if is_open else replace(made, refused=_refusal(made))
+
+
+def _in_order(part: Part) -> Part:
+    """Return a part without the deterministic=False of options that nothing goes by.
+
+    Of a reader as settings say it that would leave the order open, since TFDS decodes in parallel.
+    """
+    is_loose = isinstance(part, WithOptions) and part.deterministic is False
+    return replace(part, deterministic=None) if is_loose else part
 
 
 def _refusal(inspection: Inspection) -> str | None:

@@ -7,6 +7,7 @@ are a DirectedInterleaveDataset whose first input says which of the others is ne
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -97,12 +98,14 @@ def _in_few_digits(logit: float) -> float:
     return next((weight for weight in said if math.log(weight) == logit), near)
 
 
-def chosen_values(operation: Operation) -> tuple[int, ...] | None:
-    """Return the whole numbers that a source of choices lists, None where it is none."""
+def chosen_values(operation: Operation) -> Sequence[int] | None:
+    """Return the whole numbers that a source of choices lists, None where it is none.
+
+    Those of a range, which may be of any length, are a range.
+    """
     try:
         if operation.op == "RangeDataset":
-            start, stop, step = (operation.number(name) for name in ("start", "stop", "step"))
-            return tuple(range(start, stop, step))
+            return range(*(operation.number(name) for name in ("start", "stop", "step")))
     except NoConstantError:
         return None
     if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:

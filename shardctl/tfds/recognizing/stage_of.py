@@ -134,10 +134,15 @@ def _skip(operation: Operation, options: Options) -> tuple[Stage, ...]:
 
 
 def _cache(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    filename = operation.value("filename")
-    if filename is None or filename.size != 1 or filename.item():
-        return (Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE]),)
-    return (Cache(),)
+    if keeps_in_memory(operation):
+        return (Cache(),)
+    return (Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE]),)
+
+
+def keeps_in_memory(cache: Operation) -> bool:
+    """Return whether a cache keeps nothing of an earlier run, as one in a file does."""
+    filename = cache.value("filename")
+    return filename is not None and filename.size == 1 and not filename.item()
 
 
 def _map(operation: Operation, options: Options) -> tuple[Stage, ...]:

@@ -12,7 +12,7 @@ from shardctl.core.stages.stages import WithOptions
 from shardctl.tfds.recognizing.graph import NoConstantError, Operation
 from shardctl.tfds.recognizing.options import Options, options_of
 from shardctl.tfds.recognizing.reader import FoundReader
-from shardctl.tfds.recognizing.stage_of import deterministic
+from shardctl.tfds.recognizing.stage_of import deterministic, keeps_in_memory
 
 _MAPS = ("MapDataset", "ParallelMapDatasetV2")
 
@@ -38,7 +38,7 @@ def behind_tfds(reader: FoundReader, rest: tuple[Operation, ...], options: Optio
     decoding = found.next(*_MAPS)
     if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
         found.reader = replace(found.reader, in_order="false", decodes_in_order=False)
-    if _keeps_its_order(reader):
+    if _keeps_its_order(reader) and found.rest and keeps_in_memory(found.rest[0]):
         found.next("CacheDatasetV2")
     found.next("PrefetchDataset")
     own = []

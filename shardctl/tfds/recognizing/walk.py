@@ -12,7 +12,6 @@ from shardctl.core.stages.stages import (
     Map,
     Opaque,
     Pipeline,
-    Prefetch,
     Range,
     Read,
     Repeat,
@@ -42,6 +41,7 @@ from shardctl.tfds.recognizing.stage_of import opaque, stages_of_operation
 from shardctl.tfds.recognizing.tfds_reader import behind_tfds
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
+_MOST_CHOICES = 1 << 20  # that are written one by one
 _ENDLESS = (1 << 62) - 1  # a range beyond this counts for ever, as that of `enumerate` does
 
 
@@ -244,12 +244,14 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
     chain = _chain(selector)
     values = chosen_values(chain[0])
     source: Source
-    if values is None:
+    if isinstance(values, range) and values == range(len(values)):
+        source = Range(stop=len(values))
+    elif values is None or len(values) > _MOST_CHOICES:
         source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
-    elif values == tuple(range(len(values))):
+    elif tuple(values) == tuple(range(len(values))):
         source = Range(stop=len(values))
     else:
-        source = Values(values=values)
+        source = Values(values=tuple(values))
     stages: list[Stage] = []
     for operation in chain[1:]:
         if operation.op in _COMBINE or operation.op == "ConcatenateDataset":
@@ -293,5 +295,4 @@ _NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
     (Skip(count=0),),
     (Repeat(count=1),),
     (Shard(num_shards=1, index=0),),
-    (Prefetch(size=0),),
 )

@@ -50,6 +50,13 @@ def test_a_reason_of_its_own_is_given() -> None:
     assert (found.stage, found.reason) == (stage, "it makes elements")
 
 
+def test_options_leave_a_reader_open_whose_decoding_goes_by_them() -> None:
+    loose, strict = WithOptions(deterministic=False), WithOptions(deterministic=True)
+    assert [each.stage.name for each in open_stages(Pipeline(stages=(loose,)))] == ["read"]
+    assert not open_stages(Pipeline(stages=(loose, strict)))
+    assert not open_stages(chain(5, loose))
+
+
 def test_inputs_come_before_what_combines_them() -> None:
     mixture = SampleFromDatasets(inputs=(chain(3, SEEDLESS), chain(3)))  # one alone is no mixture
     found = open_stages(Pipeline(source=mixture))

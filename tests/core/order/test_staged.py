@@ -30,6 +30,24 @@ def test_an_epoch_is_a_reading_also_where_a_cache_repeats_it() -> None:
     assert order.num_epochs == 3
 
 
+@pytest.mark.parametrize(
+    ("stages", "size"),
+    [
+        ("shard(2, index=0) | shuffle(5, seed=1) | map | repeat(3)", 5_000),
+        ("skip(9_990) | shuffle(5, seed=1) | map | repeat(3) | batch(4)", 10),
+        ("batch(64, drop_remainder=True) | shuffle(5, seed=1) | map | repeat", 9_984),
+        ("repeat(3) | shuffle(50, seed=1)", 10_000),
+        ("cache | shuffle(5, seed=1) | map | repeat(3) | take(7)", 7),
+    ],
+)
+def test_an_epoch_is_what_comes_to_the_first_repeat(stages: str, size: int) -> None:
+    order = _order(stages, "test")
+    assert order.epoch_size == size
+    if not stages.startswith("repeat"):
+        stop = min(size + 5, order.num_examples)
+        assert order.epoch_of(np.arange(stop)).tolist() == [0] * size + [1] * (stop - size)
+
+
 def test_epochs_mix_in_a_shuffle_behind_the_repeat() -> None:
     order = _order("repeat(2) | shuffle(5000, seed=1)", "train[:20%]")
     epochs = order.epoch_of(np.arange(24_000))

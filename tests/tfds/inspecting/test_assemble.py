@@ -46,6 +46,19 @@ def test_one_reader_is_that_of_the_settings(root: Path) -> None:
     assert found.settings.epochs == 2
 
 
+def test_options_that_nothing_goes_by_leave_no_order_open(root: Path) -> None:
+    import tensorflow as tf
+
+    loose = tf.data.Options()
+    loose.deterministic = False
+    in_turn = _read(root, "one", shuffle_seed=3, num_parallel_calls_for_decode=1)
+    found = _assembled(in_turn.skip(1).with_options(loose))
+    assert found.predictable
+    assert len(found.ids()) == 6
+    ahead = _read(root, "one", shuffle_seed=3, num_parallel_calls_for_decode=2)
+    assert not _assembled(ahead.skip(1).with_options(loose)).predictable
+
+
 def test_several_readers_say_what_they_read(root: Path) -> None:
     import tensorflow as tf
 

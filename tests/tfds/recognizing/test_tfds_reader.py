@@ -50,6 +50,16 @@ def test_a_cache_that_keeps_a_shuffled_order_is_a_stage(builder: Any) -> None:
     assert [operation.op for operation in _behind(read).rest] == ["CacheDatasetV2"]
 
 
+def test_a_cache_in_a_file_is_never_that_of_the_reader(builder: Any, tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    config = tfds.ReadConfig(skip_prefetch=True, try_autocache=False)
+    read = builder.as_dataset(split="train", read_config=config)
+    assert _behind(read.cache()).rest == ()
+    in_file = _behind(read.cache(str(tmp_path / "kept")))
+    assert [operation.op for operation in in_file.rest] == ["CacheDatasetV2"]
+
+
 def test_options_of_the_reader_are_stages_where_they_say_something(builder: Any) -> None:
     import tensorflow_datasets as tfds
 

@@ -67,3 +67,24 @@ def test_stages_are_told_in_their_order_with_their_depth() -> None:
         ("zip", 0),
         ("repeat", 0),
     ]
+
+
+def test_a_prefetch_of_nothing_stays_where_noop_elimination_is_asked_for() -> None:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    optimization = options.experimental_optimization
+    optimization.apply_default_optimizations = False
+    optimization.noop_elimination = optimization.shuffle_and_repeat_fusion = True
+    parted = _sets().range(9).shuffle(4, seed=1).prefetch(0).skip(0).repeat(2)
+    names = [stage.name for stage in _pipeline(parted.with_options(options)).stages]
+    assert names == ["shuffle", "prefetch", "repeat", "with_options"]
+
+
+def test_choices_of_any_number_are_not_listed() -> None:
+    sets = _sets()
+    for choices in (sets.range(1 << 60), sets.range(1, 1 << 60), sets.range(0, 1 << 60, 3)):
+        chosen = sets.choose_from_datasets([sets.range(3)], choices.map(lambda n: n * 0))
+        assert "map" in repr(_pipeline(chosen).source)
+    kept = sets.choose_from_datasets([sets.range(3)], sets.range(1 << 60).take(1))
+    assert "Range(stop=1152921504606846976)" in repr(_pipeline(kept).source)
