@@ -1219,7 +1219,7 @@ def test_inside_a_function_that_tensorflow_traces() -> None:
     outside = tf.data.Dataset.range(9).shuffle(4, seed=1)
     found: list[Any] = []
 
-    @tf.function(autograph=False)  # type: ignore[untyped-decorator]
+    @tf.function(autograph=False)
     def traced() -> None:
         found.append(inspect(outside).ids().tolist())
         with pytest.raises(UsageError, match=r"^the dataset is made inside a tf\.function or a "):
