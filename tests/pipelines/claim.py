@@ -82,7 +82,7 @@ class Tally:
     told: list[tuple[Inspection, list[Any]]] = field(default_factory=list)
 
 
-def check_claim(case: Case, sources: Sources, tally: Tally, *, attempts: int = 12) -> None:
+def check_claim(case: Case, sources: Sources, tally: Tally, *, attempts: int) -> None:
     """Compare what is said of a dataset, before anybody iterates it, with what it hands out.
 
     attempts: how many more runs of a pipeline whose order is refused are looked at for one that

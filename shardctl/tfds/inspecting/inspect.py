@@ -7,9 +7,13 @@ from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import Kind
+from shardctl.core.iteration.build import build
+from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import UNKNOWN
+from shardctl.core.iteration.nodes.source import Source
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import Loop
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.assemble import assembled
@@ -99,8 +103,24 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
         dataset = clones[0]
     with tensorflow().init_scope():  # a function that is being traced uses a dataset from outside
         found = walked(operation_of(dataset), options_in_force(dataset))
-        if loop == "keras-fit" and int(dataset.cardinality()) == UNKNOWN:
-            # Of a dataset whose length TensorFlow does not know, as of plain record files or
-            # without assert_cardinality, Keras takes one iterator an epoch and reads to its end.
-            loop = "python"
+        if loop == "python" or int(dataset.cardinality()) != UNKNOWN:
+            return assembled(found, line_of=lines.of, loop=loop, name=name)
+        # Of a dataset whose length TensorFlow does not know, as of plain record files or without
+        # assert_cardinality, Keras takes one iterator an epoch and reads to its end.
+        made = assembled(found, line_of=lines.of, name=name)
+        if not _passes_differ_in_length(made.settings):
+            return made
+        # Epochs after the first end where that one did: see `iteration_of_pass`.
         return assembled(found, line_of=lines.of, loop=loop, name=name)
+
+
+def _passes_differ_in_length(settings: ReadSettings) -> bool:
+    """Return whether passes may, as those of a mixture do: stages do not tell their number."""
+    if settings.stages is None:
+        return False
+    seeds = ScriptSeeds(settings.global_seed)
+    try:
+        node = build(settings.stages, lambda read: Source(range(1)), seeds=seeds)
+    except ShardctlError:  # which is said where the order is asked for
+        return False
+    return node.cardinality == UNKNOWN

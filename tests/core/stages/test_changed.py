@@ -42,6 +42,6 @@ def test_what_has_no_seed_gets_one_and_what_is_shared_the_same() -> None:
     text = "zip(shared('x', shuffle(9)), shared('x', shuffle(9)) | skip(1)) | shuffle(3, seed=8)"
     seeded = with_seeds(parse_stages(text))
     assert text_of(seeded) == (
-        "zip(shared('x', shuffle(9, seed=1)), shared('x', shuffle(9, seed=1)) | skip(1)) | "
-        "shuffle(3, seed=8)"
+        "zip(shared('x', pipeline=shuffle(9, seed=1)), "
+        "shared('x', pipeline=shuffle(9, seed=1)) | skip(1)) | shuffle(3, seed=8)"
     )

@@ -21,6 +21,7 @@ from shardctl.readers.project_file import find_project
 from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
 from shardctl.rendering.layout import layout_document
 from shardctl.tfds.inspecting.inspect import inspect
+from tests.pipelines.real_pipelines import epochs_of_fit
 from tests.tfds_datasets import build_dataset
 
 NUM_PASSES = 3
@@ -1300,3 +1301,24 @@ print("the same")
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stdout == "the same\n", ran.stderr[-2000:]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_epochs_of_fit_end_where_the_first_did_if_nobody_knows_the_length(seed: int) -> None:
+    """A mixture that ends with its first empty input has passes of any length."""
+    import tensorflow as tf
+
+    def made() -> Any:
+        parts = [tf.data.Dataset.range(5), tf.data.Dataset.range(200)]
+        mixture = tf.data.Dataset.sample_from_datasets(
+            parts,
+            [0.2, 0.8],
+            seed=seed,
+            stop_on_empty_dataset=True,
+            rerandomize_each_iteration=True,
+        )
+        return mixture.shuffle(2, seed=3)
+
+    found = inspect(made(), loop="keras-fit")
+    said = [found.ids(index).tolist() for index in range(3)]
+    assert said == epochs_of_fit(made(), "example", 3)
