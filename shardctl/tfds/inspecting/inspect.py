@@ -14,7 +14,7 @@ from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.assemble import assembled
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.recognizing.graph import operation_of
+from shardctl.tfds.recognizing.graph import Operation, operation_of
 from shardctl.tfds.recognizing.options import options_in_force
 from shardctl.tfds.recognizing.walk import walked
 
@@ -92,14 +92,31 @@ def made_by(function: Callable[[], Any], lines: Lines) -> Any:
         return function()
 
 
+def _ops(root: Operation) -> set[str]:
+    """Return the ops of all that a dataset reads."""
+    waiting, seen = [root], dict[int, Operation]()
+    while waiting:
+        here = waiting.pop()
+        if id(here) not in seen:
+            seen[id(here)] = here
+            waiting.extend(here.inputs)
+    return {each.op for each in seen.values()}
+
+
 def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Inspection:
     """Return the answer for a dataset whose making was watched, or was not."""
     clones = _clones(dataset)
     if clones is not None:
         dataset = clones[0]
-    if loop == "keras-fit" and int(dataset.cardinality()) == UNKNOWN:
+    root = operation_of(dataset)
+    if (
+        loop == "keras-fit"
+        and int(dataset.cardinality()) == UNKNOWN
+        and "DirectedInterleaveDataset" not in _ops(root)
+    ):
         # Of a dataset whose length TensorFlow does not know, as of plain record files or without
-        # assert_cardinality, Keras takes one iterator an epoch and reads to its end.
+        # assert_cardinality, Keras takes one iterator an epoch and reads to its end. The length of
+        # a mixture is another one in each pass, and Keras cuts later ones by the first.
         loop = "python"
-    found = walked(operation_of(dataset), options_in_force(dataset))
+    found = walked(root, options_in_force(dataset))
     return assembled(found, line_of=lines.of, loop=loop, name=name)
