@@ -7,18 +7,14 @@ from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import Kind
-from shardctl.core.iteration.build import build
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import UNKNOWN
-from shardctl.core.iteration.nodes.source import Source
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import Loop
-from shardctl.errors import ShardctlError, UsageError
+from shardctl.errors import UsageError
 from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.assemble import assembled
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.recognizing.graph import operation_of
+from shardctl.tfds.recognizing.graph import Operation, operation_of
 from shardctl.tfds.recognizing.options import options_in_force
 from shardctl.tfds.recognizing.walk import walked
 
@@ -96,31 +92,33 @@ def made_by(function: Callable[[], Any], lines: Lines) -> Any:
         return function()
 
 
+def _ops(root: Operation) -> set[str]:
+    """Return the ops of all that a dataset reads."""
+    waiting, seen = [root], dict[int, Operation]()
+    while waiting:
+        here = waiting.pop()
+        if id(here) not in seen:
+            seen[id(here)] = here
+            waiting.extend(here.inputs)
+    return {each.op for each in seen.values()}
+
+
 def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Inspection:
     """Return the answer for a dataset whose making was watched, or was not."""
     clones = _clones(dataset)
     if clones is not None:
         dataset = clones[0]
     with tensorflow().init_scope():  # a function that is being traced uses a dataset from outside
-        found = walked(operation_of(dataset), options_in_force(dataset))
-        if loop == "python" or int(dataset.cardinality()) != UNKNOWN:
-            return assembled(found, line_of=lines.of, loop=loop, name=name)
-        # Of a dataset whose length TensorFlow does not know, as of plain record files or without
-        # assert_cardinality, Keras takes one iterator an epoch and reads to its end.
-        made = assembled(found, line_of=lines.of, name=name)
-        if not _passes_differ_in_length(made.settings):
-            return made
-        # Epochs after the first end where that one did: see `iteration_of_pass`.
+        root = operation_of(dataset)
+        if (
+            loop == "keras-fit"
+            and int(dataset.cardinality()) == UNKNOWN
+            and "DirectedInterleaveDataset" not in _ops(root)
+        ):
+            # Of a dataset whose length TensorFlow does not know, as of plain record files or
+            # without assert_cardinality, Keras takes one iterator an epoch and reads to its end.
+            # The length of a mixture is another one in each pass, and Keras cuts later ones by the
+            # first.
+            loop = "python"
+        found = walked(root, options_in_force(dataset))
         return assembled(found, line_of=lines.of, loop=loop, name=name)
-
-
-def _passes_differ_in_length(settings: ReadSettings) -> bool:
-    """Return whether passes may, as those of a mixture do: stages do not tell their number."""
-    if settings.stages is None:
-        return False
-    seeds = ScriptSeeds(settings.global_seed)
-    try:
-        node = build(settings.stages, lambda read: Source(range(1)), seeds=seeds)
-    except ShardctlError:  # which is said where the order is asked for
-        return False
-    return node.cardinality == UNKNOWN

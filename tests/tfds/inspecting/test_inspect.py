@@ -1227,6 +1227,18 @@ def test_keras_fit_of_a_length_that_nobody_knows(world: World) -> None:
         assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
 
 
+def test_keras_cuts_later_epochs_of_a_mixture_by_the_first(world: World) -> None:
+    """Each epoch draws other choices, so that the mixture ends elsewhere."""
+    for seed in range(4):
+        inputs = [ids_of(world.read("train[:9]")), ids_of(world.read("train[9:]"))]
+        dataset = data().Dataset.sample_from_datasets(
+            inputs, seed=seed, stop_on_empty_dataset=True, rerandomize_each_iteration=True
+        )
+        found = inspect(dataset.batch(1), loop="keras-fit")
+        told = [list(found.ids(index)) for index in range(NUM_PASSES)]
+        assert told == Fitted().fit(dataset.batch(1)), seed
+
+
 def _parsed(record: Any) -> Any:
     import tensorflow as tf
 
