@@ -336,9 +336,9 @@ class Pipeline:
         _check_ends(self)
 
     def __repr__(self) -> str:
-        from shardctl.core.stages.text import text_of
-
-        return f"<Pipeline {printable(text_of(self), _LONGEST_SHOWN)}>"
+        parts = (self.source, *self.stages)
+        names = (part.call if isinstance(part, Opaque) else part.name for part in parts)
+        return f"<Pipeline {printable(' | '.join(names), _LONGEST_SHOWN)}>"
 
 
 def never_ends(pipeline: Pipeline) -> bool:

@@ -23,6 +23,7 @@ INTERLEAVES = (
     "ParallelInterleaveDatasetV2",
     "InterleaveDataset",
     "FlatMapDataset",
+    "LegacyParallelInterleaveDatasetV2",  # TFRecordDataset(files, num_parallel_reads=N)
 )
 _TFDS_COLUMNS = 5  # of a row of TFDS's reader: path, name, prefix of ids, skip, take
 
@@ -77,6 +78,8 @@ def found_reader(operation: Operation) -> FoundReader:
         pieces = _pieces(rows, function)
         cycle = _cycle(operation)
         block = 1 if operation.op == "FlatMapDataset" else operation.number("block_length")
+        if operation.op.startswith("Legacy") and block != 1:
+            raise UnknownRowsError("experimental.parallel_interleave fills its slots its own way")
         found = listed(
             pieces,
             file_format="parquet" if function.is_parquet else "tfrecord",

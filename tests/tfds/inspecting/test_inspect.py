@@ -742,6 +742,11 @@ def record_files(world: World) -> Any:
 
 
 @case
+def record_files_read_side_by_side(world: World) -> Any:
+    return data().TFRecordDataset(world.files(), num_parallel_reads=2).shuffle(5, seed=1).repeat(2)
+
+
+@case
 def record_files_of_a_list(world: World) -> Any:
     import tensorflow as tf
 
@@ -945,6 +950,19 @@ OPEN: dict[str, tuple[Make, str, str]] = {
         ),
         "read of files",
         "shuffled, then sharded",
+    ),
+    "an old parallel interleave of blocks": (
+        lambda world: (
+            data()
+            .Dataset.from_tensor_slices(world.files())
+            .apply(
+                data().experimental.parallel_interleave(
+                    data().TFRecordDataset, cycle_length=2, block_length=2
+                )
+            )
+        ),
+        "read of files",
+        "fills its slots its own way",
     ),
     "files that a filter reads": (
         lambda world: (
