@@ -204,23 +204,29 @@ class Inspection(Tabular):
             return ()
         from shardctl.planning.lint.lint import lint
 
-        return lint(self.dataset, self.spec, self.settings).findings
+        return lint(self.dataset, self.spec, self._as_stages()).findings
 
     @property
     def project_settings(self) -> ReadSettings:
         """The settings of a shardctl.yaml, whose commands are given no spec."""
+        spec = self.spec
+        if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
+            return self.settings
+        return self._as_stages(spec)
+
+    def _as_stages(self, spec: str | None = None) -> ReadSettings:
+        """Return the settings with all behind the reader as stages, as the script has it."""
         from shardctl.core.settings.short_form import stages_of
 
-        settings, spec = self.settings, self.spec
-        if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
-            return settings
+        settings = self.settings
+        stages = stages_of(settings)
         host = None if settings.host_by == "examples" else settings.host
         return replace(
             settings,
             **_NOT_BESIDE_STAGES,
             host=host,
             host_by=settings.host_by if host is not None else "even",
-            stages=_reading(stages_of(settings), spec),
+            stages=stages if spec is None else _reading(stages, spec),
         )
 
     def _indices(self, pass_index: int) -> Int64s:

@@ -70,6 +70,7 @@ class FirstDifference:
 class Verification(Tabular):
     """What came out of reading: nothing that differs, or the first example that does.
 
+    num_examples: of the whole order, None where it has no end.
     read: what the order was read from; where it is "files", further windows may lie on index
         ranges, which reach positions that would take long to read to.
     num_files: files whose contents were checked; `files` are those that are damaged, or hold
@@ -81,7 +82,7 @@ class Verification(Tabular):
     dataset: Dataset
     spec: str
     pipeline: SettingsDocument
-    num_examples: int
+    num_examples: int | None
     read: Source
     windows: tuple[Window, ...]
     first_difference: FirstDifference | None
@@ -103,12 +104,19 @@ class Verification(Tabular):
         """Whether every id was as predicted, all files sound, and a plan what it says."""
         return self.first_difference is None and not self.files and not self.broken
 
+    @property
+    def size_in_words(self) -> str:
+        """The number of examples of the whole order, as text says it."""
+        if self.num_examples is None:
+            return "an endless order"
+        return counted(self.num_examples, "example")
+
     def __repr__(self) -> str:
         return in_short(
             self,
             f"{self.dataset.title} {self.spec}",
             "equal" if self.equal else "differs",
-            f"{self.num_checked:,} of {counted(self.num_examples, 'example')} compared",
+            f"{self.num_checked:,} of {self.size_in_words} compared",
             f"{counted(self.num_files, 'file')} checked",
         )
 

@@ -69,12 +69,12 @@ def _order_line(verification: Verification) -> str:
     if first is not None:
         on_host = "" if first.host is None else f" of host {first.host}"
         return f"differs at position {first.position:,}{on_host}, read from {first.read}"
-    if not verification.num_examples:
+    if verification.num_examples == 0:
         return "nothing is compared: the order has no examples"
     windows = [window for window in verification.windows if window.read == read]
     num_read = sum(window.stop - window.start for window in windows)
     others = verification.num_checked - num_read
-    line = f"as predicted: {num_read:,} of {counted(verification.num_examples, 'example')}"
+    line = f"as predicted: {num_read:,} of {verification.size_in_words}"
     line += f", read from {read}"
     if len(windows) > 1:
         line += f" in {len(windows)} windows"

@@ -58,6 +58,15 @@ def test_an_open_order_names_its_stage_and_line() -> None:
         refused.order()
 
 
+def test_findings_are_said_in_the_words_of_a_script() -> None:
+    large = Dataset(name="toy", splits=(Split.even(name="train", num_examples=900, num_shards=3),))
+    small = {found.rule.code: found.fix for found in _inspection(dataset=large).findings()}
+    assert str(small["SC002"]).startswith("shuffle(600), ")  # two files of 300 at a time
+    plain = _inspection(dataset=large, settings=ReadSettings(batch=5)).findings()
+    added = {found.rule.code: found.fix for found in plain}
+    assert "shuffle(N, seed=N) among the stages" in str(added["SC017"])
+
+
 def test_a_project_says_what_is_read_where_that_is_not_the_default() -> None:
     assert _inspection().project_settings == SETTINGS
     other = _inspection(spec="test").project_settings

@@ -48,6 +48,13 @@ def test_an_order_as_predicted_takes_a_few_lines() -> None:
     )
 
 
+def test_an_order_without_end_has_no_number_of_examples() -> None:
+    endless = replace(AS_PREDICTED, num_examples=None)
+    assert "as predicted: 7 of an endless order, read from files\n" in text(endless)
+    assert verify_document(endless)["num_examples"] is None
+    assert "7 of an endless order compared" in repr(endless)
+
+
 @pytest.mark.parametrize(
     ("windows", "line"),
     [

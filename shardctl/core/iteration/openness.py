@@ -62,6 +62,8 @@ def open_reason(stage: Stage | Source, options: WithOptions, global_seed: int | 
             return "how many elements pass depends on the data: name those that do with kept="
         case SampleFromDatasets() if len(kept_inputs(stage)) < 2:
             return None  # no mixture, but its one input
+        case Shuffle(buffer=1):
+            return None  # it hands out what it has just read, whatever its seeds are
         case Shuffle() | SampleFromDatasets():
             # Two zeros tell the kernel to take its seeds from the machine.
             if stage.seed == (0, 0) or (stage.seed is None and global_seed is None):

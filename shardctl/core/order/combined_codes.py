@@ -37,7 +37,7 @@ class CombinedCodes(ExampleCodes):
         }
         if len(places) > 1:
             found = " and ".join(self.dataset.splits[split].name for split, _ in sorted(places))
-            raise UsageError(f"{quoted(name)} is a file of {found}; say which with --id SPLIT:ID")
+            raise UsageError(f"{quoted(name)} is a file of {found}; say which by its id, SPLIT:ID")
         return next(iter(places), None)
 
 

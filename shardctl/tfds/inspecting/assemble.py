@@ -242,9 +242,18 @@ def _reason(part: Part, options: WithOptions, global_seed: int | None) -> str | 
     return open_reason(part, options, global_seed)
 
 
+_UNSEEDED_FILES = (
+    "its files are shuffled without a seed, in another order in each run: set the seed of "
+    "list_files, or of the shuffle of the files, or tf.random.set_seed"
+)
+
+
 def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
     try:
         settings = ReadSettings(**parts.settings_of(reader), global_seed=parts.global_seed)
+        unseeded = settings.shuffle_seed is None and settings.global_seed is None
+        if not reader.is_tfds and settings.shuffles_files and unseeded:
+            return _UNSEEDED_FILES
         settings.check_predictable(ordered=reader.dataset.ordered)
         if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
             return "its files are shuffled under another global seed than those of another reader"

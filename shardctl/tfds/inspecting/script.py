@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -82,6 +83,7 @@ class ScriptFunction:
         with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self), lines.watched():
             found = self._found(self._imported())
             if not is_dataset(found):
+                self._check_arguments(found)
                 return found(*self.arguments, **self.named)
             if self.arguments or self.named:
                 said = f"{self.module}:{self.function}"
@@ -121,6 +123,20 @@ class ScriptFunction:
         names = [name for name, value in vars(module).items() if _is_own(value, module)]
         there = f"; it has: {choices(nearest_first(self.function, names))}" if names else ""
         raise UsageError(f"{self.module} has no function {quoted(self.function)}{there}")
+
+    def _check_arguments(self, function: Any) -> None:
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):  # some that are written in C have none
+            return
+        try:
+            signature.bind(*self.arguments, **self.named)
+        except TypeError as error:
+            takes = printable(" ".join(str(signature).split()), 300)
+            raise UsageError(
+                f"{self.module}:{self.function}{takes}: {error}; "
+                "its arguments are the words after --, as in -- train seed=7"
+            ) from error
 
     @property
     def _is_file(self) -> bool:
@@ -237,7 +253,31 @@ def _failing_as_usage(script: ScriptFunction) -> Iterator[None]:
         kind = type(error).__name__
         raise UsageError(
             f"{script.module}:{script.function} failed with {kind}: {said}{_place(error, script)}"
+            f"{_way_out(error, script)}"
         ) from error
+
+
+def _way_out(error: BaseException, script: ScriptFunction) -> str:
+    """Return what helps where the script is not run as it is used to, "" elsewhere."""
+    if isinstance(error, SystemExit) and error.code == 2:  # as argparse ends
+        return (
+            "; options on the script's own command line are none here: let a function take "
+            "what is needed, and give it after --"
+        )
+    if isinstance(error, ImportError) and "relative import" in str(error):
+        name = f"{_dotted(Path(script.module))}:{script.function}"
+        return f"; a file of a package is named as its module, as in {name}"
+    return ""
+
+
+def _dotted(path: Path) -> str:
+    """Return the name of the module in a file, below the folders that are packages."""
+    names = [path.stem]
+    for folder in path.absolute().parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        names.append(folder.name)
+    return ".".join(reversed(names))
 
 
 def _place(error: BaseException, script: ScriptFunction) -> str:

@@ -70,6 +70,12 @@ class Operation:
         return attribute is not None and bool(attribute.b)
 
     @property
+    def shapes(self) -> tuple[Any, ...]:
+        """The shapes of the components of its elements; a length that differs is -1."""
+        attribute = self.attributes.get("output_shapes")
+        return () if attribute is None else tuple(attribute.list.shape)
+
+    @property
     def function(self) -> Function | None:
         """The function that it applies, None without one."""
         attribute = self.attributes.get("f")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from shardctl.core.stages.calls import CACHE_IN_FILE, WHY_OPEN
 from shardctl.core.stages.stages import (
@@ -91,21 +92,47 @@ def _unbatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
         Opaque(
             call="unbatch",
             reason="what it takes apart is not just what a batch made, so how many elements come "
-            "of each depends on the data",
+            "of each depends on the data; behind a map, shapes tell it of batches made with "
+            "drop_remainder=True",
         ),
     )
 
 
-def _splits_batches(below: Operation) -> bool:
-    """Return whether elements are batches as they were made, whatever was done with them whole."""
-    while below.op in _KEEPS_BATCHES or (below.op == "MapDataset" and _restructures(below)):
+def _splits_batches(below: Operation, depth: int = 1) -> bool:
+    """Return whether elements are batches as they were made, whatever was done with them whole.
+
+    depth: so many batches within each other.
+    """
+    while depth:
+        if below.op in _BATCHES:
+            depth -= 1
+        elif below.op == "UnbatchDataset":
+            depth += 1
+        elif below.op in _COMBINES:
+            inputs = below.inputs[_COMBINES[below.op] :]
+            return all(_splits_batches(each, depth) for each in inputs)
+        elif below.op not in _KEEPS_BATCHES and not (
+            below.op in _MAPS and (_restructures(below) or (depth == 1 and _keeps_length(below)))
+        ):
+            return False
         below = below.input
-    return below.op in _BATCHES
+    return True
 
 
 def _restructures(operation: Operation) -> bool:
     function = operation.function
     return function is not None and function.is_identity
+
+
+def _keeps_length(operation: Operation) -> bool:
+    """Return whether shapes say that a map makes batches of as many rows as it is given."""
+    lengths = {_length(shape) for each in (operation, operation.input) for shape in each.shapes}
+    return len(lengths) == 1 and lengths.isdisjoint((None, -1))
+
+
+def _length(shape: Any) -> int | None:
+    """Return the length of a shape along its first axis; None without one, -1 if nobody knows."""
+    return int(shape.dim[0].size) if shape.dim else None
 
 
 def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
@@ -222,6 +249,9 @@ _KEEPS_BATCHES = (
     "ShardDataset",
     "AssertCardinalityDataset",
 )
+_MAPS = ("MapDataset", "ParallelMapDatasetV2")
+# What combines datasets, and the first of its inputs that is not a selector.
+_COMBINES = {"ConcatenateDataset": 0, "DirectedInterleaveDataset": 1}
 # Operations that leave the order open, by the call that makes them.
 _OPAQUE: Mapping[str, str] = {
     "FlatMapDataset": "flat_map",

@@ -133,7 +133,7 @@ class ReadCheck:
         dataset: Dataset,
         spec: str,
         pipeline: SettingsDocument,
-        num_examples: int,
+        num_examples: int | None,
         warnings: tuple[str, ...],
     ) -> Verification:
         """Return what came out, and what is wrong with the files."""

@@ -100,7 +100,7 @@ def verify_order(
         dataset=dataset,
         spec=planned.spec,
         pipeline=settings_in_force(settings, ordered=dataset.ordered),
-        num_examples=planned.order.num_examples,
+        num_examples=None if planned.order.is_endless else planned.order.num_examples,
         warnings=planned.warnings,
     )
 

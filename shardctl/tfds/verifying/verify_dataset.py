@@ -140,7 +140,7 @@ def verify_inspected(
         dataset=order.dataset,
         spec=planned.spec,
         pipeline=settings_in_force(order.settings, ordered=order.dataset.ordered),
-        num_examples=order.num_examples,
+        num_examples=None if order.is_endless else order.num_examples,
         read="files",
         windows=(Window(start=0, stop=comparison.num_done, read="files"),),
         first_difference=comparison.difference,
@@ -172,7 +172,7 @@ class _Comparison:
         except NotRebuildable as why:
             raise UsageError(
                 f"{why}, so its elements cannot be made of the predicted examples to be compared; "
-                "shardctl verify --stages compares the ids of the same stages"
+                "shardctl verify with the same stages compares their ids"
             ) from why
         if self.own.random_ops:
             self._keep_steady(expected)

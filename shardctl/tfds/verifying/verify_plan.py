@@ -79,8 +79,9 @@ def verify_plan(
     plan = as_plan(plan)
     if plan.settings.stages is not None:
         raise UsageError(
-            "verify reads no plan of a pipeline with stages: resume --plan FILE --prove compares "
-            "it with the order, and verify with the same stages the order with the real files"
+            "verify reads no plan of a pipeline with stages: resume with this plan and its proof "
+            "compares it with the order, and verify with the same stages the order with the real "
+            "files"
         )
     plan = applied(plan, dataset, allow_version=allow_version)
     check_global_seed_of_plan(plan, dataset)

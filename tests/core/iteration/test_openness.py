@@ -26,6 +26,7 @@ SEEDLESS = Shuffle(buffer=3)
     [
         ((SEEDLESS,), None, ["shuffle"]),
         ((SEEDLESS,), 0, []),
+        ((Shuffle(buffer=1), Shuffle(buffer=1, seed=(0, 0))), None, []),
         ((Shuffle(buffer=3, seed=0),), None, []),
         ((Shuffle(buffer=3, seed=(0, 0)),), 5, ["shuffle"]),
         ((Filter(), Filter(kept="kept.txt")), None, ["filter"]),

@@ -12,7 +12,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.mixture.choices import SampledChoices
 from shardctl.core.mixture.weights import cumulative_of, uniform_cumulative
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 
 
 def _choices(weights: list[float] | None, count: int, seed: int, dtype: Any) -> SampledChoices:
@@ -51,7 +51,7 @@ def test_choices_are_those_of_tensorflow() -> None:
 
 @pytest.mark.fuzz
 def test_many_choices_are_those_of_tensorflow() -> None:
-    _compare(FUZZ // 20, random.Random(1), 20_000)
+    _compare(FUZZ // 20, random_of_a_fuzz_run(), 20_000)
 
 
 def test_any_part_costs_only_itself() -> None:

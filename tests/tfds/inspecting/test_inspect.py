@@ -508,6 +508,23 @@ def unbatched(world: World) -> Any:
 
 
 @case
+def unbatched_behind_a_map_of_whole_batches(world: World) -> Any:
+    batches = ids_of(_files(world)).shuffle(9, seed=1).batch(4, drop_remainder=True)
+    return batches.map(lambda ids: ids + 0, num_parallel_calls=2).unbatch().shuffle(5, seed=2)
+
+
+@case
+def unbatched_behind_a_mixture(world: World) -> Any:
+    joined = ids_of(_files(world)).batch(4).concatenate(ids_of(world.read("train[:5]")).batch(3))
+    return joined.shuffle(3, seed=1).unbatch()
+
+
+@case
+def shuffled_one_by_one_without_a_seed(world: World) -> Any:
+    return ids_of(_files(world)).shuffle(1).repeat(2)
+
+
+@case
 def rebatched(world: World) -> Any:
     return ids_of(_files(world)).batch(6).rebatch(4, drop_remainder=True)
 

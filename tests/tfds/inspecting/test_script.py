@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import shardctl.tfds
 from shardctl.errors import UsageError
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of, inspect_script
 from shardctl.tfds.inspecting.watching import Lines
@@ -38,6 +39,15 @@ def nothing():
     pass
 
 made = tf.data.Dataset.range(7)
+
+def needs(split, *, seed):
+    return make(9, seed)
+
+def parses():
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", required=True)
+    return make(parser.parse_args().data)
 """
 
 
@@ -112,6 +122,30 @@ def test_a_function_that_fails_is_one_line(script: str, reference: str, message:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("words", [[], ["train"], ["train", "sed=7"], ["--seed=7", "split=test"]])
+def test_arguments_that_do_not_fit_are_said_with_those_that_do(
+    script: str, words: list[str]
+) -> None:
+    fits = r"^train.py:needs\(split, \*, seed\): .*; its arguments are the words after --, as in"
+    with pytest.raises(UsageError, match=fits):
+        inspect_script(ScriptFunction.parsed("train.py:needs", words))
+
+
+def test_a_script_that_reads_its_command_line_is_told_where_arguments_go(script: str) -> None:
+    with pytest.raises(UsageError, match=r"SystemExit: 2 .*let a function take what is needed"):
+        inspect_script(ScriptFunction.parsed("train.py:parses"))
+
+
+def test_a_file_of_a_package_is_told_its_name_as_a_module(script: str) -> None:
+    folder = Path(script).parent / "mine" / "inner"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").touch()
+    (folder / "input.py").write_text("from . import other\n")
+    with pytest.raises(UsageError, match=r"its module, as in mine\.inner\.input:make$"):
+        inspect_script(ScriptFunction.parsed("mine/inner/input.py:make"))
+
+
 def test_a_failing_call_leaves_nothing_behind(script: str) -> None:
     before = [*sys.path], [*sys.argv], sys.stdout
     with pytest.raises(UsageError):
@@ -128,3 +162,15 @@ def test_datasets_among_other_values() -> None:
     assert datasets_of([one, one], "f") == {"0": one, "1": one}
     with pytest.raises(UsageError, match="f returned a dict"):
         datasets_of({"a": 1}, "f")
+
+
+def test_files_listed_without_a_seed_are_told_of_the_call_of_the_script(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    for index in range(3):
+        name = f"toy-train.tfrecord-0000{index}-of-00003"
+        with tf.io.TFRecordWriter(str(tmp_path / name)) as writer:
+            writer.write(b"record")
+    listed = tf.data.Dataset.list_files(str(tmp_path / "*"))
+    (found,) = shardctl.tfds.inspect(listed.interleave(tf.data.TFRecordDataset)).open
+    assert "set the seed of list_files" in found.reason

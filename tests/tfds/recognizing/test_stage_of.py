@@ -40,6 +40,26 @@ KNOWN: dict[str, tuple[Any, tuple[Stage, ...]]] = {
         (Batch(size=3), Map(calls=2, deterministic=True)),
     ),
     "unbatch": (lambda ds: ds.batch(3).shuffle(2).unbatch(), (Unbatch(),)),
+    "unbatch of batches, joined": (
+        lambda ds: ds.batch(3).concatenate(ds.batch(2)).shuffle(4).unbatch(),
+        (Unbatch(),),
+    ),
+    "unbatch of a mixture of batches": (
+        lambda ds: ds.choose_from_datasets([ds.batch(3), ds.batch(2)], ds.range(2)).unbatch(),
+        (Unbatch(),),
+    ),
+    "unbatch of a batch of batches, twice": (
+        lambda ds: ds.batch(2).cache().batch(3).unbatch().skip(1).unbatch(),
+        (Unbatch(),),
+    ),
+    "unbatch behind a map to itself": (
+        lambda ds: ds.batch(3).map(lambda rows: rows, num_parallel_calls=2).unbatch(),
+        (Unbatch(),),
+    ),
+    "unbatch behind a map of whole batches": (
+        lambda ds: ds.batch(3, True).map(lambda rows: (rows, rows * 2)).unbatch(),
+        (Unbatch(),),
+    ),
     "rebatch": (lambda ds: ds.batch(3).rebatch(2), (Unbatch(), Batch(size=2))),
     "shard": (lambda ds: ds.shard(3, 1), (Shard(num_shards=3, index=1),)),
     "take": (lambda ds: ds.take(-5), (Take(count=-1),)),
@@ -87,6 +107,24 @@ def test_a_cache_in_a_file_and_what_nobody_knows_are_opaque() -> None:
         call="DenseToSparseBatch",
         reason="DenseToSparseBatchDataset is no stage that shardctl knows",
     )
-    taken = numbers.map(lambda n: tf.stack([n, n])).batch(2).map(lambda rows: rows[:, 0]).unbatch()
-    (unbatched,) = stages_of_operation(operation_of(taken), Options())
-    assert isinstance(unbatched, Opaque)
+
+
+def test_what_unbatch_takes_apart_that_is_no_batch_is_opaque() -> None:
+    import tensorflow as tf
+
+    numbers = tf.data.Dataset.range(6)
+    pairs = numbers.map(lambda n: tf.stack([n, n]))
+    for taken in (
+        pairs,
+        pairs.batch(2).map(lambda rows: rows[:, 0]),
+        pairs.batch(2, True).map(lambda rows: rows[:1]),
+        pairs.batch(2, True).map(lambda rows: tf.reshape(rows, [-1])),
+        pairs.batch(2, True).map(lambda rows: tf.reshape(rows, [2, 2])).unbatch(),
+        numbers.batch(2, True).map(lambda rows: rows[: rows[0]]),
+        pairs.batch(2).unbatch(),
+        numbers.batch(2).concatenate(pairs),
+        tf.data.Dataset.sample_from_datasets([pairs, numbers.batch(2)], seed=1),
+    ):
+        (unbatched,) = stages_of_operation(operation_of(taken.unbatch()), Options())
+        assert isinstance(unbatched, Opaque)
+        assert unbatched.call == "unbatch"

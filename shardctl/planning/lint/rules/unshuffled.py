@@ -54,8 +54,12 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             why=f"{read.spec}: nothing shuffles it, so examples come in the order of storage"
             + (", a few files at a time" if several else ""),
-            fix=phrase("{shuffle_seed=N} and {buffer=N} with {buffer_seed=N}")
-            if several
-            else phrase("{buffer=N} with {buffer_seed=N}"),
+            fix=_fix(context) if several else context.shuffle_to_add,
             specs=(read.spec,),
         )
+
+
+def _fix(context: LintContext) -> str:
+    if context.writes_stages:
+        return phrase("{shuffle_seed=N} and shuffle(N, seed=N) among the stages")
+    return phrase("{shuffle_seed=N} and {buffer=N} with {buffer_seed=N}")
