@@ -220,7 +220,7 @@ class Inspection(Tabular):
 
         settings = self.settings
         stages = stages_of(settings)
-        host = None if settings.host_by == "examples" else settings.host
+        host = None if settings.host_mode.reads_all else settings.host
         return replace(
             settings,
             **_NOT_BESIDE_STAGES,

@@ -24,7 +24,7 @@ OF_A_DATASET = [
     for name, calls in CALLS.items()
     if "dataset" in calls[0].arguments(World())
     and name in shardctl.__all__
-    and name not in ("Order", "verify", "verify_files", "prove")
+    and name not in ("Order", "verify", "verify_files", "prove", "inspect")
 ]
 
 

@@ -110,7 +110,7 @@ def test_the_examples_run(command: str, shardctl: Shardctl, built: Path) -> None
     if command == "verify":
         shutil.copytree(built, home / "tensorflow_datasets" / "mnist" / "3.0.1")
     shutil.copytree(built.parent, home / "data" / "toy")
-    if command == "inspect":
+    if command in ("inspect", "verify"):
         Path("train.py").write_text(f"""
 import tensorflow_datasets as tfds
 

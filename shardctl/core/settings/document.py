@@ -52,6 +52,7 @@ def settings_of_document(document: Mapping[str, object], where: str) -> ReadSett
 def as_keys(text: object, where: str) -> str:
     """Return a text, or that of an error, that names settings as keys of the mapping `where`.
 
+    >>> from shardctl.core.phrase import phrase
     >>> as_keys(phrase("{cycle=auto} needs {cpus=N}"), "read")
     'read.cycle: auto needs read.cpus: N'
     """

@@ -116,7 +116,7 @@ class ReadSettings:
         from shardctl.core.settings.within_stages import with_known_settings
 
         beside = [name for name in _SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
-        if self.host is not None and self.host_by == "examples":
+        if self.host is not None and self.host_mode.reads_all:
             beside.append("host_by")
         if beside:
             given = Argument(beside[0], getattr(self, beside[0]))

@@ -71,7 +71,7 @@ def stages_of(settings: ReadSettings) -> Pipeline:
     from shardctl.core.settings.chain import Chain
     from shardctl.core.stages.stages import Batch, Pipeline, Repeat, Shard, Shuffle
 
-    host = settings.host if settings.host_by == "examples" else None
+    host = settings.host if settings.host_mode.reads_all else None
     chain = Chain(
         shard=None if host is None else Shard(num_shards=host.count, index=host.index),
         shuffle=None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.settings.arguments import no_such_setting, settings_from_document
 from shardctl.core.settings.names import SETTING_BY_ALIAS, main_names
 from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS
@@ -81,8 +82,8 @@ def reader_arguments(read: Read) -> dict[str, Any]:
                 raise no_such_setting(name, READER_SETTINGS, SETTING_BY_ALIAS)
         listed = {k: list(v) if isinstance(v, tuple) else v for k, v in named.items()}
         arguments = settings_from_document(listed)
-        if arguments.get("host_by") == "examples":
-            raise UsageError("host_by=examples is shard(N, I) behind the reader")
+        if HOST_MODES[arguments.get("host_by", DEFAULT_HOST_MODE)].reads_all:
+            raise UsageError(f"host_by={arguments['host_by']} is shard(N, I) behind the reader")
     except UsageError as error:
         raise UsageError(f"read: {error}") from None  # text: they are no options
     return arguments

@@ -11,6 +11,7 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.folder_order import folder_order, order_in_words
 from shardctl.core.dataset.folders import layout_tells_order
 from shardctl.core.dataset.identity import DatasetHead, differences
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.settings.document import settings_of_document
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
@@ -134,7 +135,7 @@ def pipeline_causes(
 def _of_reader(pipeline: Mapping[str, object]) -> dict[str, object]:
     """Return the settings that no stage stands for."""
     kept = {name: value for name, value in pipeline.items() if name not in IN_STAGES}
-    if kept.get("host_by") == "examples":
+    if HOST_MODES[str(kept.get("host_by") or DEFAULT_HOST_MODE)].reads_all:
         kept = {name: value for name, value in kept.items() if name not in ("host", "host_by")}
     if kept.get("host") is None:
         kept.pop("host_by", None)

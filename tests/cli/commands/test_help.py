@@ -103,7 +103,8 @@ def test_every_page_is_a_man_page(name: str, shardctl: Shardctl) -> None:
     assert (ran.exit_code, ran.stderr) == (0, "")
     section = 1 if name in COMMANDS else 7
     assert ran.stdout.startswith(f'.TH "SHARDCTL-{name.upper()}" {section} ')
-    page = " ".join(shown(ran.stdout).split())
+    # A word with hyphens may be broken at one of them.
+    page = " ".join(re.sub(r"(?<=\w)[-\u2010]\n *", "-", shown(ran.stdout)).split())
     assert f"NAME shardctl-{name} - " in page
     if name not in COMMANDS:
         assert f"shardctl-{name} - {guide_questions()[name]}" in page

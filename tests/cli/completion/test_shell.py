@@ -112,6 +112,7 @@ _ENOUGH = {
     "hosts": ["--hosts", "1"],
     "eval": ["--batch", "1"],
     "diff": ["a"],
+    "inspect": ["train.py:make"],
 }
 
 
