@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from shardctl.core.stages.calls import WHY_OPEN
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
     Concatenate,
@@ -188,7 +189,7 @@ class _Walk:
 def _chain(root: Operation) -> tuple[Operation, ...]:
     """Return the operations from a source to the end, along what each reads first."""
     chain = [root]
-    while chain[-1].inputs and not reads_files(chain[-1]):
+    while chain[-1].inputs and not reads_files(chain[-1]) and not _is_generator(chain[-1]):
         here = chain[-1]
         if here.op in _COMBINE:
             counted = _counted(here)
@@ -198,6 +199,14 @@ def _chain(root: Operation) -> tuple[Operation, ...]:
             continue
         chain.append(here.input)
     return tuple(reversed(chain))
+
+
+def _is_generator(operation: Operation) -> bool:
+    """Whether this is `from_generator`, which TensorFlow makes of a flat_map over one number."""
+    function = operation.function if operation.op == "FlatMapDataset" else None
+    return function is not None and any(
+        node.op == "GeneratorDataset" for node in function.nodes.values()
+    )
 
 
 def _counted(operation: Operation) -> Operation | None:
@@ -214,6 +223,8 @@ def _counted(operation: Operation) -> Operation | None:
 
 def _plain_source(operation: Operation) -> Source:
     """Return a source of elements that are counted from 0."""
+    if _is_generator(operation):
+        return Opaque(call="from_generator", reason=WHY_OPEN["from_generator"])
     try:
         length = _length(operation)
     except NoConstantError as error:

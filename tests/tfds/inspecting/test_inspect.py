@@ -902,7 +902,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
         "interleave",
         "depends on the data",
     ),
-    "generator": (lambda world: _generated(), "flat_map", "depends on the data"),
+    "generator": (lambda world: _generated(), "from_generator", "code of the script"),
     "cache in a file": (
         lambda world: _numbers().shuffle(3, seed=1).cache(str(world.root / "cached")),
         "cache(filename)",
