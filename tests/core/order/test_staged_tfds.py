@@ -20,6 +20,7 @@ from tests.pipelines.random_pipelines import Habits, RandomPipeline, random_pipe
 from tests.pipelines.real_pipelines import examples_of, real_dataset
 
 NUM_PASSES = 3
+CUT = 40  # elements that are read where there may be no end
 
 
 @pytest.fixture(scope="session")
@@ -36,20 +37,22 @@ def agrees_with_tensorflow(folders: Folders, made: RandomPipeline, seed: int | N
     dataset = real_dataset(made.pipeline, folders.dataset)
     compared = 0
     for index in range(NUM_PASSES):
-        endless = made.most is None
-        elements = [
-            [str(one) for one in examples_of(value, made.element)]
-            for value in islice(dataset, 40 if endless else None)
-        ]
+        try:
+            elements = [
+                [str(one) for one in examples_of(value, made.element)]
+                for value in islice(dataset, CUT if made.most is None else None)
+            ]
+        except tf.errors.InvalidArgumentError:
+            break  # elements that TensorFlow does not join, as batches of two shapes
         settings = ReadSettings(stages=made.pipeline, pass_index=index, global_seed=seed)
         try:
             order = plan_order(base, None, settings).order
         except UnpredictableOrderError:
             break  # what threads read ahead of a pass that was cut
-        assert order.is_endless == endless
-        if endless:
+        if made.most is None and (order.is_endless or len(elements) == CUT):
             assert_begins(order, elements)
             return compared + 1
+        assert not order.is_endless  # `repeat` of nothing ends, and so does a mixture by its inputs
         assert_same(order, elements)
         compared += 1
     return compared
@@ -93,24 +96,22 @@ def assert_same(order: Order, elements: list[list[str]]) -> None:
 
 
 def _cases(
-    folders: Folders, habits: Habits
+    folders: Folders, habits: Habits, *, may_be_endless: bool
 ) -> st.SearchStrategy[tuple[RandomPipeline, int | None]]:
     def drawn(rng: random.Random) -> tuple[RandomPipeline, int | None]:
-        made = random_pipeline(rng, folders.draw, habits, may_be_endless=True)
+        made = random_pipeline(rng, folders.draw, habits, may_be_endless=may_be_endless)
         return made, rng.choice([None, None, 7])
 
     return st.randoms(use_true_random=False).map(drawn)
 
 
 def test_stages_hand_out_what_tensorflow_does(folders: Folders) -> None:
-    check_cases(_cases(folders, Habits()), lambda case: agrees_with_tensorflow(folders, *case), 25)
+    cases = _cases(folders, Habits(), may_be_endless=True)
+    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), 25)
 
 
 @pytest.mark.fuzz
 def test_stages_hand_out_what_tensorflow_does_fuzzed(folders: Folders) -> None:
-    check_cases(
-        _cases(folders, Habits()),
-        lambda case: agrees_with_tensorflow(folders, *case),
-        FUZZ,
-        fuzz=True,
-    )
+    # Some pipelines without an end keep TensorFlow busy for ever before the first element.
+    cases = _cases(folders, Habits(), may_be_endless=False)
+    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), FUZZ, fuzz=True)
