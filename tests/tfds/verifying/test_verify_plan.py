@@ -231,5 +231,5 @@ def test_a_plan_whose_files_changed_is_caught(toys: Toys, tmp_path: Path) -> Non
 def test_a_plan_of_stages_is_not_read_here(toys: Toys) -> None:
     dataset = toys["plain"].dataset
     plan = resume(dataset, "train", {"stages": "skip(2) | take(9)"}, consumed=3)
-    with pytest.raises(UsageError, match="--prove compares"):
+    with pytest.raises(UsageError, match="its proof compares"):
         verify_plan(dataset, plan)
