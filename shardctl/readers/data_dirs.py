@@ -14,7 +14,8 @@ from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import subfolder_names
 from shardctl.files.json_text import read_json
-from shardctl.readers.dataset_name import DatasetName, is_remote, newest_version, version_key
+from shardctl.files.stores.stores import is_remote
+from shardctl.readers.dataset_name import DatasetName, newest_version, version_key
 from shardctl.readers.project_file import Project
 
 

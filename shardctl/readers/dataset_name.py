@@ -103,12 +103,3 @@ def newest_version(versions: Iterable[str], wanted: str | None = None) -> str | 
             if all(part in ("*", str(number)) for part, number in zip(parts, key, strict=True))
         }
     return max(keys, key=lambda version: keys[version], default=None)
-
-
-def is_remote(path: str) -> bool:
-    """Return whether a path names its scheme.
-
-    >>> is_remote("gs://bucket/data"), is_remote("data/mnist")
-    (True, False)
-    """
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) is not None

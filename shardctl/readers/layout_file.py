@@ -22,8 +22,8 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
+from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_yaml
-from shardctl.readers.dataset_name import is_remote
 from shardctl.readers.layout_document import ORIGIN, dataset_of_document, is_layout_document
 
 MAX_NUM_SHARDS = 10_000_000

@@ -12,7 +12,7 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import decode, read_file
-from shardctl.readers.dataset_name import is_remote
+from shardctl.files.stores.stores import is_remote
 
 PROJECT_FILENAME = "shardctl.yaml"
 PROJECT_KEYS = ("dataset", "data_dir", "read", "stages", "lint")

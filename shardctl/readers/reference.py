@@ -16,6 +16,7 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
+from shardctl.files.stores.stores import is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
     NOT_SUPPORTED_YET,
@@ -26,7 +27,7 @@ from shardctl.readers.data_dirs import (
     find_dataset,
     list_datasets_of,
 )
-from shardctl.readers.dataset_name import DatasetName, is_remote, parse_dataset_name
+from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders

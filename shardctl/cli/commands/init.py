@@ -22,7 +22,7 @@ from shardctl.core.phrase import Argument, spelled
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.readers.dataset_name import is_remote
+from shardctl.files.stores.stores import is_remote
 from shardctl.readers.project_file import PROJECT_FILENAME, Project, project_files
 from shardctl.rendering.text.command_line import as_options
 

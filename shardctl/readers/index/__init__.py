@@ -1,0 +1,1 @@
+"""Record files without metadata: found, named, counted, and kept as a layout."""

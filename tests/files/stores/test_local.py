@@ -1,0 +1,38 @@
+"""Files of this machine's disks, as every kind of place answers for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.files.stores.local import LocalStore
+
+
+def test_a_file_is_listed_opened_and_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"0123456789")
+    (tmp_path / "folder").mkdir()
+    store = LocalStore()
+    (listed,) = store.scan(str(tmp_path))
+    assert listed == store.status(str(tmp_path / "a"))
+    assert store.subfolders(str(tmp_path)) == ["folder"]
+    with store.open(listed) as source:
+        assert source.read_many([(0, 2), (8, 10)]) == [b"01", b"89"]
+
+
+def test_a_file_that_changed_since_it_was_listed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    store = LocalStore()
+    (listed,) = store.scan(str(tmp_path))
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(DatasetError, match="changed while it was read"), store.open(listed):
+        pass
+
+
+def test_a_fifo_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a")
+    assert LocalStore().status(str(tmp_path / "a")) is None
+    assert list(LocalStore().scan(str(tmp_path))) == []
