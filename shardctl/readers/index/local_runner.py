@@ -96,7 +96,7 @@ def _by_the_caller(files: Iterable[FileToCount], told: Told) -> Iterator[Counted
 
 
 def _counted(task: FileToCount, told: Told) -> CountedFile:
-    from shardctl.readers.index.stand_in import count_file
+    from shardctl.readers.records.read_file import count_file
 
     contents = count_file(task.file, task.file_format, checksums=task.checksums, told=told)
     return CountedFile(index=task.index, contents=contents)

@@ -1,4 +1,4 @@
-"""What counts one file and arranges names until their own modules are here."""
+"""Files of TFDS arranged by their names, until that has a module of its own."""
 
 from __future__ import annotations
 
@@ -6,26 +6,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement
-from shardctl.readers.records.contents import Damage, FileContents, Told, untold
-from shardctl.readers.records.read_file import read_record_file
 
 _TFDS = re.compile(r"(.+)-([A-Za-z0-9_]+)\.([a-z_]+)-(\d{5,})-of-(\d{5,})")
-
-
-def count_file(
-    file: StoredFile, file_format: str, *, checksums: bool = False, told: Told = untold
-) -> FileContents:
-    """Return what a file holds."""
-    try:
-        with store_of(file.path).open(file):
-            pass
-    except DatasetError as error:
-        return FileContents(num_records=None, damage=Damage(kind="unreadable", text=str(error)))
-    return read_record_file(file.path, file_format, checksums=checksums, told=told)
 
 
 def arrange(

@@ -93,7 +93,7 @@ def main() -> None:
     threading.Thread(target=_read_batches, args=(source, batches), daemon=True).start()
     answers = _Answers(target)
     try:
-        from shardctl.readers.index.stand_in import count_file
+        from shardctl.readers.records.read_file import count_file
 
         while True:
             for task in batches.get():
