@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -114,7 +113,9 @@ def test_what_was_kept_is_there_after_a_kill(tmp_path: Path) -> None:
         "known.keep(task('/d/b'), whole())\n"  # a second later: both are written
         "os.kill(os.getpid(), 9)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[3])
+    ended = subprocess.run(
+        [sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[3]
+    )
     assert ended.returncode == -9
     assert found(tmp_path, task(), task("/d/b")) == [5, 5]
 
@@ -251,11 +252,11 @@ def test_a_full_disk_ends_the_keeping(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def days(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def days(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The days since 1970, as known.py sees them."""
     today = [20_000]
-    monkeypatch.setattr(module.time, "time", lambda: today[0] * 86_400.0)
-    yield today
+    monkeypatch.setattr(time, "time", lambda: today[0] * 86_400.0)
+    return today
 
 
 def test_what_nobody_asks_for_in_a_long_time_is_forgotten(tmp_path: Path, days: list[int]) -> None:
@@ -291,6 +292,6 @@ def test_the_database_does_not_grow_beyond_a_bound(
 def test_where_counts_are_kept(
     env: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("HOME", "/home/me")
     assert cache_folder(env) == Path(folder)
