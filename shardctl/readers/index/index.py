@@ -24,9 +24,9 @@ from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement, NameProblem
-from shardctl.readers.index.counting import COMPRESSIONS, Counts, count_files
-from shardctl.readers.index.known import KnownCounts, cache_folder
-from shardctl.readers.index.local_runner import LocalRunner
+from shardctl.readers.index.counting.counting import COMPRESSIONS, Counts, count_files
+from shardctl.readers.index.counting.cache import KnownCounts, cache_folder
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import Runner
 from shardctl.readers.records.contents import Compression, Damage, FileContents
 

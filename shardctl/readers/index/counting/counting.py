@@ -10,7 +10,7 @@ from itertools import islice
 
 from shardctl.core.progress import Watch
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.known import KnownCounts
+from shardctl.readers.index.counting.cache import KnownCounts
 from shardctl.readers.index.runner import FileToCount, Runner
 from shardctl.readers.records.contents import Compression, FileContents
 
