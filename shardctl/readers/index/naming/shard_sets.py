@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from shardctl.readers.index.naming.shapes import Shape, uncompressed
+from shardctl.readers.index.naming.shapes import RANDOM, Shape, uncompressed
 from shardctl.readers.index.naming.stored_files import StoredFiles, as_bytes
 
 

@@ -50,7 +50,7 @@ class Folders:
         return self.below(found) + _glob(min(found.texts, key=len))
 
     def file_formats(self, found: ShardSet) -> dict[str | None, str]:
-        """Return the formats that the names of a set tell, with a glob of each; None is no format."""
+        """Return the formats that the names of a set tell, with a glob; None where they tell none."""
         return {
             format_of_name(re.sub(f"[{NUMBER}{RANDOM}]", "0", text)): self.below(found)
             + _glob(text)

@@ -32,7 +32,7 @@ def splits_by_names(folders: Folders) -> list[SplitSets]:
     if shapes is None:
         raise DatasetError(
             phrase(
-                "{} has files of more than {:,} kinds of names; say which are which split by {split}",
+                "{} has more than {:,} kinds of names; say which split they are by {split}",
                 _where(folders), MOST_SHAPES,
             )
         )  # fmt: skip
