@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,6 +113,8 @@ def verify_files(
     for split in chosen:
         _check_place(dataset, split)
     on_disk = check_files(dataset)
+    if on_disk.unlisted is not None:
+        raise DatasetError(on_disk.unlisted)
     check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
     check.read(watch)
     found = check.answer()
@@ -131,12 +132,6 @@ def _check_place(dataset: Dataset, split: Split) -> None:
         raise DatasetError(
             f"{quoted(dataset.title)} has no files on this machine ({dataset.origin}); name a "
             "prepared dataset, or a layout with data_dir"
-        )
-    remote = next((folder for folder in folders if folder and "://" in folder), None)
-    if remote is not None:
-        raise DatasetError(
-            f"{quoted(remote, 200)} is not on this machine; copy the files, or compare the order "
-            "with TensorFlow, which reads them there"
         )
 
 
@@ -166,7 +161,7 @@ class _Check:
         for index, split in enumerate(self._splits):
             for shard, length in enumerate(split.shard_lengths):
                 folder, name = split.location(shard)
-                path = os.path.join(folder or "", name)
+                path = file_in(folder or "", name)
                 if length or self._sizes[index][shard] is not None:
                     yield FileToRead(split=index, shard=shard, path=path)
 
