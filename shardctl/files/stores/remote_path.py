@@ -162,7 +162,7 @@ def way_below(folder: AnyPath, path: AnyPath) -> str:
 
 
 def asked_for(path: AnyPath) -> str:
-    """Return a path as stores take it: whole, with what a URL was given with that is never shown."""
+    """Return a path as stores take it: whole, with the parts of a URL that are never shown."""
     return path.full_url if isinstance(path, RemotePath) else str(path)
 
 

@@ -12,6 +12,7 @@ from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stores.remote_path import file_in
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
@@ -85,7 +86,7 @@ def verify_files(
     """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
     Args:
-        dataset: a reference, a path, a list of these, or a Dataset, with files on this machine.
+        dataset: a reference, a path, a list of these, or a Dataset, with files here or behind a URL.
         splits: names of splits; all of them for none.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
@@ -96,7 +97,8 @@ def verify_files(
 
     Raises:
         UsageError: no such split, or nothing to verify: the splits have no examples and no files.
-        DatasetError: the dataset has no files on this machine, or in a format not read here.
+        DatasetError: the dataset names no folder of files, they are in a format not read here, or a
+            remote folder cannot be listed.
         MissingDependencyError: a package that the format needs is not installed.
 
     >>> import shardctl
