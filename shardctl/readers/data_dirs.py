@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -58,6 +58,10 @@ class DataDirs:
             if text == self.given and isinstance(path, Path) and not os.path.isdir(path):
                 raise DatasetError(phrase("{}: no such local folder", source))
             yield path
+
+    def on_disk(self) -> DataDirs:
+        """Return those of them that are folders of this machine."""
+        return replace(self, sources={k: v for k, v in self.sources.items() if not is_remote(k)})
 
     def local(self) -> Iterator[Path]:
         """Yield the folders of this machine."""

@@ -75,17 +75,19 @@ def choose_dataset(
     env: Mapping[str, str],
     cwd: Path,
     fallback: Fallback | None = None,
+    on_disk: bool = False,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
 
     `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
     paths have colons, commas and spaces. With none of these it is `fallback`, or else the built-in
-    imagenet2012.
+    imagenet2012. With `on_disk` nothing is asked of a network.
 
     Raises:
-        DatasetError: what was chosen is not there or broken.
+        DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
-    search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
+    dirs = data_dirs(data_dir, env, project)
+    search = _Search(dirs=dirs.on_disk() if on_disk else dirs, env=env, cwd=cwd, on_disk=on_disk)
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
     refs, folder = named.refs, cwd
     by: Chooser = named.source
@@ -228,6 +230,7 @@ class _Search:
     dirs: DataDirs
     env: Mapping[str, str]
     cwd: Path
+    on_disk: bool = False
 
     def path(self, ref: str) -> AnyPath:
         return path_of(expand_home(ref, self.env), self.cwd)
@@ -242,6 +245,8 @@ def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Datase
 def _read(ref: str, search: _Search) -> Dataset:
     if not ref or "\0" in ref:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
+    if search.on_disk and is_remote(ref):
+        raise DatasetError(f"{quoted(public_url(ref), 200)} is not on a disk")
     for read in _KINDS:
         dataset = read(ref, search)
         if dataset is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TypeVar
 
 from shardctl.files.file_text import MAX_FILE_BYTES
@@ -54,7 +54,7 @@ def files_in(folder: AnyPath) -> Iterator[StoredFile]:
 
 def answers(
     ask: Callable[[Asked], Answer], about: Iterable[Asked], *, at_once: bool
-) -> Iterator[Answer]:
+) -> Generator[Answer]:
     """Yield the answers to many questions in their order.
 
     Those about remote files are asked several `at_once`, since each waits for the network.

@@ -86,7 +86,7 @@ def verify_files(
     """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
     Args:
-        dataset: a reference, a path, a list of these, or a Dataset, with files here or behind a URL.
+        dataset: a reference, a path, a list of these, or a Dataset; its files may be remote.
         splits: names of splits; all of them for none.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
