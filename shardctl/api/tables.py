@@ -25,6 +25,7 @@ _CSV = {
     "Evaluation": "eval:eval",
     "FilesVerification": "verify_files:verify_files",
     "Index": "index:index",
+    "IndexCheck": "index_check:index_check",
     "Layout": "layout:layout",
     "Located": "locate:locate",
     "Plans": "plan:plan",

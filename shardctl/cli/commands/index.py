@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
 FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("rendering.index_check", "index_check"))
 
 
 def index(
@@ -62,6 +63,15 @@ def index(
             help="Name all that is broken or missing, and write what is whole.",
         ),
     ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="LAYOUT",
+            help="Name the files that changed since index wrote this layout, in PATH.. or where "
+            "they were; exit with 1 if there are any.",
+        ),
+    ] = None,
     no_cache: Annotated[
         bool,
         typer.Option("--no-cache", help="Count every file anew, and keep no counts for next time."),
@@ -78,6 +88,15 @@ def index(
     """
     from shardctl.readers.index.index import index as index_files
 
+    if check is not None:
+        others = {"--split": split, "--name": name, "--format-of-files": format_of_files}
+        given = [
+            option for option, value in {**others, "--keep-going": keep_going}.items() if value
+        ]
+        if given:
+            raise UsageError(f"{given[0]} with --check: the layout says what the files are")
+        _check(check, out, paths or [], crc=crc, jobs=jobs, cache=not no_cache, every_row=every_row)
+        return
     if not paths:
         raise UsageError("no PATH; name record files, a folder of them, or a glob")
     with ProgressBars() as bars:
@@ -96,6 +115,26 @@ def index(
     warn(found.warnings)
     _write(found, out, paths, every_row=every_row)
     if not found.whole:
+        raise typer.Exit(1)
+
+
+def _check(
+    layout: str,
+    out: OutputOptions,
+    paths: list[str],
+    *,
+    crc: bool,
+    jobs: int | None,
+    cache: bool,
+    every_row: bool,
+) -> None:
+    from shardctl.readers.index.check import check_index
+
+    with ProgressBars() as bars:
+        found = check_index(layout, *paths, checksums=crc, jobs=jobs, cache=cache, watch=bars.show)
+    warn(found.warnings)
+    _OF_CHECK.write(out, found, every_row=every_row)
+    if not found.equal:
         raise typer.Exit(1)
 
 
