@@ -25,6 +25,10 @@ What is read
     read_dataset(DATASET.., data_dir=)     the Dataset, from a data_dir that you name
     list_datasets(WORD.., data_dir=)       the datasets that names lead to; also shardctl.list
 
+Record files without metadata
+    index(PATH..)                          their examples, counted; its `dataset` is a DATASET
+    check_index(LAYOUT)                    what changed since `shardctl index PATH -o LAYOUT`
+
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
@@ -114,6 +118,9 @@ if TYPE_CHECKING:
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
+    from shardctl.readers.index.answer import Index
+    from shardctl.readers.index.check import IndexCheck, check_index
+    from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
@@ -139,6 +146,8 @@ __all__ = [
     "Host",
     "HostShare",
     "HostsPlan",
+    "Index",
+    "IndexCheck",
     "InspectedStage",
     "Inspection",
     "Layout",
@@ -176,9 +185,11 @@ __all__ = [
     "Usage",
     "UsageError",
     "Verification",
+    "check_index",
     "diff",
     "evaluate",
     "hosts",
+    "index",
     "inspect",
     "layout",
     "lint",
@@ -216,6 +227,8 @@ _HOMES = {
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
     "InspectedStage": "planning.inspect",
+    "Index": "readers.index.answer",
+    "IndexCheck": "readers.index.check",
     "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
@@ -248,9 +261,11 @@ _HOMES = {
     "TakenSnapshot": "planning.snapshot",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
+    "check_index": "readers.index.check",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
+    "index": "readers.index.index",
     "inspect": "tfds.inspecting.inspect",
     "layout": "planning.layout",
     "lint": "planning.lint.lint",

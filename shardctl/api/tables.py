@@ -24,6 +24,8 @@ _CSV = {
     "DatasetList": "list:list",
     "Evaluation": "eval:eval",
     "FilesVerification": "verify_files:verify_files",
+    "Index": "index:index",
+    "IndexCheck": "index_check:index_check",
     "Layout": "layout:layout",
     "Located": "locate:locate",
     "Plans": "plan:plan",

@@ -21,9 +21,9 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.output import ProgressBars
 from shardctl.cli.panels import DATASET, OUTPUT
+from shardctl.core.progress import watched_by
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.progress import watched_by
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
