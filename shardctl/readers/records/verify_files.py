@@ -242,10 +242,17 @@ class _Check:
             )
 
     def _notes(self) -> Iterator[str]:
+        form = self._dataset.file_format
         if self._checked["decoded"]:
+            none = "checksums (TFDS writes none)" if form == "parquet" else "checksums"
             yield (
-                "the parquet files carry no checksums (TFDS writes none): every row was decoded; "
+                f"the {form} files carry no {none}: every row was decoded; "
                 "a changed byte that can still be decoded is not seen"
+            )
+        if self._checked["framing"]:
+            yield (
+                f"the {form} files carry no checksums of their data: headers and sizes were "
+                "checked; a changed byte of the data is not seen"
             )
         counted = [found for found in self._found.values() if found.kind == "count"]
         if self._dataset.file_format == "parquet" and any(
