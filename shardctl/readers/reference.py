@@ -283,9 +283,12 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
 def _remote_folder(ref: str, path: RemotePath) -> Dataset:
     with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
         return dataset_in(path)
-    found = tfds_folders(path)
-    if not found and not is_folder(path):
-        raise DatasetError(f"no file or folder {quoted(ref, 200)}")
+    try:
+        found = tfds_folders(path)
+        if not found and not is_folder(path):
+            raise NotThereError
+    except NotThereError as error:
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}") from error
     return dataset_in(only_folder(found, path))
 
 
