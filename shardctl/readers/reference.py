@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +16,9 @@ from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
-from shardctl.files.stores.anywhere import is_file
+from shardctl.files.stores.anywhere import is_file, is_folder
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
@@ -263,17 +264,31 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if _names_a_file(path) if isinstance(path, RemotePath) else not os.path.isdir(path):
         return None
+    if isinstance(path, RemotePath):
+        return _remote_folder(ref, path)
     found = tfds_folders(path)
     name = parse_dataset_name(ref)
     if len(found) != 1 and name is not None:  # a folder that just has the name of a dataset
         dataset = _look_up(name, search)
         if dataset is not None:
             return dataset
-    if not found and isinstance(path, Path) and _has_record_files(path):
+    if not found and _has_record_files(path):
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files and no {DATASET_INFO_FILENAME}; such folders "
             f"are {_LATER}"
         )
+    return dataset_in(only_folder(found, path))
+
+
+def _remote_folder(ref: str, path: RemotePath) -> Dataset:
+    with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
+        return dataset_in(path)
+    try:
+        found = tfds_folders(path)
+        if not found and not is_folder(path):
+            raise NotThereError
+    except NotThereError as error:
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}") from error
     return dataset_in(only_folder(found, path))
 
 
