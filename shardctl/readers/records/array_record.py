@@ -20,7 +20,7 @@ class ArrayRecord:
     """Chunks of records with a footer that says where they are."""
 
     name = "array_record"
-    suffixes = (".array_record", ".arrayrecord")
+    suffixes: tuple[str, ...] = (".array_record", ".arrayrecord")
 
     def count(
         self, source: ByteSource, *, checksums: bool = False, told: Told = untold

@@ -17,7 +17,7 @@ class Parquet:
     """Columns of rows with a footer that says how many."""
 
     name = "parquet"
-    suffixes = (".parquet",)
+    suffixes: tuple[str, ...] = (".parquet",)
 
     def count(
         self, source: ByteSource, *, checksums: bool = False, told: Told = untold
