@@ -12,14 +12,16 @@ from typing import Literal
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.nearness import nearest, nearest_first
+from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
+from shardctl.files.stores.anywhere import is_file
+from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
-    NOT_SUPPORTED_YET,
     DataDirs,
     data_dirs,
     dataset_names,
@@ -30,11 +32,19 @@ from shardctl.readers.data_dirs import (
 from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
+from shardctl.readers.tfds_metadata import (
+    dataset_in,
+    only_folder,
+    read_tfds_folder,
+    tfds_folders,
+)
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
-_LATER = NOT_SUPPORTED_YET
+_LATER = (
+    "not supported yet; describe the dataset in a layout.yaml instead, "
+    "as `shardctl help datasets` shows"
+)
 LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -65,17 +75,19 @@ def choose_dataset(
     env: Mapping[str, str],
     cwd: Path,
     fallback: Fallback | None = None,
+    on_disk: bool = False,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
 
     `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
     paths have colons, commas and spaces. With none of these it is `fallback`, or else the built-in
-    imagenet2012.
+    imagenet2012. With `on_disk` nothing is asked of a network.
 
     Raises:
-        DatasetError: what was chosen is not there or broken.
+        DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
-    search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
+    dirs = data_dirs(data_dir, env, project)
+    search = _Search(dirs=dirs.on_disk() if on_disk else dirs, env=env, cwd=cwd, on_disk=on_disk)
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
     refs, folder = named.refs, cwd
     by: Chooser = named.source
@@ -119,11 +131,11 @@ def named_dataset(
 ) -> NamedDataset:
     """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
     if refs:
-        return NamedDataset(refs=tuple(refs), source="option")
+        return NamedDataset(refs=tuple(map(public_url, refs)), source="option")
     if env.get(ENVIRONMENT_VARIABLE):
-        return NamedDataset(refs=(env[ENVIRONMENT_VARIABLE],), source="environment")
+        return NamedDataset(refs=(public_url(env[ENVIRONMENT_VARIABLE]),), source="environment")
     if project.dataset and project.path is not None:
-        return NamedDataset(refs=project.dataset, source="file")
+        return NamedDataset(refs=tuple(map(public_url, project.dataset)), source="file")
     if os.path.isfile(cwd / DATASET_INFO_FILENAME):
         return NamedDataset(refs=(".",), source="folder")
     return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
@@ -152,7 +164,8 @@ def refs_found_again(
 
     A relative path becomes one from that folder, a name stays as it is. A single name needs no
     keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
-    another on the next machine: then none is kept, unless the file is for this machine alone.
+    another on the next machine: then none is kept, unless the file is for this machine alone. A
+    URL is the same on all of them; passwords and signatures in it are not kept.
     """
     refs = tuple(dict.fromkeys(refs))
     fixed = any(map(is_fixed, refs))
@@ -169,6 +182,8 @@ def is_fixed(ref: str) -> bool:
 
 def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     """Return a reference as a file in `folder` states it: of a relative path the one from there."""
+    if is_remote(ref):
+        return public_url(ref)
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
@@ -177,6 +192,8 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
 
 
 def _is_path(ref: str, cwd: Path) -> bool:
+    if is_remote(ref):
+        return True
     path = cwd / ref
     return os.path.exists(path) and not _is_name_of_a_plain_folder(ref, path)
 
@@ -213,20 +230,23 @@ class _Search:
     dirs: DataDirs
     env: Mapping[str, str]
     cwd: Path
+    on_disk: bool = False
 
-    def path(self, ref: str) -> Path:
-        return self.cwd / expand_home(ref, self.env)
+    def path(self, ref: str) -> AnyPath:
+        return path_of(expand_home(ref, self.env), self.cwd)
 
 
 def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
     return merge_datasets(
-        [_read(ref, search) for ref in dict.fromkeys(os.fspath(ref) for ref in refs)]
+        [_read(ref, search) for ref in dict.fromkeys(public_url(os.fspath(ref)) for ref in refs)]
     )
 
 
 def _read(ref: str, search: _Search) -> Dataset:
     if not ref or "\0" in ref:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
+    if search.on_disk and is_remote(ref):
+        raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
     for read in _KINDS:
         dataset = read(ref, search)
         if dataset is not None:
@@ -239,15 +259,9 @@ def _read(ref: str, search: _Search) -> Dataset:
 _FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name like mnist:3.0.1"
 
 
-def _remote(ref: str, search: _Search) -> Dataset | None:
-    if is_remote(ref):
-        raise DatasetError(f"{quoted(ref, 200)}: remote paths are {_LATER}")
-    return None
-
-
 def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
-    if not os.path.isdir(path):
+    if _names_a_file(path) if isinstance(path, RemotePath) else not os.path.isdir(path):
         return None
     found = tfds_folders(path)
     name = parse_dataset_name(ref)
@@ -255,30 +269,43 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
         dataset = _look_up(name, search)
         if dataset is not None:
             return dataset
-    if not found and _has_record_files(path):
+    if not found and isinstance(path, Path) and _has_record_files(path):
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files and no {DATASET_INFO_FILENAME}; such folders "
             f"are {_LATER}"
         )
-    return read_tfds_folder(path)
+    return dataset_in(only_folder(found, path))
+
+
+_RECORD_FILE = re.compile(r"record|riegeli|parquet|-of-\d")
+_SEVERAL_FILES = re.compile(r"[*?\[]|@(\d+|\*)")
+
+
+def _names_a_file(path: RemotePath) -> bool:
+    """Return whether a URL is that of a file; where its name leaves it open the place is asked."""
+    if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
+        return True
+    if _SEVERAL_FILES.search(path.name):
+        return True
+    return _RECORD_FILE.search(path.name) is not None and is_file(path)
 
 
 def _has_record_files(path: Path) -> bool:
     with os.scandir(path) as entries:
-        return any(re.search(r"record|riegeli|parquet|-of-\d", entry.name) for entry in entries)
+        return any(_RECORD_FILE.search(entry.name) for entry in entries)
 
 
 def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
-    if not os.path.exists(path):
+    if isinstance(path, Path) and not os.path.exists(path):
         return None
     if path.name == DATASET_INFO_FILENAME:
-        return read_tfds_folder(path.parent)
+        return dataset_in(path.parent)
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.readers.layout_file import read_layout_file
 
         return read_layout_file(path)
-    if re.search(r"record|riegeli|parquet|-of-\d", path.name):
+    if _RECORD_FILE.search(path.name) or isinstance(path, RemotePath):
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
     raise DatasetError(
         f"{quoted(ref, 200)} is not a layout file; their names end in {choices(LAYOUT_SUFFIXES)}"
@@ -295,12 +322,17 @@ def _bad_version(ref: str, search: _Search) -> Dataset | None:
 
 
 def _record_files(ref: str, search: _Search) -> Dataset | None:
-    if re.search(r"[*?\[]|@(\d+|\*)", ref) and parse_dataset_name(ref) is None:
+    if _SEVERAL_FILES.search(ref) and parse_dataset_name(ref) is None:
         raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
     return None
 
 
 def _missing_path(ref: str, search: _Search) -> Dataset | None:
+    if re.match(r"[a-z][a-z0-9]+:/[^/]", ref):
+        raise DatasetError(
+            f"no file or folder {quoted(ref, 200)}; a URL has two slashes, of which pathlib makes "
+            "one: give it as text"
+        )
     if ref.endswith(LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
     return None
@@ -318,7 +350,6 @@ def _name(ref: str, search: _Search) -> Dataset | None:
 
 # Asked in this order; each kind of reference returns a dataset, passes, or says what is wrong.
 _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
-    _remote,
     _folder,
     _file,
     _bad_version,
@@ -347,7 +378,7 @@ def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
     if here:
         here = nearest_first(name.said, here) if name.config else list(dict.fromkeys(here))
         return DatasetError(f"{said}; there is: {choices(here)}")
-    names = _known_names(search)
+    names = sorted({*dataset_names(search.dirs), *catalog_names()})
     close = nearest(name.said.partition("/")[0].partition(":")[0], names, 5)
     if close:
         return DatasetError(f"{said}; close names: {choices(close)}")

@@ -87,6 +87,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
             data_dir=ctx.params.get("data_dir"),
             env=os.environ,
             cwd=working_folder(),
+            on_disk=True,
         ).dataset
         names = [split.name for split in dataset.splits]
     blanks = last[: len(last) - len(last.lstrip())]
