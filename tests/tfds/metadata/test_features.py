@@ -31,7 +31,9 @@ class Toys(tfds.core.GeneratorBasedBuilder):
 
     def _info(self):
         return tfds.core.DatasetInfo(
-            builder=self, features=tfds.features.FeaturesDict(make()), supervised_keys=("x", "label")
+            builder=self,
+            features=tfds.features.FeaturesDict(make()),
+            supervised_keys=("x", "label"),
         )
 
     def _split_generators(self, dl_manager):

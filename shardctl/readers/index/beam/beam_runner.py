@@ -99,9 +99,8 @@ class BeamRunner:
         result: Any = None
         try:
             pipeline = beam.Pipeline(runner=self._options.runner, options=self._options.pipeline)
-            add_counting(
-                pipeline, folder.path("files"), folder.path("whole"), folder.path("broken")
-            )
+            places = map(folder.path, ("files", "whole", "broken"))
+            add_counting(pipeline, *places)
             result = pipeline.run()
             self._wait(result)
         except KeyboardInterrupt:
@@ -227,5 +226,5 @@ def _reason(error: BaseException) -> str:
     """Return the line of an error that says why: of a worker's traceback the last one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [found.group(0) for line in lines if (found := _ERROR.match(line))]
-    said = (errors or lines[:1] or [type(error).__name__])[-1]
+    said = errors[-1] if errors else ": ".join([type(error).__name__, *lines[:1]])
     return printable(re.sub(r"\s*\[while running.*$", "", said), 400)
