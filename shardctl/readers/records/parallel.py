@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from shardctl.readers.records.contents import FileContents, Told
 from shardctl.readers.records.read_file import read_record_file
@@ -30,6 +31,16 @@ class FileToRead:
     split: int
     shard: int
     path: str
+
+
+@runtime_checkable
+class FilesReader(Protocol):
+    """Reads files elsewhere than in threads of this process, as `BeamRunner` does."""
+
+    def read(
+        self, files: Iterable[FileToRead], file_format: str
+    ) -> Iterator[tuple[FileToRead, FileContents]]:
+        """Yield what is at the path of each file, read and checked whole, in any order."""
 
 
 @dataclass(kw_only=True)

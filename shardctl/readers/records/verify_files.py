@@ -17,7 +17,7 @@ from shardctl.files.stores.stores import is_remote
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.parallel import FileToRead, Watch, read_record_files
+from shardctl.readers.records.parallel import FilesReader, FileToRead, Watch, read_record_files
 from shardctl.readers.records.read_file import why_not_read
 
 # What names and sizes show, beside what the files hold.
@@ -82,7 +82,10 @@ class FilesVerification(Tabular):
 
 @checked
 def verify_files(
-    dataset: DatasetLike, *splits: str, watch: Watch | None = None
+    dataset: DatasetLike,
+    *splits: str,
+    watch: Watch | None = None,
+    runner: FilesReader | None = None,
 ) -> FilesVerification:
     """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
@@ -90,6 +93,7 @@ def verify_files(
         dataset: a reference, a path, a list of these, or a Dataset; its files may be remote.
         splits: names of splits; all of them for none.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+        runner: reads the files in the place of this process, a `BeamRunner`.
 
     Returns:
         A FilesVerification; `findings` name files that are damaged, missing or too many. Records
@@ -119,7 +123,7 @@ def verify_files(
     if on_disk.unlisted is not None:
         raise DatasetError(on_disk.unlisted)
     check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
-    check.read(watch)
+    check.read(watch, runner)
     found = check.answer()
     if not found.num_files and found.equal:
         raise UsageError(
@@ -152,7 +156,11 @@ class _Check:
         self._tallies = [Counter[str]() for _ in splits]
         self._checked = Counter[str]()
 
-    def read(self, watch: Watch | None) -> None:
+    def read(self, watch: Watch | None, runner: FilesReader | None) -> None:
+        if runner is not None:
+            for file, contents in runner.read(self._files(), self._dataset.file_format):
+                self._note(file, contents)
+            return
         num_bytes = sum(size or 0 for sizes in self._sizes for size in sizes)
         read = read_record_files(
             self._files(),

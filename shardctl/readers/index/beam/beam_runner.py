@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.text import counted as number_of
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
@@ -23,14 +24,16 @@ from shardctl.files.silence import silent_libraries
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.beam.options import BeamOptions, beam_options
 from shardctl.readers.index.beam.pipeline import (
-    BYTES,
+    FILES,
     NAMESPACE,
     add_counting,
     counted_of_line,
+    path_line,
     task_line,
 )
 from shardctl.readers.index.runner import CountedFile, FileToCount
-from shardctl.readers.records.contents import Told, untold
+from shardctl.readers.records.contents import FileContents
+from shardctl.readers.records.parallel import FileToRead
 
 _POLL = 1.0  # seconds between two questions how far a pipeline is
 _BUFFER = 1 << 16
@@ -41,7 +44,7 @@ class BeamRunner:
     """Counts files by a Beam pipeline; see `Runner`.
 
     options: of Beam, as they are written on a command line. They are checked here.
-    told: is called with the bytes read since the last call, where the runner tells while it runs.
+    watch: is called with the files counted so far, where the runner tells while it runs.
 
     >>> runner = BeamRunner(["--direct_num_workers=2", "--direct_running_mode=multi_processing"])
     >>> runner.name
@@ -52,10 +55,10 @@ class BeamRunner:
         MissingDependencyError: Beam is not installed.
     """
 
-    def __init__(self, options: Sequence[str] = (), *, told: Told = untold) -> None:
+    def __init__(self, options: Sequence[str] = (), *, watch: Watch | None = None) -> None:
         with silent_libraries():
             self._options: BeamOptions = beam_options(options)
-        self._told = told
+        self._watch = watch
 
     @property
     def name(self) -> str:
@@ -70,30 +73,42 @@ class BeamRunner:
             UsageError: files that its workers cannot reach, or a folder that cannot be written to.
             MissingDependencyError: a package that workers need is not installed there.
         """
-        tasks = self._reachable(files)
-        first = next(tasks, None)
+        yield from self._counted((task.file.path, task_line(task)) for task in files)
+
+    def read(
+        self, files: Iterable[FileToRead], file_format: str
+    ) -> Iterator[tuple[FileToRead, FileContents]]:
+        """Yield what is at the paths of files, read and checked whole; see `count`."""
+        asked = list(files)
+        lines = ((file.path, path_line(i, file.path, file_format)) for i, file in enumerate(asked))
+        for counted in self._counted(lines):
+            yield asked[counted.index], counted.contents
+
+    def _counted(self, files: Iterable[tuple[str, str]]) -> Iterator[CountedFile]:
+        lines = self._reachable(files)
+        first = next(lines, None)
         if first is None:
             return
         folder = _WorkFolder(self._options)
         try:
             with silent_libraries():
-                number = folder.write("files", map(task_line, chain([first], tasks)))
-                self._run(folder)
+                number = folder.write("files", chain([first], lines))
+                self._run(folder, Progress(self._watch, "files counted by Beam", number))
             yield from _answers(folder, number)
         finally:
             with silent_libraries():
                 folder.remove()
 
-    def _reachable(self, files: Iterable[FileToCount]) -> Iterator[FileToCount]:
-        for task in files:
-            if self.name == "DataflowRunner" and not is_remote(task.file.path):
+    def _reachable(self, files: Iterable[tuple[str, str]]) -> Iterator[str]:
+        for path, line in files:
+            if self.name == "DataflowRunner" and not is_remote(path):
                 raise UsageError(
-                    f"{quoted(task.file.path, 200)} is on this machine, where workers of Dataflow "
+                    f"{quoted(path, 200)} is on this machine, where workers of Dataflow "
                     "do not see it; copy the files to a bucket, or use --runner local"
                 )
-            yield task
+            yield line
 
-    def _run(self, folder: _WorkFolder) -> None:
+    def _run(self, folder: _WorkFolder, progress: Progress) -> None:
         import apache_beam as beam
 
         result: Any = None
@@ -102,7 +117,7 @@ class BeamRunner:
             places = map(folder.path, ("files", "whole", "broken"))
             add_counting(pipeline, *places)
             result = pipeline.run()
-            self._wait(result)
+            self._wait(result, progress)
         except KeyboardInterrupt:
             if result is not None:
                 with contextlib.suppress(Exception):
@@ -113,14 +128,14 @@ class BeamRunner:
         except (Exception, SystemExit) as error:
             raise DatasetError(f"Beam's {self.name} failed: {_reason(error)}") from error
 
-    def _wait(self, result: Any) -> None:
+    def _wait(self, result: Any, progress: Progress) -> None:
         from apache_beam.runners.runner import PipelineState
 
         known = 0
         while not PipelineState.is_terminal(result.state):
             time.sleep(_POLL)
-            found = _bytes_read(result)
-            self._told(max(found - known, 0))
+            found = _num_counted(result)
+            progress.advance(max(found - known, 0))
             known = max(found, known)
         state = result.wait_until_finish()  # raises what a worker said
         if (state or result.state) != PipelineState.DONE:
@@ -211,12 +226,12 @@ def _answers(folder: _WorkFolder, number: int) -> Iterator[CountedFile]:
         )
 
 
-def _bytes_read(result: Any) -> int:
-    """Return how many bytes workers read so far, as far as the runner tells."""
+def _num_counted(result: Any) -> int:
+    """Return how many files workers counted so far, as far as the runner tells."""
     from apache_beam.metrics import MetricsFilter
 
     with contextlib.suppress(Exception):
-        wanted = MetricsFilter().with_namespace(NAMESPACE).with_name(BYTES)
+        wanted = MetricsFilter().with_namespace(NAMESPACE).with_name(FILES)
         counters = result.metrics().query(wanted)["counters"]
         return sum(int(counter.attempted or counter.committed or 0) for counter in counters)
     return 0

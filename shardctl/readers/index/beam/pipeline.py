@@ -22,26 +22,13 @@ NAMESPACE, FILES, BYTES = "shardctl", "files_counted", "bytes_read"  # its metri
 def task_line(task: FileToCount) -> str:
     """Return a file to count as a line."""
     file = task.file
-    return json.dumps(
-        [task.index, file.path, file.num_bytes, file.version, task.file_format, task.checksums]
-    )
+    listed = [file.num_bytes, file.version]
+    return json.dumps([task.index, file.path, listed, task.file_format, task.checksums])
 
 
-def task_of_line(line: str) -> FileToCount:
-    """Return the file that a line says.
-
-    >>> task = FileToCount(index=3, file=StoredFile(path="a\\udcff", num_bytes=5, version="v"),
-    ...                    file_format="tfrecord")
-    >>> task_of_line(task_line(task)) == task
-    True
-    """
-    index, path, num_bytes, version, file_format, checksums = json.loads(line)
-    return FileToCount(
-        index=index,
-        file=StoredFile(path=path, num_bytes=num_bytes, version=version),
-        file_format=file_format,
-        checksums=checksums,
-    )
+def path_line(index: int, path: str, file_format: str) -> str:
+    """Return a path as a line: whatever is there is to be counted and checked."""
+    return json.dumps([index, path, None, file_format, True])
 
 
 def counted_line(counted: CountedFile) -> str:
@@ -74,17 +61,21 @@ def count_line(line: str) -> Iterator[Any]:
     from apache_beam.pvalue import TaggedOutput
 
     from shardctl.errors import ShardctlError
-    from shardctl.readers.records.read_file import count_file
+    from shardctl.readers.records.read_file import count_file, read_record_file
 
-    task = task_of_line(line)
+    index, path, listed, file_format, checksums = json.loads(line)
     try:
-        contents = count_file(task.file, task.file_format, checksums=task.checksums)
+        if listed is None:
+            contents = read_record_file(path, file_format, checksums=checksums)
+        else:
+            file = StoredFile(path=path, num_bytes=listed[0], version=listed[1])
+            contents = count_file(file, file_format, checksums=checksums)
     except (ShardctlError, ValueError) as error:
-        yield TaggedOutput(BROKEN, json.dumps([task.index, str(error)]))
+        yield TaggedOutput(BROKEN, json.dumps([index, str(error)]))
         return
     Metrics.counter(NAMESPACE, FILES).inc()
     Metrics.counter(NAMESPACE, BYTES).inc(contents.num_bytes_read)
-    answer = counted_line(CountedFile(index=task.index, contents=contents))
+    answer = counted_line(CountedFile(index=index, contents=contents))
     yield answer if contents.damage is None else TaggedOutput(BROKEN, answer)
 
 
