@@ -33,7 +33,7 @@ RunnerOption = Annotated[
 
 
 def beam_runner(
-    name: str, words: list[str], typed: Sequence[str], watch: Watch
+    name: str, words: list[str], typed: Sequence[str], *, jobs: int | None, watch: Watch
 ) -> "BeamRunner | None":
     """Return the runner that an option names, None for this machine, and take its words away.
 
@@ -47,9 +47,14 @@ def beam_runner(
     if name == "local":
         if any(word.startswith("--") for word in options):
             raise UsageError(
-                f"{quoted(options[0])} after --: options of Beam need --runner beam before it"
+                "options of Beam, after --, need --runner beam before it"
             )
         return None
+    if jobs is not None:
+        raise UsageError(
+            "--jobs with --runner beam: how many workers there are is said after --, as in "
+            "-- --direct_num_workers=4"
+        )
     if options:
         del words[-len(options) :]
     from shardctl.readers.index.beam.beam_runner import BeamRunner

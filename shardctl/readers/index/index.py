@@ -24,9 +24,12 @@ from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
 from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement
 from shardctl.readers.index.counting.counting import COMPRESSIONS, Counts, count_files
 from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.index.counting.local_runner import LocalRunner
+from shardctl.readers.index.counting.local_runner import LocalRunner, checked_jobs
+from shardctl.readers.index.listing import list_files
+from shardctl.readers.index.names import arrange
 from shardctl.readers.index.runner import Runner
 from shardctl.readers.records.contents import Compression, Damage, FileContents
+from shardctl.readers.records.read_file import format_of, why_not_read
 
 
 @checked
@@ -67,15 +70,11 @@ def index(
         DatasetError: there are no such files, or names that cannot be put in order.
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
-    if jobs is not None and jobs < 1:
-        raise UsageError(phrase("{jobs}: at least 1 process has to count"))
+    jobs = checked_jobs(jobs)
     begin = time.monotonic()
-    from shardctl.readers.index.stand_in import arrange
-
-    arranged = arrange([os.fspath(path) for path in paths], splits=split or {})
-    if not arranged.splits:
-        raise DatasetError(f"no record files in {', '.join(map(quoted, map(str, paths)))}")
-    files = _Files(arranged, file_format or arranged.file_format or "tfrecord")
+    listing = list_files([os.fspath(path) for path in paths], watch=_listed(watch))
+    arranged = arrange(listing, splits=split, name=name)
+    files = _Files(arranged, _format_of(arranged, file_format))
     counts, warnings = None, arranged.notes
     if keep_going or not arranged.problems:
         with known_counts(cache=cache, earlier=earlier) as known:
@@ -90,7 +89,34 @@ def index(
             )
         warnings = (*warnings, *known.warnings)
     found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
-    return replace(found, name=name or found.name, warnings=warnings)
+    return replace(found, warnings=tuple(warnings))
+
+
+def _listed(watch: Watch | None) -> Callable[[int], None] | None:
+    """Return what is told how many files were found, of nobody knows how many."""
+    return None if watch is None else lambda found: watch("files found", found, 0)
+
+
+def _format_of(arranged: Arrangement, given: str | None) -> str:
+    """Return the format of files: as it is given, by their names, or by how the first begins."""
+    if given is not None:
+        why = why_not_read(given)
+        if why is not None:
+            raise UsageError(phrase("{file_format}: {}", why))
+        return given
+    if arranged.file_format is not None:
+        return arranged.file_format
+    files = chain.from_iterable(split.files for split in arranged.splits)
+    first = next((file for file in files if file.num_bytes), None)
+    found = None if first is None else format_of(first)
+    if found is None:
+        raise DatasetError(
+            phrase(
+                "{}: neither the name nor the first bytes tell its format; give {file_format}",
+                quoted(arranged.splits[0].files[0].path if first is None else first.path, 200),
+            )
+        )
+    return found
 
 
 class _Files:

@@ -28,12 +28,9 @@ from shardctl.readers.index.beam.pipeline import (
     NAMESPACE,
     add_counting,
     counted_of_line,
-    path_line,
     task_line,
 )
 from shardctl.readers.index.runner import CountedFile, FileToCount
-from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.parallel import FileToRead
 
 _POLL = 1.0  # seconds between two questions how far a pipeline is
 _BUFFER = 1 << 16
@@ -73,18 +70,6 @@ class BeamRunner:
             UsageError: files that its workers cannot reach, or a folder that cannot be written to.
             MissingDependencyError: a package that workers need is not installed there.
         """
-        yield from self._counted((task.file.path, task_line(task)) for task in files)
-
-    def read(
-        self, files: Iterable[FileToRead], file_format: str
-    ) -> Iterator[tuple[FileToRead, FileContents]]:
-        """Yield what is at the paths of files, read and checked whole; see `count`."""
-        asked = list(files)
-        lines = ((file.path, path_line(i, file.path, file_format)) for i, file in enumerate(asked))
-        for counted in self._counted(lines):
-            yield asked[counted.index], counted.contents
-
-    def _counted(self, files: Iterable[tuple[str, str]]) -> Iterator[CountedFile]:
         lines = self._reachable(files)
         first = next(lines, None)
         if first is None:
@@ -99,14 +84,14 @@ class BeamRunner:
             with silent_libraries():
                 folder.remove()
 
-    def _reachable(self, files: Iterable[tuple[str, str]]) -> Iterator[str]:
-        for path, line in files:
-            if self.name == "DataflowRunner" and not is_remote(path):
+    def _reachable(self, files: Iterable[FileToCount]) -> Iterator[str]:
+        for task in files:
+            if self.name == "DataflowRunner" and not is_remote(task.file.path):
                 raise UsageError(
-                    f"{quoted(path, 200)} is on this machine, where workers of Dataflow "
+                    f"{quoted(task.file.path, 200)} is on this machine, where workers of Dataflow "
                     "do not see it; copy the files to a bucket, or use --runner local"
                 )
-            yield line
+            yield task_line(task)
 
     def _run(self, folder: _WorkFolder, progress: Progress) -> None:
         import apache_beam as beam

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from shardctl.errors import ShardctlError
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
 from shardctl.readers.records.contents import Damage, FileContents
 
 BROKEN = "broken"  # the output of files that are damaged, and of those that a worker cannot count
@@ -21,14 +22,18 @@ NAMESPACE, FILES, BYTES = "shardctl", "files_counted", "bytes_read"  # its metri
 
 def task_line(task: FileToCount) -> str:
     """Return a file to count as a line."""
-    file = task.file
-    listed = [file.num_bytes, file.version]
-    return json.dumps([task.index, file.path, listed, task.file_format, task.checksums])
+    return json.dumps(asdict(task))
 
 
-def path_line(index: int, path: str, file_format: str) -> str:
-    """Return a path as a line: whatever is there is to be counted and checked."""
-    return json.dumps([index, path, None, file_format, True])
+def task_of_line(line: str) -> FileToCount:
+    """Return the file that a line says.
+
+    >>> task = FileToCount(index=3, file=StoredFile(path="a", num_bytes=5), file_format="tfrecord")
+    >>> task_of_line(task_line(task)) == task
+    True
+    """
+    said = json.loads(line)
+    return FileToCount(**{**said, "file": StoredFile(**said["file"])})
 
 
 def counted_line(counted: CountedFile) -> str:
@@ -60,23 +65,16 @@ def count_line(line: str) -> Iterator[Any]:
     from apache_beam.metrics import Metrics
     from apache_beam.pvalue import TaggedOutput
 
-    from shardctl.errors import ShardctlError
-    from shardctl.readers.records.read_file import count_file, read_record_file
-
-    index, path, listed, file_format, checksums = json.loads(line)
+    task = task_of_line(line)
     try:
-        if listed is None:
-            contents = read_record_file(path, file_format, checksums=checksums)
-        else:
-            file = StoredFile(path=path, num_bytes=listed[0], version=listed[1])
-            contents = count_file(file, file_format, checksums=checksums)
+        counted = count_one(task)
     except (ShardctlError, ValueError) as error:
-        yield TaggedOutput(BROKEN, json.dumps([index, str(error)]))
+        yield TaggedOutput(BROKEN, json.dumps([task.index, str(error)]))
         return
     Metrics.counter(NAMESPACE, FILES).inc()
-    Metrics.counter(NAMESPACE, BYTES).inc(contents.num_bytes_read)
-    answer = counted_line(CountedFile(index=index, contents=contents))
-    yield answer if contents.damage is None else TaggedOutput(BROKEN, answer)
+    Metrics.counter(NAMESPACE, BYTES).inc(counted.contents.num_bytes_read)
+    answer = counted_line(counted)
+    yield answer if counted.contents.damage is None else TaggedOutput(BROKEN, answer)
 
 
 def add_counting(pipeline: Any, tasks: str, whole: str, broken: str) -> None:

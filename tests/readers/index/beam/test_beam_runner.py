@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
+from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.beam import pipeline
 from shardctl.readers.index.beam.beam_runner import BeamRunner
 from shardctl.readers.index.runner import CountedFile, FileToCount
 from shardctl.readers.records import read_file
-from shardctl.readers.records.parallel import FileToRead
 from shardctl.readers.records.read_file import count_file, read_record_file
 from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
@@ -103,10 +103,19 @@ def test_paths_are_read_whatever_is_there(files: Path) -> None:
     (files / "8").mkdir()
     (files / "9").symlink_to("nowhere")
     paths = [str(files / name) for name in ("0", "4", "8", "9", "none")]
-    asked = [FileToRead(split=0, shard=shard, path=path) for shard, path in enumerate(paths)]
-    found = sorted(BeamRunner().read(asked, "tfrecord"), key=lambda one: one[0].shard)
-    assert found == [(file, read_record_file(file.path, "tfrecord")) for file in asked]
-    kinds = [contents.damage and contents.damage.kind for _, contents in found]
+    tasks = [
+        FileToCount(
+            index=index,
+            file=StoredFile(path=path, num_bytes=0),
+            file_format="tfrecord",
+            checksums=True,
+            listed=False,
+        )
+        for index, path in enumerate(paths)
+    ]
+    found = [counted.contents for counted in by_beam(tasks)]
+    assert found == [read_record_file(path, "tfrecord") for path in paths]
+    kinds = [contents.damage and contents.damage.kind for contents in found]
     assert kinds == [None, "data", "not-a-file", "not-a-file", "missing"]
 
 
@@ -167,7 +176,7 @@ def test_a_file_that_is_lost_or_there_twice_is_no_count(
     count_line = pipeline.count_line
 
     def counting(line: str) -> Iterator[Any]:
-        for _ in range(times if json.loads(line)[0] == 2 else 1):
+        for _ in range(times if json.loads(line)["index"] == 2 else 1):
             yield from count_line(line)
 
     monkeypatch.setattr(pipeline, "count_line", counting)
