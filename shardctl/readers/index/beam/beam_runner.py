@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.text import counted as number_of
 from shardctl.core.text import printable, quoted
@@ -52,6 +53,7 @@ class BeamRunner:
         MissingDependencyError: Beam is not installed.
     """
 
+    @checked
     def __init__(self, options: Sequence[str] = (), *, watch: Watch | None = None) -> None:
         with silent_libraries():
             self._options: BeamOptions = beam_options(options)
