@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from shardctl.planning.verify import Verification
     from shardctl.readers.index.answer import Index
     from shardctl.readers.index.check import IndexCheck, check_index
+    from shardctl.readers.index.beam.beam_runner import BeamRunner
     from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
@@ -131,6 +132,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BeamRunner",
     "Cause",
     "Comparison",
     "Dataset",
@@ -212,6 +214,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BeamRunner": "readers.index.beam.beam_runner",
     "Cause": "planning.diff.causes",
     "Comparison": "planning.hosts.hosts",
     "Dataset": "core.dataset.dataset",
