@@ -127,7 +127,7 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
     name = fields.name(_field(info, "name") or "", "dataset name")
     config = _field(info, "configName", "config_name") or None
     version = _field(info, "version") or None
-    file_format = fields.file_format(
+    file_format = fields.tfds_file_format(
         _field(info, "fileFormat", "file_format") or DEFAULT_FILE_FORMAT
     )
     ordered = _field(info, "disableShuffling", "disable_shuffling")

@@ -281,6 +281,8 @@ class Dataset:
 
     `ordered` is TFDS's `disable_shuffling`; `data_dir` is None for a dataset that has no files
     here (a catalog entry, a layout file); `origin` says in a few words where the facts come from.
+    `compression` is how its TFRecord files are packed, "GZIP" or "ZLIB", None for not at all; the
+    order is the same, so it is no part of the fingerprint.
     `folders` are the datasets that were merged into this one, in order, where they are known;
     see `folders_of`. `features` is asked for `example_size`; it is no part of the layout.
     """
@@ -292,6 +294,7 @@ class Dataset:
     file_format: str = DEFAULT_FILE_FORMAT
     data_dir: str | None = None
     ordered: bool = False
+    compression: str | None = None
     origin: str = "metadata"
     folders: tuple[Dataset, ...] = ()
     features: Callable[[], Any] | None = field(default=None, compare=False, repr=False)

@@ -17,6 +17,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import OTHER_FORMATS
 from shardctl.planning.stages.sources import ResolvedSources
 from shardctl.planning.verify import FoundNames
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
@@ -60,12 +61,17 @@ def why_not_files(reads: Reads) -> str | None:
         return "no file is read"
     if first_file_here(reads) is None:
         return f"the files of {dataset.title} are not on this machine; {instead}"
-    reason = _why_unreadable(dataset.file_format)
+    reason = _why_unreadable(dataset)
     return None if reason is None else f"{reason}; {instead}"
 
 
-def _why_unreadable(file_format: str) -> str | None:
-    """Return why TFDS makes no tf.data.Dataset of a format, None where it does."""
+def _why_unreadable(dataset: Dataset) -> str | None:
+    """Return why TFDS makes no tf.data.Dataset of files, by their format, None where it does."""
+    file_format = dataset.file_format
+    if file_format in OTHER_FORMATS:
+        return f"TFDS does not read {file_format} files"
+    if dataset.compression is not None:
+        return f"TFDS reads TFRecord files as they are, and these are {dataset.compression}"
     adapters = tensorflow_datasets("core.file_adapters")
     try:
         adapter = adapters.ADAPTER_FOR_FORMAT[adapters.FileFormat.from_value(file_format)]
