@@ -50,10 +50,8 @@ def format_warnings(dataset: Dataset, ranges: Iterable[SplitRange]) -> Iterator[
     """
     why = why_not_as_dataset(dataset)
     if why is not None:
-        of_others = (
-            f"this is the order of tf.data over files of another format; {_ways_out(dataset)}"
-        )
-        yield f"{why}, so {of_others}"
+        of_others = "this is the order of tf.data over files of another format"
+        yield f"{why}, so {of_others}; {_ways_out(dataset)}"
     for split in {piece.split.name: piece.split for piece in ranges}.values():
         why = why_short(dataset, split)
         if why is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from shardctl.errors import MissingDependencyError
+from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
 
 _BLOCK = 1 << 24  # bytes of a file whose records are held at a time
@@ -13,6 +14,27 @@ _FAILURES = (RuntimeError, ValueError, IndexError)
 # Riegeli names the chunk, or else how far it had read.
 _CHUNK = re.compile(r"chunk at (\d+)")
 _PLACE = re.compile(r"at byte (\d+)")
+
+
+class ArrayRecord:
+    """Chunks of records with a footer that says where they are."""
+
+    name = "array_record"
+    suffixes: tuple[str, ...] = (".array_record", ".arrayrecord")
+
+    def count(
+        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+    ) -> FileContents:
+        """Return what a file holds, see `RecordFormat.count`."""
+        if source.local_path is None:
+            raise DatasetError("array_record files are read by a library that takes local files")
+        return read_array_record(
+            source.local_path, num_bytes=source.num_bytes, checksums=checksums, told=told
+        )
+
+    def is_of(self, head: bytes) -> bool | None:
+        """Return None: the signature of Riegeli, on which ArrayRecord builds, is the same."""
+        return None
 
 
 def read_array_record(

@@ -6,10 +6,30 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from shardctl.errors import MissingDependencyError
+from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
 
 _ROWS = 1 << 10  # rows that are decoded at a time
 _PAGE_HEADER_BYTES = 32
+
+
+class Parquet:
+    """Columns of rows with a footer that says how many."""
+
+    name = "parquet"
+    suffixes: tuple[str, ...] = (".parquet",)
+
+    def count(
+        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+    ) -> FileContents:
+        """Return what a file holds, see `RecordFormat.count`."""
+        return read_parquet(
+            source.file(), num_bytes=source.num_bytes, checksums=checksums, told=told
+        )
+
+    def is_of(self, head: bytes) -> bool | None:
+        """Return whether a file begins as Parquet files do, see `RecordFormat.is_of`."""
+        return head[:4] == b"PAR1"
 
 
 def read_parquet(

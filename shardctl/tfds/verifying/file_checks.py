@@ -22,7 +22,7 @@ from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.crc32c import extend_crc32c
 from shardctl.readers.records.parallel import FileToRead, read_record_files
 from shardctl.readers.records.read_file import why_not_read
-from shardctl.readers.records.tfrecord import read_tfrecords
+from shardctl.readers.records.tfrecord.scan import read_tfrecords
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.verifying.real_files import exists, file_path, first_file_here
 

@@ -55,7 +55,7 @@ def test_what_tfds_has_no_reader_for_is_named(
     tmp_path: Path, kind: dict[str, Any], said: str
 ) -> None:
     (tmp_path / "a.tar").write_bytes(b"")
-    files = (ShardFiles(data_dir=str(tmp_path), names=("a.tar",)),)
+    files = (ShardFiles(data_dir=str(tmp_path), names=("a.tar",), num_shards=1),)
     split = Split(name="train", shard_lengths=(1,), files=files)
     reads = plan_order(Dataset(name="d", splits=(split,), **kind), "train").order.reads
     assert str(why_not_files(reads)).startswith(said)

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import MissingDependencyError
-from shardctl.readers.records import tfrecord
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.tfrecord import read_tfrecords
+from shardctl.readers.records.tfrecord import scan
+from shardctl.readers.records.tfrecord.scan import read_tfrecords
 from tests.cases import check_cases, counted, random_of_a_fuzz_run
 from tests.record_files import framed, header, read_by_tensorflow, stored
 
@@ -101,8 +101,8 @@ def test_what_tensorflow_writes_is_sound(tmp_path: Path) -> None:
 @pytest.mark.parametrize("checksums", [True, False])
 def test_records_of_any_size_are_counted(monkeypatch: Any, checksums: bool) -> None:
     # Blocks are made small, so that records end before, at and behind their ends.
-    monkeypatch.setattr(tfrecord, "_BLOCK", 256)
-    monkeypatch.setattr(tfrecord, "_AHEAD", 128)
+    monkeypatch.setattr(scan, "_BLOCK", 256)
+    monkeypatch.setattr(scan, "_AHEAD", 128)
     sizes = st.lists(st.sampled_from([0, 1, 11, 100, 228, 240, 256, 257, 512, 2000]), max_size=12)
 
     def law(drawn: list[int]) -> None:
@@ -234,7 +234,7 @@ def test_all_records_with_damaged_data_are_counted() -> None:
 
 @pytest.mark.parametrize("size", [100, 255, 256, 300, 2000])
 def test_damage_in_a_record_that_crosses_blocks(monkeypatch: Any, size: int) -> None:
-    monkeypatch.setattr(tfrecord, "_BLOCK", 256)
+    monkeypatch.setattr(scan, "_BLOCK", 256)
     data = framed(b"a" * 200, bytes(size), b"b")
     for byte in (228, 228 + size // 2, 227 + size, 228 + size, 231 + size):
         damaged = bytearray(data)
@@ -279,7 +279,7 @@ class Shrinking(io.BytesIO):
 
 @pytest.mark.parametrize("block", [64, 1 << 18])
 def test_a_file_that_becomes_shorter_meanwhile_is_cut_off(monkeypatch: Any, block: int) -> None:
-    monkeypatch.setattr(tfrecord, "_BLOCK", block)
+    monkeypatch.setattr(scan, "_BLOCK", block)
     data = framed(b"a" * 50, b"b" * 300, b"c" * 20)
     for lost in range(1, len(data)):
         file = Shrinking(data, lost)
