@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.core.dataset.example_size import ExampleSize
 
+# Origins of datasets whose examples were counted, since no metadata says how many there are.
+COUNTED_FILES = "record files"
+COUNTED_LAYOUT = "layout of record files"
+
 _PIECE = 1 << 16  # file names made at once
 _MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
 
@@ -307,6 +311,12 @@ class Dataset:
         twice = [name for name, count in counts.items() if count > 1]
         if twice:
             raise DatasetError(f"dataset {quoted(self.name)} has split {quoted(twice[0])} twice")
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its examples were counted in files; TFDS knows of no such dataset."""
+        parts = (self, *self.folders)
+        return any(part.origin in (COUNTED_FILES, COUNTED_LAYOUT) for part in parts)
 
     @property
     def in_several_folders(self) -> bool:
