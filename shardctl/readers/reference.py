@@ -28,13 +28,20 @@ from shardctl.readers.data_dirs import (
     list_datasets_of,
 )
 from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
+from shardctl.readers.index.bare import (
+    COUNTING,
+    Counting,
+    holds_record_files,
+    is_record_file,
+    means_record_files,
+    read_bare,
+)
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
-_LATER = NOT_SUPPORTED_YET
 LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -65,17 +72,20 @@ def choose_dataset(
     env: Mapping[str, str],
     cwd: Path,
     fallback: Fallback | None = None,
+    counting: Counting = COUNTING,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
 
     `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
     paths have colons, commas and spaces. With none of these it is `fallback`, or else the built-in
-    imagenet2012.
+    imagenet2012. `counting` says how record files without metadata are read.
 
     Raises:
         DatasetError: what was chosen is not there or broken.
     """
-    search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd)
+    search = _Search(
+        dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd, counting=counting
+    )
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
     refs, folder = named.refs, cwd
     by: Chooser = named.source
@@ -172,19 +182,21 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
-    is_clear = "/" in relative or relative.startswith(".") or (cwd / ref).is_file()
+    is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
     return relative if is_clear else f"./{relative}"
 
 
 def _is_path(ref: str, cwd: Path) -> bool:
     path = cwd / ref
-    return os.path.exists(path) and not _is_name_of_a_plain_folder(ref, path)
+    if not os.path.exists(path):
+        return means_record_files(ref)
+    return not _is_name_of_a_plain_folder(ref, path)
 
 
 def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
     if not path.is_dir() or parse_dataset_name(ref) is None:
         return False
-    return len(tfds_folders(path)) != 1
+    return len(tfds_folders(path)) != 1 and not holds_record_files(os.fspath(path))
 
 
 @checked
@@ -194,6 +206,7 @@ def read_dataset(
     data_dir: str | os.PathLike[str] | None = None,
     env: Mapping[str, str],
     cwd: Path,
+    cache: bool = True,
 ) -> Dataset:
     """Return the dataset that one reference names, or several references as one dataset.
 
@@ -203,7 +216,8 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    return _read_all(refs, _Search(dirs=data_dirs(data_dir, env, Project()), env=env, cwd=cwd))
+    dirs, counting = data_dirs(data_dir, env, Project()), Counting(cache=cache)
+    return _read_all(refs, _Search(dirs=dirs, env=env, cwd=cwd, counting=counting))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +227,7 @@ class _Search:
     dirs: DataDirs
     env: Mapping[str, str]
     cwd: Path
+    counting: Counting
 
     def path(self, ref: str) -> Path:
         return self.cwd / expand_home(ref, self.env)
@@ -236,12 +251,15 @@ def _read(ref: str, search: _Search) -> Dataset:
     raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
 
 
-_FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name like mnist:3.0.1"
+_FORMS = (
+    "a dataset is a folder with dataset_info.json, a layout.yaml, a name like mnist:3.0.1, or "
+    "record files: a folder, a pattern, prefix@N"
+)
 
 
 def _remote(ref: str, search: _Search) -> Dataset | None:
     if is_remote(ref):
-        raise DatasetError(f"{quoted(ref, 200)}: remote paths are {_LATER}")
+        raise DatasetError(f"{quoted(ref, 200)}: remote paths are {NOT_SUPPORTED_YET}")
     return None
 
 
@@ -250,39 +268,45 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     if not os.path.isdir(path):
         return None
     found = tfds_folders(path)
+    if found == [path]:
+        return read_tfds_folder(path)
+    has_records = holds_record_files(os.fspath(path))
     name = parse_dataset_name(ref)
-    if len(found) != 1 and name is not None:  # a folder that just has the name of a dataset
+    if len(found) != 1 and not has_records and name is not None:
+        # A folder that just has the name of a dataset.
         dataset = _look_up(name, search)
         if dataset is not None:
             return dataset
-    if not found and _has_record_files(path):
+    if has_records and found:
+        below = choices(os.path.relpath(folder, path) for folder in found)
         raise DatasetError(
-            f"{quoted(ref, 200)} holds record files and no {DATASET_INFO_FILENAME}; such folders "
-            f"are {_LATER}"
+            f"{quoted(ref, 200)} holds record files, and below it are datasets with "
+            f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
+            f"{quoted(os.path.join(ref, '*'), 200)}"
         )
-    return read_tfds_folder(path)
-
-
-def _has_record_files(path: Path) -> bool:
-    with os.scandir(path) as entries:
-        return any(re.search(r"record|riegeli|parquet|-of-\d", entry.name) for entry in entries)
+    if found:
+        return read_tfds_folder(path)
+    return read_bare(os.fspath(path), search.counting)
 
 
 def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if not os.path.exists(path):
         return None
-    if path.name == DATASET_INFO_FILENAME:
+    if path.name == DATASET_INFO_FILENAME and is_tfds_metadata(path):
         return read_tfds_folder(path.parent)
+    if is_sidecar(os.fspath(path)):
+        return read_bare(os.fspath(path.parent), search.counting)
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.readers.layout_file import read_layout_file
 
         return read_layout_file(path)
-    if re.search(r"record|riegeli|parquet|-of-\d", path.name):
-        raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
-    raise DatasetError(
-        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(LAYOUT_SUFFIXES)}"
-    )
+    if not is_record_file(os.fspath(path)):
+        raise DatasetError(
+            f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
+            f"{choices(LAYOUT_SUFFIXES)}, nor a record file: there are {choices(FORMATS)}"
+        )
+    return read_bare(os.fspath(path), search.counting)
 
 
 def _bad_version(ref: str, search: _Search) -> Dataset | None:
@@ -295,9 +319,17 @@ def _bad_version(ref: str, search: _Search) -> Dataset | None:
 
 
 def _record_files(ref: str, search: _Search) -> Dataset | None:
-    if re.search(r"[*?\[]|@(\d+|\*)", ref) and parse_dataset_name(ref) is None:
-        raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
-    return None
+    if not means_record_files(ref):
+        return None
+    if _SPEC.fullmatch(ref):
+        raise DatasetError(
+            f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
+            "too"
+        )
+    return read_bare(os.fspath(search.path(ref)), search.counting)
+
+
+_SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
 def _missing_path(ref: str, search: _Search) -> Dataset | None:
