@@ -13,7 +13,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.text import choices, printable, quoted
-from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, RECORD_FORMATS
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
 from shardctl.files.stores.stores import is_remote
@@ -38,7 +38,11 @@ from shardctl.readers.index.bare import (
 )
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import read_tfds_folder, tfds_folders
+from shardctl.readers.tfds_metadata import (
+    holds_tfds_metadata,
+    read_tfds_folder,
+    tfds_folders,
+)
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -83,9 +87,7 @@ def choose_dataset(
     Raises:
         DatasetError: what was chosen is not there or broken.
     """
-    search = _Search(
-        dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd, counting=counting
-    )
+    search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd, counting=counting)
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
     refs, folder = named.refs, cwd
     by: Chooser = named.source
@@ -134,7 +136,7 @@ def named_dataset(
         return NamedDataset(refs=(env[ENVIRONMENT_VARIABLE],), source="environment")
     if project.dataset and project.path is not None:
         return NamedDataset(refs=project.dataset, source="file")
-    if os.path.isfile(cwd / DATASET_INFO_FILENAME):
+    if holds_tfds_metadata(cwd):
         return NamedDataset(refs=(".",), source="folder")
     return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
 
@@ -293,10 +295,8 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if not os.path.exists(path):
         return None
-    if path.name == DATASET_INFO_FILENAME and is_tfds_metadata(path):
-        return read_tfds_folder(path.parent)
-    if is_sidecar(os.fspath(path)):
-        return read_bare(os.fspath(path.parent), search.counting)
+    if path.name == DATASET_INFO_FILENAME:
+        return _folder(os.path.dirname(ref) or ".", search)
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.readers.layout_file import read_layout_file
 
@@ -304,7 +304,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if not is_record_file(os.fspath(path)):
         raise DatasetError(
             f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
-            f"{choices(LAYOUT_SUFFIXES)}, nor a record file: there are {choices(FORMATS)}"
+            f"{choices(LAYOUT_SUFFIXES)}, nor a record file: {choices(RECORD_FORMATS)}"
         )
     return read_bare(os.fspath(path), search.counting)
 

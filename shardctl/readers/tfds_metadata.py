@@ -78,7 +78,7 @@ def tfds_folders(path: Path) -> list[Path]:
     Raises:
         DatasetError: `path` is not a folder that can be listed.
     """
-    if _is_file(path / DATASET_INFO_FILENAME):
+    if holds_tfds_metadata(path):
         return [path]
     found: list[Path] = []
     level, num_folders = [path], 0
@@ -87,7 +87,7 @@ def tfds_folders(path: Path) -> list[Path]:
         for folder in level:
             for child in _subfolders(folder, strict=folder is path):
                 num_folders += 1
-                if _is_file(child / DATASET_INFO_FILENAME):
+                if holds_tfds_metadata(child):
                     found.append(child)
                 else:
                     below.append(child)
@@ -95,6 +95,24 @@ def tfds_folders(path: Path) -> list[Path]:
         if num_folders > _MAX_FOLDERS:
             break
     return sorted(found)
+
+
+def holds_tfds_metadata(folder: Path) -> bool:
+    """Return whether a folder has a dataset_info.json, and one of TFDS.
+
+    Hugging Face Datasets writes a file of that name beside its Arrow files, where `features` are
+    instead of a `name`. Broken metadata beside other files counts as TFDS's, which says so.
+    """
+    path = folder / DATASET_INFO_FILENAME
+    if not _is_file(path):
+        return False
+    try:
+        with os.scandir(folder) as entries:
+            beside = any(entry.name.endswith(".arrow") for entry in entries)
+        info = read_json(path) if beside else {}
+    except (OSError, DatasetError):
+        return True
+    return not (isinstance(info, dict) and "features" in info and "name" not in info)
 
 
 def _is_file(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 
@@ -52,8 +53,8 @@ def holds_record_files(folder: str) -> bool:
     taken = (FileKind.RECORDS, FileKind.SHARD)
     try:
         files = store_of(folder).scan(folder)
-        names = (file.path.rpartition("/")[2] for _, file in zip(range(_LOOKED_AT), files))
-        return any(file_kind(name) in taken for name in names)
+        files = itertools.islice(files, _LOOKED_AT)
+        return any(file_kind(file.path.rpartition("/")[2]) in taken for file in files)
     except DatasetError:  # what cannot be listed is refused by who reads it
         return False
 
@@ -101,4 +102,6 @@ def _uncounted(path: str) -> Dataset:
 
     arranged = arrange([path])
     splits = tuple(Split(name=split.name, shard_lengths=()) for split in arranged.splits)
-    return Dataset(name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES)
+    return Dataset(
+        name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES
+    )
