@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
+    from shardctl.readers.index.index import Index, index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
@@ -139,6 +140,7 @@ __all__ = [
     "Host",
     "HostShare",
     "HostsPlan",
+    "Index",
     "InspectedStage",
     "Inspection",
     "Layout",
@@ -179,6 +181,7 @@ __all__ = [
     "diff",
     "evaluate",
     "hosts",
+    "index",
     "inspect",
     "layout",
     "lint",
@@ -216,6 +219,7 @@ _HOMES = {
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
     "InspectedStage": "planning.inspect",
+    "Index": "readers.index.index",
     "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
@@ -251,6 +255,7 @@ _HOMES = {
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
+    "index": "readers.index.index",
     "inspect": "tfds.inspecting.inspect",
     "layout": "planning.layout",
     "lint": "planning.lint.lint",

@@ -24,6 +24,7 @@ from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
 from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_yaml
+from shardctl.readers.index.document import is_index_document, read_index_document
 from shardctl.readers.layout_document import ORIGIN, dataset_of_document, is_layout_document
 
 MAX_NUM_SHARDS = 10_000_000
@@ -60,6 +61,10 @@ def read_layout_file(path: Path) -> Dataset:
     with fields.said_about(printable(str(path))):
         if is_layout_document(document):
             return dataset_of_document(document, lambda value: _data_dir(value, path.parent))
+        if is_index_document(document):
+            return read_index_document(
+                document, lambda value: _data_dir(value, path.parent)
+            ).dataset
         return dataset_from_layout(document, stem=path.stem, folder=path.parent)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.records.contents import FileContents
@@ -31,12 +31,13 @@ class CountedFile:
     contents: FileContents
 
 
+@runtime_checkable
 class Runner(Protocol):
     """Counts many files at once, in bounded memory."""
 
     def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
         """Yield what each file holds, in the order in which they are done.
 
-        An end of the asking, or an interrupt, ends the work. The last bytes read are told to
-        `watch` of the runner, where it has one.
+        Files are asked for as room for them comes, in the thread that asks for answers. An end of
+        the asking, or an interrupt, ends the work.
         """

@@ -1,0 +1,161 @@
+"""The layout file that `index` writes: a dataset, and the size and version of each of its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
+from shardctl.files import fields
+from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.head import head, read_head
+from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.stores.stores import is_remote
+from shardctl.readers.index.index import Index, IndexedSplit
+
+KIND = "index"
+ORIGIN = "layout file"
+
+
+def is_index_document(document: object) -> bool:
+    """Return whether a layout file is the document of `index`."""
+    return isinstance(document, Mapping) and document.get("kind") == KIND
+
+
+def index_document(index: Index, beside: str | None = None) -> Document:
+    """Return the document of an index; of a file in the folder `beside` its data_dir is relative.
+
+    It is the same whoever counted: nothing in it tells of the run.
+    """
+    dataset = index.dataset
+    document = head(KIND, dataset.identity)
+    document["dataset"]["data_dir"] = _relative(index.data_dir, beside)
+    document["ordered"] = dataset.ordered
+    if index.compression is not None:
+        document["compression"] = index.compression
+    document["splits"] = [_split(split, index.data_dir) for split in index.splits]
+    if index.keep_going:
+        document["broken"] = [
+            {
+                "path": file.path,
+                "split": file.finding.split,
+                "kind": file.finding.kind,
+                "reason": file.finding.reason,
+                "record": file.finding.record,
+                "byte": file.finding.byte,
+                "num_bytes": file.num_bytes,
+                "version": file.version,
+            }
+            for file in index.broken
+        ]
+    return document
+
+
+def _relative(data_dir: str, beside: str | None) -> str:
+    """Return a folder as a file in another says it: relative where it lies in there."""
+    if beside is None or is_remote(data_dir) or is_remote(beside):
+        return data_dir
+    inside = os.path.relpath(data_dir, os.path.abspath(beside))
+    return data_dir if inside.split(os.sep)[0] == ".." else inside
+
+
+def _split(indexed: IndexedSplit, folder: str) -> Document:
+    split = indexed.split
+    return {
+        "name": split.name,
+        "num_examples": split.num_examples,
+        "num_shards": split.num_shards,
+        "num_bytes": split.num_bytes,
+        "shard_lengths": list(split.shard_lengths),
+        "files": files_field(split.files, folder),
+        "shard_bytes": list(split.shard_bytes or ()),
+        "versions": list(indexed.versions),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexedLayout:
+    """A layout that `index` wrote, read back: its dataset, and by split what its files were."""
+
+    dataset: Dataset
+    shard_bytes: Mapping[str, Sequence[int]]
+    versions: Mapping[str, Sequence[str]]
+    broken: Sequence[Mapping[str, object]] = ()
+
+
+def read_index_document(
+    document: object, data_dir: Callable[[object], str | None]
+) -> IndexedLayout:
+    """Return the layout that a document of `index` is; `data_dir` makes its folder absolute.
+
+    Raises:
+        DatasetError: another format version; a field that is missing, ill-formed or contradicts
+            another one.
+    """
+    layout = fields.mapping(document, "a layout")
+    if layout.get("format_version") != FORMAT_VERSION:
+        version = fields.shown(layout.get("format_version"))
+        raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
+    stated = read_head(layout)
+    folder = data_dir(stated.data_dir)
+    parts = [
+        _read_split(fields.mapping(item, "a split"), folder)
+        for item in fields.items(layout.get("splits"), "splits")
+    ]
+    compression = layout.get("compression")
+    dataset = Dataset(
+        name=stated.name,
+        config=stated.config,
+        version=stated.version,
+        file_format=fields.file_format(stated.file_format),
+        compression=None if compression is None else fields.text(compression, "compression"),
+        data_dir=folder,
+        ordered=fields.flag(layout.get("ordered", False), "ordered"),
+        splits=tuple(split for split, _, _ in parts),
+        origin=ORIGIN,
+    )
+    if dataset.fingerprint != stated.fingerprint:
+        raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")
+    return IndexedLayout(
+        dataset=dataset,
+        shard_bytes={split.name: sizes for split, sizes, _ in parts},
+        versions={split.name: versions for split, _, versions in parts},
+        broken=tuple(
+            fields.mapping(item, "a broken file")
+            for item in fields.items(layout.get("broken", []), "broken")
+        ),
+    )
+
+
+def _read_split(
+    record: Mapping[str, object], folder: str | None
+) -> tuple[Split, Sequence[int], Sequence[str]]:
+    name = fields.split_name(record.get("name"))
+    with fields.said_about(f"split {quoted(name)}"):
+        lengths = tuple(_counts(record, "shard_lengths"))
+        for key, actual in (("num_examples", sum(lengths)), ("num_shards", len(lengths))):
+            if record.get(key, actual) != actual:
+                said = fields.shown(record[key])
+                raise DatasetError(f"{key} {said} is not that of shard_lengths, {actual}")
+        sizes = tuple(_counts(record, "shard_bytes"))
+        versions = tuple(map(str, fields.items(record.get("versions"), "versions")))
+        if not len(sizes) == len(versions) == len(lengths):
+            raise DatasetError("not one length, size and version a shard")
+        split = Split(
+            name=name,
+            shard_lengths=lengths,
+            files=tuple(files_of_field(record.get("files"), len(lengths), folder)),
+            num_bytes=sum(sizes),
+        )
+        return split, sizes, versions
+
+
+def _counts(record: Mapping[str, object], key: str) -> Iterator[int]:
+    items = fields.items(record.get(key), key)
+    if set(map(type, items)) <= {int} and (not items or min(items) >= 0):
+        yield from items
+    else:
+        yield from (fields.count(item, f"{key} of shard {n}") for n, item in enumerate(items))

@@ -1,0 +1,306 @@
+"""Record files without metadata become a dataset: found, put in order, counted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.dataset.packed_ints import PackedInts
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.phrase import phrase
+from shardctl.core.progress import Watch
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short, quoted
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stores.store import StoredFile
+from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement, NameProblem
+from shardctl.readers.index.counting import COMPRESSIONS, Counts, count_files
+from shardctl.readers.index.known import KnownCounts, cache_folder
+from shardctl.readers.index.local_runner import LocalRunner
+from shardctl.readers.index.runner import Runner
+from shardctl.readers.records.contents import Compression, Damage, FileContents
+
+ORIGIN = "record files"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokenFile:
+    """A file that is not counted, with what is wrong first; `path` is relative to the root."""
+
+    path: str
+    num_bytes: int
+    version: str
+    finding: FileFinding
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexedSplit:
+    """The whole files of a split in shard order, and their versions; see `StoredFile`."""
+
+    split: Split
+    versions: tuple[str, ...]
+    num_broken: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index(Tabular):
+    """What record files hold, and what is wrong with them.
+
+    splits: in the order of their names; whole files alone.
+    broken: with `keep_going` all broken files, else the first; problems are those of the names.
+    num_known: files whose counts were known; `num_counted` were read, `num_bytes_read` of them.
+    """
+
+    name: str
+    version: str | None
+    file_format: str
+    compression: Compression | None
+    data_dir: str
+    splits: tuple[IndexedSplit, ...]
+    broken: tuple[BrokenFile, ...]
+    problems: tuple[NameProblem, ...]
+    keep_going: bool
+    num_files: int
+    num_known: int
+    num_counted: int
+    num_bytes_read: int
+    seconds: float = field(compare=False)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether no file is broken, missing between others or there twice."""
+        return not self.broken and not self.problems
+
+    @property
+    def dataset(self) -> Dataset:
+        """The files as a dataset; after `keep_going` without those that are broken.
+
+        Raises:
+            DatasetError: the first thing that is wrong.
+        """
+        if not self.whole and not self.keep_going:
+            raise DatasetError(next(self.faults()))
+        if not self.splits:
+            raise DatasetError(f"no whole record file in {quoted(self.data_dir, 200)}")
+        return Dataset(
+            name=self.name,
+            version=self.version,
+            file_format=self.file_format,
+            compression=self.compression,
+            data_dir=self.data_dir,
+            splits=tuple(split.split for split in self.splits),
+            origin=ORIGIN,
+        )
+
+    def faults(self) -> Iterator[str]:
+        """Yield a line for each thing that is wrong."""
+        for problem in self.problems:
+            yield problem.text
+        for file in self.broken:
+            yield f"{quoted(file.path, 200)}: {file.finding.reason}"
+
+    def __repr__(self) -> str:
+        whole = sum(split.split.num_shards for split in self.splits)
+        examples = sum(split.split.num_examples for split in self.splits)
+        wrong = len(self.broken) + len(self.problems)
+        said = (counted(wrong, "problem"),) if wrong else ()
+        return in_short(
+            self, self.name, counted(examples, "example"), counted(whole, "file"), *said
+        )
+
+
+@checked
+def index(
+    *paths: str | os.PathLike[str],
+    split: Mapping[str, str] | None = None,
+    name: str | None = None,
+    file_format: str | None = None,
+    checksums: bool = False,
+    keep_going: bool = False,
+    jobs: int | None = None,
+    cache: bool = True,
+    runner: Runner | None = None,
+    watch: Watch | None = None,
+) -> Index:
+    """Count the examples of record files without metadata, from framing or footers alone.
+
+    Args:
+        paths: files, folders, globs, `prefix@1024` or `prefix@*`, on this machine or remote.
+        split: the files of each split by a glob, where their names do not say it.
+        name: the dataset's name, else what the files' names begin with, or their folder's.
+        file_format: of files whose names do not tell it.
+        checksums: read the contents too, and compare them with their checksums.
+        keep_going: count all that is whole, whatever is broken or missing.
+        jobs: how many processes count, else as many as there are processors.
+        cache: take counts that are known, of files of the same size and time of change, from the
+            user's cache folder, and keep new ones there.
+        runner: what counts the files instead of processes of this machine.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        An Index; its `dataset` is what every function takes. What is wrong with files is in
+        `broken` and `problems`; without `keep_going` counting ends at the first broken file.
+
+    Raises:
+        DatasetError: there are no such files, or names that cannot be put in order.
+        MissingDependencyError: a package that the format or the place needs is not installed.
+    """
+    if jobs is not None and jobs < 1:
+        raise UsageError(phrase("{jobs}: at least 1 process has to count"))
+    begin = time.monotonic()
+    from shardctl.readers.index.stand_in import arrange
+
+    arranged = arrange([os.fspath(path) for path in paths], splits=split or {})
+    if not arranged.splits:
+        raise DatasetError(f"no record files in {', '.join(map(quoted, map(str, paths)))}")
+    files = _Files(arranged, file_format or arranged.file_format or "tfrecord")
+    warnings: list[str] = []
+    if arranged.problems and not keep_going:
+        counts = None
+    else:
+        with ExitStack() as stack:
+            known = None
+            if cache:
+                known = stack.enter_context(KnownCounts(cache_folder(os.environ)))
+            counts = count_files(
+                files.all,
+                files.file_format,
+                checksums=checksums,
+                runner=runner or LocalRunner(jobs=jobs),
+                known=known,
+                keep_going=keep_going,
+                watch=watch,
+            )
+        warnings += [] if known is None else known.warnings
+    found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
+    return replace(found, name=name or found.name, warnings=tuple(warnings))
+
+
+class _Files:
+    """The files of an arrangement one after the other, and what they come to when counted."""
+
+    def __init__(self, arranged: Arrangement, file_format: str) -> None:
+        self._arranged = arranged
+        self.file_format = file_format
+        self.all: Sequence[StoredFile] = tuple(
+            chain.from_iterable(split.files for split in arranged.splits)
+        )
+        self._root = arranged.root.rstrip("/") + "/"
+
+    def index(self, counts: Counts | None, *, keep_going: bool, seconds: float) -> Index:
+        """Return the answer; without counts the names alone."""
+        arranged = self._arranged
+        complete = counts is not None and (keep_going or not counts.broken)
+        packed: Compression | None = None
+        splits: list[IndexedSplit] = []
+        if counts is not None and complete:
+            packed = self._compression(counts)
+            splits = [found for found in self._splits(counts) if found.split.num_shards]
+        return Index(
+            name=arranged.name or os.path.basename(self._root.rstrip("/")) or "dataset",
+            version=arranged.version,
+            file_format=self.file_format,
+            compression=packed,
+            data_dir=arranged.root,
+            splits=tuple(splits),
+            broken=() if counts is None else tuple(self._broken(counts)),
+            problems=arranged.problems,
+            keep_going=keep_going,
+            num_files=len(self.all),
+            num_known=0 if counts is None else counts.num_known,
+            num_counted=0 if counts is None else counts.num_counted,
+            num_bytes_read=0 if counts is None else counts.num_bytes_read,
+            seconds=seconds,
+        )
+
+    def _compression(self, counts: Counts) -> Compression | None:
+        """Return how the files are compressed; those that are unlike the first are broken.
+
+        tf.data reads all files of a dataset in one way.
+        """
+        whole = (i for i in range(len(self.all)) if counts.num_records[i] >= 0)
+        first = next(whole, None)
+        if first is None:
+            return None
+        kind = counts.compressions[first]
+        if counts.compressions.count(kind) < len(self.all):
+            for place in whole:
+                if counts.compressions[place] != kind:
+                    found, like = COMPRESSIONS[counts.compressions[place]], COMPRESSIONS[kind]
+                    counts.broken[place] = _unlike(found, like, self.all[first].path)
+                    counts.num_records[place] = -1
+        return COMPRESSIONS[kind]
+
+    def _splits(self, counts: Counts) -> Iterator[IndexedSplit]:
+        first = 0
+        for arranged in self._arranged.splits:
+            stop = first + len(arranged.files)
+            lengths = counts.num_records[first:stop]
+            whole = [place for place in range(len(lengths)) if lengths[place] >= 0]
+            files = arranged.files
+            if len(whole) < len(files):
+                files = tuple(files[place] for place in whole)
+                lengths = lengths.__class__("q", (lengths[place] for place in whole))
+            sizes = tuple(file.num_bytes for file in files)
+            unsettled = {first + place for place in whole} & counts.unsettled
+            versions = (
+                "" if first + place in unsettled else file.version
+                for place, file in zip(whole, files, strict=True)
+            )
+            yield IndexedSplit(
+                split=Split(
+                    name=arranged.name,
+                    shard_lengths=PackedInts(lengths),
+                    files=(self._shard_files(arranged, files),),
+                    num_bytes=sum(sizes),
+                    shard_bytes=sizes,
+                ),
+                versions=tuple(versions),
+                num_broken=len(arranged.files) - len(files),
+            )
+            first = stop
+
+    def _shard_files(self, arranged: ArrangedSplit, files: Sequence[StoredFile]) -> ShardFiles:
+        """Return the names of files: by their template, where it says just these."""
+        names = tuple(file.path.removeprefix(self._root) for file in files)
+        if arranged.template is not None and len(files) == len(arranged.files) and files:
+            templated = ShardFiles.from_template(
+                arranged.template,
+                dataset=self._arranged.name or "",
+                split=arranged.name,
+                file_format=self.file_format,
+                num_shards=len(files),
+                data_dir=self._arranged.root,
+            )
+            if tuple(templated) == names:
+                return templated
+        return ShardFiles(data_dir=self._arranged.root, num_shards=len(names), names=names)
+
+    def _broken(self, counts: Counts) -> Iterator[BrokenFile]:
+        splits = [split.name for split in self._arranged.splits for _ in split.files]
+        for place in sorted(counts.broken):
+            file, contents = self.all[place], counts.broken[place]
+            path = file.path.removeprefix(self._root)
+            finding = contents.finding(os.path.basename(path), -1, splits[place])
+            if finding is not None:
+                yield BrokenFile(
+                    path=path,
+                    num_bytes=file.num_bytes,
+                    version=file.version,
+                    finding=replace(finding, expected=None),
+                )
+
+
+def _unlike(found: Compression | None, like: Compression | None, first: str) -> FileContents:
+    said = "is not compressed" if found is None else f"is compressed with {found}"
+    other = "is not" if like is None else f"is compressed with {like}"
+    text = f"{said}, and {quoted(os.path.basename(first), 200)} {other}; tf.data reads one kind"
+    return FileContents(num_records=None, damage=Damage(kind="compressed", text=text))

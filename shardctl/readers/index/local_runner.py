@@ -1,0 +1,274 @@
+"""Files counted on this machine: by processes of their own, by threads, or by the one that asks.
+
+Processes are started with `python -c`, not forked: a fork of a process with threads, as one that
+has loaded TensorFlow, may hang; and not as multiprocessing spawns them, which runs the caller's
+script again where it has no `if __name__ == "__main__"`. To start one takes a tenth of a second, so
+that a little work is done by the caller. Files far away wait for the network, not for a processor:
+threads ask for many at once.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
+from typing import TypeAlias
+
+from shardctl.core.phrase import phrase
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
+from shardctl.files.stores.stores import is_remote
+from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.index.worker import Answer, receive, send
+from shardctl.readers.records.contents import Told, untold
+
+_LITTLE_FILES, _LITTLE_BYTES = 1000, 1 << 26  # up to so much is counted without other processes
+_BATCH_FILES, _BATCH_BYTES = 256, 1 << 25
+_AHEAD = 2  # batches that a process has: one that it counts, one that waits
+_THREADS = 32  # of files far away
+_WAIT = 0.1  # seconds in which an interrupt is noticed, on every system
+
+_PROGRAM = """
+import sys
+sys.path[:] = bytes.fromhex(sys.argv.pop()).decode("utf-8", "surrogatepass").split(chr(0))
+from shardctl.readers.index.worker import main
+main()
+"""
+
+
+class LocalRunner:
+    """Counts files by up to `jobs` processes; see `Runner`.
+
+    `told` is called in the thread that asks for answers, with the bytes read since the last call.
+    """
+
+    def __init__(self, *, jobs: int | None = None, told: Told = untold) -> None:
+        self._jobs = num_cpus() if jobs is None else jobs
+        self._told = told
+
+    def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
+        """Yield what each file holds, in the order in which they are done."""
+        source = iter(files)
+        first, all_here = _a_little(source)
+        if any(is_remote(task.file.path) for task in first):
+            yield from _by_threads(chain(first, source), _THREADS, self._told)
+        elif all_here or self._jobs == 1 or not _can_start():
+            yield from _by_the_caller(chain(first, source), self._told)
+        else:
+            yield from _by_processes(chain(first, source), self._jobs, self._told)
+
+
+def num_cpus() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def _a_little(source: Iterator[FileToCount]) -> tuple[list[FileToCount], bool]:
+    """Return the first files, and whether these are all: so few that processes do not pay."""
+    first, num_bytes = [], 0
+    for task in source:
+        first.append(task)
+        num_bytes += task.file.num_bytes
+        if len(first) > 1 and (len(first) > _LITTLE_FILES or num_bytes > _LITTLE_BYTES):
+            return first, False
+        if is_remote(task.file.path):
+            return first, False
+    return first, True
+
+
+def _can_start() -> bool:
+    """Return whether this Python can be started again; a program that holds it cannot."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def _by_the_caller(files: Iterable[FileToCount], told: Told) -> Iterator[CountedFile]:
+    for task in files:
+        yield _counted(task, told)
+
+
+def _counted(task: FileToCount, told: Told) -> CountedFile:
+    from shardctl.readers.records.read_file import count_file
+
+    contents = count_file(task.file, task.file_format, checksums=task.checksums, told=told)
+    return CountedFile(index=task.index, contents=contents)
+
+
+def _by_threads(files: Iterable[FileToCount], count: int, told: Told) -> Iterator[CountedFile]:
+    from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+    read, ended, lock = 0, False, threading.Lock()
+
+    def note(num_bytes: int) -> None:
+        nonlocal read
+        if ended:
+            raise _EndedError
+        with lock:
+            read += num_bytes
+
+    def report() -> None:
+        nonlocal read
+        with lock:
+            num_bytes, read = read, 0
+        told(num_bytes)
+
+    executor = ThreadPoolExecutor(count, thread_name_prefix="shardctl")
+    waiting: set[Future[CountedFile]] = set()
+    source = iter(files)
+    try:
+        while True:
+            while len(waiting) < 2 * count and (task := next(source, None)) is not None:
+                waiting.add(executor.submit(_counted, task, note))
+            if not waiting:
+                break
+            finished, waiting = wait(waiting, timeout=_WAIT, return_when=FIRST_COMPLETED)
+            report()
+            for future in finished:
+                yield future.result()
+    finally:
+        ended = True
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+class _EndedError(Exception):
+    """The counting is to end; nobody waits for an answer."""
+
+
+_Queue: TypeAlias = "queue.SimpleQueue[tuple[_Worker, Answer | None]]"
+
+
+class _Worker:
+    """A process, and the batches that it has and has not answered yet."""
+
+    def __init__(self, answers: _Queue) -> None:
+        self.batches: deque[dict[int, FileToCount]] = deque()
+        path = "\0".join(sys.path).encode("utf-8", "surrogatepass").hex()
+        with _signals_blocked():
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _PROGRAM, path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        self._reader = threading.Thread(target=self._receive, args=(answers,), daemon=True)
+        self._reader.start()
+
+    def _receive(self, answers: _Queue) -> None:
+        assert self.process.stdout is not None
+        try:
+            while True:
+                answers.put((self, receive(self.process.stdout)))
+        except (EOFError, OSError, ValueError):
+            answers.put((self, None))
+
+    def give(self, batch: list[FileToCount]) -> None:
+        assert self.process.stdin is not None
+        self.batches.append({task.index: task for task in batch})
+        with suppress(OSError):  # a process that is gone is noticed where its answers are read
+            send(self.process.stdin, batch)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+    def lost(self) -> DatasetError:
+        """Return the error of a process that ended by itself: the file that it had in hand."""
+        left = [task for batch in self.batches for task in batch.values()]
+        what = quoted(left[0].file.path, 200) if left else "files"
+        code = self.process.wait()
+        by = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+        memory = ", as a system does that runs out of memory" if code == -9 else ""
+        return DatasetError(
+            phrase(
+                "the process that counted {} {}{}; what was counted is kept; try fewer {jobs}",
+                what,
+                by,
+                memory,
+            )
+        )
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Let a process that starts here never see Ctrl-C, which is for the one that ends it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _by_processes(files: Iterable[FileToCount], jobs: int, told: Told) -> Iterator[CountedFile]:
+    answers: _Queue = queue.SimpleQueue()
+    batches = _batches(files)
+    workers: list[_Worker] = []
+    try:
+        # Each process gets its first batch before one gets a second.
+        for _ in range(jobs):
+            if (batch := next(batches, None)) is not None:
+                workers.append(_Worker(answers))
+                workers[-1].give(batch)
+        for worker in workers:
+            if (batch := next(batches, None)) is not None:
+                worker.give(batch)
+        while any(worker.batches for worker in workers):
+            yield from _answered(answers, batches, told)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def _answered(
+    answers: _Queue, batches: Iterator[list[FileToCount]], told: Told
+) -> Iterator[CountedFile]:
+    """Yield what one answer holds, none where none comes for a moment."""
+    try:
+        worker, answer = answers.get(timeout=_WAIT)
+    except queue.Empty:
+        told(0)
+        return
+    if answer is None:
+        raise worker.lost()
+    if answer.error is not None:
+        raise answer.error
+    told(answer.num_bytes)
+    for counted in answer.counted:
+        del worker.batches[0][counted.index]
+    yield from answer.counted
+    if answer.done:
+        worker.batches.popleft()
+        if (batch := next(batches, None)) is not None:
+            worker.give(batch)
+
+
+def _batches(files: Iterable[FileToCount]) -> Iterator[list[FileToCount]]:
+    """Yield small files many at a time, and a large one alone."""
+    batch: list[FileToCount] = []
+    num_bytes = 0
+    for task in files:
+        if task.file.num_bytes >= _BATCH_BYTES:
+            yield [task]
+            continue
+        batch.append(task)
+        num_bytes += task.file.num_bytes
+        if len(batch) >= _BATCH_FILES or num_bytes >= _BATCH_BYTES:
+            yield batch
+            batch, num_bytes = [], 0
+    if batch:
+        yield batch
