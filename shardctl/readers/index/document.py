@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
@@ -17,7 +17,6 @@ from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.index import Index, IndexedSplit
 
 KIND = "index"
-ORIGIN = "layout file"
 
 
 def is_index_document(document: object) -> bool:
@@ -115,7 +114,7 @@ def read_index_document(
         data_dir=folder,
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
         splits=tuple(split for split, _, _ in parts),
-        origin=ORIGIN,
+        origin=COUNTED_LAYOUT,
     )
     if dataset.fingerprint != stated.fingerprint:
         raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -25,9 +25,8 @@ from shardctl.readers.index.counting import COMPRESSIONS, Counts, count_files
 from shardctl.readers.index.known import KnownCounts, cache_folder
 from shardctl.readers.index.local_runner import LocalRunner
 from shardctl.readers.index.runner import Runner
+from shardctl.readers.index.split_order import usual_place
 from shardctl.readers.records.contents import Compression, Damage, FileContents
-
-ORIGIN = "record files"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +52,7 @@ class IndexedSplit:
 class Index(Tabular):
     """What record files hold, and what is wrong with them.
 
-    splits: in the order of their names; whole files alone.
+    splits: train, validation and test first, the others by name; whole files alone.
     broken: with `keep_going` all broken files, else the first; problems are those of the names.
     num_known: files whose counts were known; `num_counted` were read, `num_bytes_read` of them.
     """
@@ -97,7 +96,7 @@ class Index(Tabular):
             compression=self.compression,
             data_dir=self.data_dir,
             splits=tuple(split.split for split in self.splits),
-            origin=ORIGIN,
+            origin=COUNTED_FILES,
         )
 
     def faults(self) -> Iterator[str]:
@@ -159,6 +158,9 @@ def index(
     from shardctl.readers.index.stand_in import arrange
 
     arranged = arrange([os.fspath(path) for path in paths], splits=split or {})
+    if not split:
+        in_order = sorted(arranged.splits, key=lambda found: usual_place(found.name))
+        arranged = replace(arranged, splits=tuple(in_order))
     if not arranged.splits:
         raise DatasetError(f"no record files in {', '.join(map(quoted, map(str, paths)))}")
     files = _Files(arranged, file_format or arranged.file_format or "tfrecord")
