@@ -429,7 +429,7 @@ CALLS: Mapping[str, list[Call]] = {
             example_bytes=20,
         )
     ],
-    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
+    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".", cache=True)],
     "read_plan": [Call(lambda w: shardctl.read_plan, lambda w: {"path": w.file_of("plan")})],
     "read_snapshot": [
         Call(lambda w: shardctl.read_snapshot, lambda w: {"path": w.file_of("snapshot")})

@@ -13,7 +13,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.text import choices, printable, quoted
-from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, RECORD_FORMATS
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
 from shardctl.files.stores.stores import is_remote
@@ -288,7 +288,15 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
         )
     if found:
         return read_tfds_folder(path)
-    return read_bare(os.fspath(path), search.counting)
+    try:
+        return read_bare(os.fspath(path), search.counting)
+    except DatasetError as error:
+        if has_records:
+            raise
+        raise DatasetError(
+            f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
+            f"{error}"
+        ) from error
 
 
 def _file(ref: str, search: _Search) -> Dataset | None:
@@ -304,7 +312,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if not is_record_file(os.fspath(path)):
         raise DatasetError(
             f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
-            f"{choices(LAYOUT_SUFFIXES)}, nor a record file: {choices(RECORD_FORMATS)}"
+            f"{choices(LAYOUT_SUFFIXES)}, nor a file of records"
         )
     return read_bare(os.fspath(path), search.counting)
 
