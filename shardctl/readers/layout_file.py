@@ -58,13 +58,15 @@ def read_layout_file(path: Path) -> Dataset:
         DatasetError: the file cannot be read, or breaks a rule of `dataset_from_layout`.
     """
     document = read_json(path) if path.suffix == ".json" else read_yaml(path)
+
+    def data_dir(value: object) -> str | None:
+        return _data_dir(value, path.parent)
+
     with fields.said_about(printable(str(path))):
         if is_layout_document(document):
-            return dataset_of_document(document, lambda value: _data_dir(value, path.parent))
+            return dataset_of_document(document, data_dir)
         if is_index_document(document):
-            return read_index_document(
-                document, lambda value: _data_dir(value, path.parent)
-            ).dataset
+            return read_index_document(document, data_dir).dataset
         return dataset_from_layout(document, stem=path.stem, folder=path.parent)
 
 

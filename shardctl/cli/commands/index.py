@@ -44,7 +44,7 @@ def index(
         typer.Option(
             "--format-of-files",
             metavar="FORMAT",
-            help="What the files are [default: by their names].",
+            help="What the files are [default: by their names, or by how they begin].",
         ),
     ] = None,
     crc: Annotated[

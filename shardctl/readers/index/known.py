@@ -90,9 +90,7 @@ class KnownCounts:
         self._written = time.monotonic()
         self._writable = True
         if folder is None:
-            self.warnings.append(
-                "there is no home folder to keep counts in; set SHARDCTL_CACHE_DIR"
-            )
+            self.warnings.append("no home folder to keep counts in; set SHARDCTL_CACHE_DIR")
             return
         try:
             self._database = self._opened()

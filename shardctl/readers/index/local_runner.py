@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,12 +27,11 @@ from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.runner import CountedFile, FileToCount
-from shardctl.readers.index.worker import Answer, receive, send
+from shardctl.readers.index.worker import Answer, packed_batch, receive, send, unpacked_answer
 from shardctl.readers.records.contents import Told, untold
 
-_LITTLE_FILES, _LITTLE_BYTES = 1000, 1 << 26  # up to so much is counted without other processes
+_ALONE = 0.2  # seconds of work for which no other processes are started
 _BATCH_FILES, _BATCH_BYTES = 256, 1 << 25
-_AHEAD = 2  # batches that a process has: one that it counts, one that waits
 _THREADS = 32  # of files far away
 _WAIT = 0.1  # seconds in which an interrupt is noticed, on every system
 
@@ -56,13 +56,20 @@ class LocalRunner:
     def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
         """Yield what each file holds, in the order in which they are done."""
         source = iter(files)
-        first, all_here = _a_little(source)
-        if any(is_remote(task.file.path) for task in first):
-            yield from _by_threads(chain(first, source), _THREADS, self._told)
-        elif all_here or self._jobs == 1 or not _can_start():
-            yield from _by_the_caller(chain(first, source), self._told)
-        else:
-            yield from _by_processes(chain(first, source), self._jobs, self._told)
+        begin = time.monotonic()
+        for task in source:
+            if is_remote(task.file.path):
+                yield from _by_threads(chain([task], source), _THREADS, self._told)
+            elif self._pays(task, time.monotonic() - begin) and (more := next(source, None)):
+                yield from _by_processes(chain([task, more], source), self._jobs, self._told)
+            else:
+                yield _counted(task, self._told)
+
+    def _pays(self, task: FileToCount, seconds: float) -> bool:
+        """Return whether processes pay: where the caller has worked for a while, or is about to."""
+        can_start = bool(sys.executable) and not getattr(sys, "frozen", False)
+        long = seconds > _ALONE or task.file.num_bytes >= _BATCH_BYTES
+        return self._jobs > 1 and can_start and long
 
 
 def num_cpus() -> int:
@@ -70,29 +77,6 @@ def num_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) or 1
     return os.cpu_count() or 1
-
-
-def _a_little(source: Iterator[FileToCount]) -> tuple[list[FileToCount], bool]:
-    """Return the first files, and whether these are all: so few that processes do not pay."""
-    first, num_bytes = [], 0
-    for task in source:
-        first.append(task)
-        num_bytes += task.file.num_bytes
-        if len(first) > 1 and (len(first) > _LITTLE_FILES or num_bytes > _LITTLE_BYTES):
-            return first, False
-        if is_remote(task.file.path):
-            return first, False
-    return first, True
-
-
-def _can_start() -> bool:
-    """Return whether this Python can be started again; a program that holds it cannot."""
-    return bool(sys.executable) and not getattr(sys, "frozen", False)
-
-
-def _by_the_caller(files: Iterable[FileToCount], told: Told) -> Iterator[CountedFile]:
-    for task in files:
-        yield _counted(task, told)
 
 
 def _counted(task: FileToCount, told: Told) -> CountedFile:
@@ -152,7 +136,7 @@ class _Worker:
         self.batches: deque[dict[int, FileToCount]] = deque()
         path = "\0".join(sys.path).encode("utf-8", "surrogatepass").hex()
         with _signals_blocked():
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: S603  # this very Python, a fixed program
                 [sys.executable, "-P", "-c", _PROGRAM, path],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -165,7 +149,7 @@ class _Worker:
         assert self.process.stdout is not None
         try:
             while True:
-                answers.put((self, receive(self.process.stdout)))
+                answers.put((self, unpacked_answer(receive(self.process.stdout))))
         except (EOFError, OSError, ValueError):
             answers.put((self, None))
 
@@ -173,7 +157,7 @@ class _Worker:
         assert self.process.stdin is not None
         self.batches.append({task.index: task for task in batch})
         with suppress(OSError):  # a process that is gone is noticed where its answers are read
-            send(self.process.stdin, batch)
+            send(self.process.stdin, packed_batch(batch))
 
     def end(self) -> None:
         self.process.kill()

@@ -12,21 +12,24 @@ import queue
 import struct
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import IO, Any
 
+from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.records.contents import FileContents
 
 _REPORTS = 0.1  # seconds between two answers of one batch
 _LENGTH = struct.Struct("<Q")
+_CONTENTS = tuple(field.name for field in fields(FileContents))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
     """What was counted and read since the last answer.
 
-    done: whether a batch ends with it. error: what ends all, an error of ours where it is one.
+    done: whether a batch ends with it. error: what ends all.
     """
 
     counted: tuple[CountedFile, ...] = ()
@@ -35,7 +38,52 @@ class Answer:
     error: Exception | None = None
 
 
-def send(file: BinaryIO, message: object) -> None:
+# Plain tuples: a dataclass takes ten times as long to pickle, and there may be a million.
+_Packed = tuple[Any, ...]
+
+
+def packed_batch(batch: Sequence[FileToCount]) -> _Packed:
+    """Return a batch as a message."""
+    return tuple(
+        (
+            task.index,
+            task.file.path,
+            task.file.num_bytes,
+            task.file.version,
+            task.file_format,
+            task.checksums,
+        )
+        for task in batch
+    )
+
+
+def _unpacked_batch(message: _Packed) -> Iterator[FileToCount]:
+    for index, path, num_bytes, version, file_format, checksums in message:
+        file = StoredFile(path=path, num_bytes=num_bytes, version=version)
+        yield FileToCount(index=index, file=file, file_format=file_format, checksums=checksums)
+
+
+def _packed_contents(counted: CountedFile) -> _Packed:
+    return (counted.index, *(getattr(counted.contents, name) for name in _CONTENTS))
+
+
+def unpacked_answer(message: _Packed) -> Answer:
+    """Return the answer that a message is."""
+    counted, num_bytes, done, error = message
+    return Answer(
+        counted=tuple(
+            CountedFile(
+                index=index, contents=FileContents(**dict(zip(_CONTENTS, values, strict=True)))
+            )
+            for index, *values in counted
+        ),
+        num_bytes=num_bytes,
+        done=done,
+        error=error,
+    )
+
+
+def send(file: IO[bytes], message: object) -> None:
     """Write one message."""
     data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     file.write(_LENGTH.pack(len(data)))
@@ -43,7 +91,7 @@ def send(file: BinaryIO, message: object) -> None:
     file.flush()
 
 
-def receive(file: BinaryIO) -> Any:
+def receive(file: IO[bytes]) -> Any:
     """Read one message.
 
     Raises:
@@ -56,16 +104,16 @@ def receive(file: BinaryIO) -> Any:
     data = file.read(size)
     if len(data) < size:
         raise EOFError
-    return pickle.loads(data)
+    return pickle.loads(data)  # noqa: S301  # from our own process, by a pipe
 
 
 class _Answers:
     """The way back: what was counted goes there now and then, with what was read."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._num_bytes = 0
-        self._counted: list[CountedFile] = []
+        self._counted: list[_Packed] = []
         self._sent = time.monotonic()
 
     def told(self, num_bytes: int) -> None:
@@ -74,14 +122,13 @@ class _Answers:
             self.send()
 
     def add(self, counted: CountedFile) -> None:
-        self._counted.append(counted)
+        self._counted.append(_packed_contents(counted))
         self.told(0)
 
     def send(self, *, done: bool = False) -> None:
-        answer = Answer(counted=tuple(self._counted), num_bytes=self._num_bytes, done=done)
-        self._counted.clear()
-        self._num_bytes, self._sent = 0, time.monotonic()
-        send(self._file, answer)
+        message = (self._counted, self._num_bytes, done, None)
+        self._counted, self._num_bytes, self._sent = [], 0, time.monotonic()
+        send(self._file, message)
 
 
 def main() -> None:
@@ -89,14 +136,14 @@ def main() -> None:
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What a library prints must not get among the answers.
     os.dup2(2, 1)
-    batches: queue.SimpleQueue[Sequence[FileToCount]] = queue.SimpleQueue()
+    batches: queue.SimpleQueue[_Packed] = queue.SimpleQueue()
     threading.Thread(target=_read_batches, args=(source, batches), daemon=True).start()
     answers = _Answers(target)
     try:
         from shardctl.readers.records.read_file import count_file
 
         while True:
-            for task in batches.get():
+            for task in _unpacked_batch(batches.get()):
                 contents = count_file(
                     task.file, task.file_format, checksums=task.checksums, told=answers.told
                 )
@@ -105,11 +152,11 @@ def main() -> None:
     except BrokenPipeError:
         pass
     except Exception as error:
-        send(target, Answer(error=error))
+        send(target, ((), 0, False, error))
     os._exit(0)
 
 
-def _read_batches(source: BinaryIO, batches: queue.SimpleQueue[Sequence[FileToCount]]) -> None:
+def _read_batches(source: IO[bytes], batches: queue.SimpleQueue[_Packed]) -> None:
     """Read ahead, so that the end of the input is seen while files are counted."""
     try:
         while True:
