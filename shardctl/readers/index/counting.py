@@ -6,6 +6,7 @@ import time
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from shardctl.core.progress import Watch
 from shardctl.files.stores.store import StoredFile
@@ -98,17 +99,18 @@ class _Counting:
             found.num_bytes_read += counted.contents.num_bytes_read
             self._note(counted.index, counted.contents)
             if self._known is not None and counted.index not in found.unsettled:
-                self._known.keep(self._task(counted.index), counted.contents)
+                task = self._task(counted.index, self._files[counted.index])
+                self._known.keep(task, counted.contents)
         self._report(last=True)
         if not self._keep_going and found.broken:
             first = min(found.broken)
             found.broken = {first: found.broken[first]}
         return found
 
-    def _task(self, index: int) -> FileToCount:
+    def _task(self, index: int, file: StoredFile) -> FileToCount:
         return FileToCount(
             index=index,
-            file=self._files[index],
+            file=file,
             file_format=self._file_format,
             checksums=self._checksums,
         )
@@ -116,11 +118,12 @@ class _Counting:
     def _tasks(self) -> Iterator[FileToCount]:
         """Yield the files of which nothing is known, those that changed just now at the end."""
         late: list[FileToCount] = []
-        for start in range(0, len(self._files), _CHUNK):
-            tasks = list(map(self._task, range(start, min(start + _CHUNK, len(self._files)))))
+        files: Iterator[tuple[int, StoredFile]] = enumerate(self._files)
+        while tasks := [self._task(index, file) for index, file in islice(files, _CHUNK)]:
             now = time.time_ns()
             for task, contents in zip(tasks, self._known_of(tasks), strict=True):
                 if task.index >= self._stop:
+                    files = iter(())
                     break
                 if contents is not None:
                     self._found.num_known += 1

@@ -71,7 +71,7 @@ def _split(indexed: IndexedSplit, folder: str) -> Document:
         "shard_lengths": list(split.shard_lengths),
         "files": files_field(split.files, folder),
         "shard_bytes": list(split.shard_bytes or ()),
-        "versions": list(indexed.versions),
+        "versions": indexed.versions,
     }
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import accumulate, chain
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.on_demand import OnDemand
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
 from shardctl.core.tabular import Tabular
@@ -44,7 +47,7 @@ class IndexedSplit:
     """The whole files of a split in shard order, and their versions; see `StoredFile`."""
 
     split: Split
-    versions: tuple[str, ...]
+    versions: Sequence[str]
     num_broken: int = 0
 
 
@@ -192,9 +195,7 @@ class _Files:
     def __init__(self, arranged: Arrangement, file_format: str) -> None:
         self._arranged = arranged
         self.file_format = file_format
-        self.all: Sequence[StoredFile] = tuple(
-            chain.from_iterable(split.files for split in arranged.splits)
-        )
+        self.all = _one_behind_the_other([split.files for split in arranged.splits])
         self._root = arranged.root.rstrip("/") + "/"
 
     def index(self, counts: Counts | None, *, keep_going: bool, seconds: float) -> Index:
@@ -249,14 +250,10 @@ class _Files:
             whole = [place for place in range(len(lengths)) if lengths[place] >= 0]
             files = arranged.files
             if len(whole) < len(files):
-                files = tuple(files[place] for place in whole)
-                lengths = lengths.__class__("q", (lengths[place] for place in whole))
+                files = OnDemand(len(whole), _at(arranged.files, whole))
+                lengths = array("q", (lengths[place] for place in whole))
             sizes = tuple(file.num_bytes for file in files)
-            unsettled = {first + place for place in whole} & counts.unsettled
-            versions = (
-                "" if first + place in unsettled else file.version
-                for place, file in zip(whole, files, strict=True)
-            )
+            unsettled = {place for place in whole if first + place in counts.unsettled}
             yield IndexedSplit(
                 split=Split(
                     name=arranged.name,
@@ -265,7 +262,7 @@ class _Files:
                     num_bytes=sum(sizes),
                     shard_bytes=sizes,
                 ),
-                versions=tuple(versions),
+                versions=OnDemand(len(files), _version(files, unsettled)),
                 num_broken=len(arranged.files) - len(files),
             )
             first = stop
@@ -299,6 +296,24 @@ class _Files:
                     version=file.version,
                     finding=replace(finding, expected=None),
                 )
+
+
+def _one_behind_the_other(parts: Sequence[Sequence[StoredFile]]) -> OnDemand[StoredFile]:
+    stops = list(accumulate(map(len, parts)))
+
+    def at(index: int) -> StoredFile:
+        part = bisect_right(stops, index)
+        return parts[part][index - stops[part]]
+
+    return OnDemand(stops[-1] if stops else 0, at, lambda: chain.from_iterable(parts))
+
+
+def _at(files: Sequence[StoredFile], places: Sequence[int]) -> Callable[[int], StoredFile]:
+    return lambda index: files[places[index]]
+
+
+def _version(files: Sequence[StoredFile], unsettled: Container[int]) -> Callable[[int], str]:
+    return lambda index: "" if index in unsettled else files[index].version
 
 
 def _unlike(found: Compression | None, like: Compression | None, first: str) -> FileContents:

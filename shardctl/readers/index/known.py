@@ -108,11 +108,11 @@ class KnownCounts:
     def find(self, files: Sequence[FileToCount]) -> list[FileContents | None]:
         """Return what is known of files, None for each of which nothing is."""
         found: list[FileContents | None] = [None] * len(files)
-        for folder, places in _by_folder(files).items():
+        for places in _alike(files):
             if self._database is None:
                 break
             try:
-                rows = self._rows(folder, files, places)
+                rows = self._rows(files, places)
             except sqlite3.Error as error:
                 self._failed(error)
                 break
@@ -167,13 +167,14 @@ class KnownCounts:
         return database
 
     def _rows(
-        self, folder: bytes, files: Sequence[FileToCount], places: Sequence[int]
+        self, files: Sequence[FileToCount], places: Sequence[int]
     ) -> dict[bytes, list[tuple[object, ...]]]:
         """Return what is kept of files in a folder, by their names."""
         assert self._database is not None
-        self._used.add(folder)
         names = [_name(files[place]) for place in places]
         one = files[places[0]]
+        folder = _folder(one)
+        self._used.add(folder)
         rows: dict[bytes, list[tuple[object, ...]]] = {}
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
@@ -202,7 +203,8 @@ class KnownCounts:
                 self._bound(today)
                 self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    self._database.execute("ROLLBACK")
                 raise
             self._waiting, self._used = [], set()
         except sqlite3.Error as error:
@@ -286,11 +288,12 @@ def _encoded(path: str) -> bytes:
     return path.encode("utf-8", "surrogatepass")
 
 
-def _by_folder(files: Sequence[FileToCount]) -> dict[bytes, list[int]]:
-    places: dict[bytes, list[int]] = {}
+def _alike(files: Sequence[FileToCount]) -> Iterable[list[int]]:
+    """Return the places of files that are looked up by one query."""
+    places: dict[tuple[bytes, str, bool], list[int]] = {}
     for place, task in enumerate(files):
-        places.setdefault(_folder(task), []).append(place)
-    return places
+        places.setdefault((_folder(task), task.file_format, task.checksums), []).append(place)
+    return places.values()
 
 
 def _rows_to_keep(

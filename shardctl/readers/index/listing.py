@@ -83,7 +83,9 @@ def _whole(path: str, cwd: str | None) -> str:
     if is_remote(path):
         scheme, _, rest = path.partition("://")
         return f"{scheme}://{rest.rstrip('/')}"
-    return absolute(os.path.join(cwd, os.path.expanduser(path)) if cwd else os.path.expanduser(path))
+    return absolute(
+        os.path.join(cwd, os.path.expanduser(path)) if cwd else os.path.expanduser(path)
+    )
 
 
 class _Lister:

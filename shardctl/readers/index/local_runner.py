@@ -169,19 +169,19 @@ class _Worker:
                     pipe.close()
 
     def lost(self) -> DatasetError:
-        """Return the error of a process that ended by itself: the file that it had in hand."""
+        """Return the error of a process that ended by itself."""
+        code = self.process.wait()
+        if code >= 0:
+            return self.failed(f"ended with {code}")
+        memory = ", as a system does that runs out of memory" if code == -signal.SIGKILL else ""
+        return self.failed(f"was ended by {signal.Signals(-code).name}{memory}")
+
+    def failed(self, how: str) -> DatasetError:
+        """Return the error of a process that failed with the file that it had in hand."""
         left = [task for batch in self.batches for task in batch.values()]
         what = quoted(left[0].file.path, 200) if left else "files"
-        code = self.process.wait()
-        by = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        memory = ", as a system does that runs out of memory" if code == -9 else ""
         return DatasetError(
-            phrase(
-                "the process that counted {} {}{}; what was counted is kept; try fewer {jobs}",
-                what,
-                by,
-                memory,
-            )
+            phrase("the process that counted {} {}; fewer {jobs} take less memory", what, how)
         )
 
 
@@ -229,6 +229,8 @@ def _answered(
         return
     if answer is None:
         raise worker.lost()
+    if isinstance(answer.error, MemoryError):
+        raise worker.failed("ran out of memory")
     if answer.error is not None:
         raise answer.error
     told(answer.num_bytes)
