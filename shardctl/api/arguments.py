@@ -17,6 +17,7 @@ from shardctl.errors import DatasetError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.file_text import working_folder
 from shardctl.files.plan import reader as plan_reader
+from shardctl.files.stores.stores import is_remote
 from shardctl.readers.dataset_name import parse_dataset_name
 from shardctl.readers.reference import read_dataset, ref_from
 
@@ -110,8 +111,8 @@ def _from_here(refs: Sequence[str], folder: Path) -> tuple[str, ...]:
     here = working_folder()
     rebased = []
     for ref in refs:
-        is_name = parse_dataset_name(ref) is not None
-        is_gone = not (is_name or os.path.exists(here / folder / ref))
+        is_named = is_remote(ref) or parse_dataset_name(ref) is not None
+        is_gone = not (is_named or os.path.exists(here / folder / ref))
         rebased.append(
             os.path.relpath(here / folder / ref, here)
             if is_gone

@@ -62,6 +62,7 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
     """Return what to type where the spec names a dataset, the likeliest mistake of all."""
     from shardctl.cli.options.dataset import project_here
     from shardctl.files.file_text import working_folder
+    from shardctl.files.stores.stores import is_remote
     from shardctl.readers.index.bare import Counting
     from shardctl.readers.reference import choose_dataset
 
@@ -77,7 +78,7 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
         ).dataset
     except (ShardctlError, OSError, ValueError) as no_dataset:
         # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
-        is_here = os.path.exists(error.named)
+        is_here = is_remote(error.named) or os.path.exists(error.named)
         return f"{error}; read as a dataset: {no_dataset}" if is_here else error
     names = [split.name for split in dataset.splits]
     typed = _with_dataset(arguments, error.named, "train" if "train" in names else names[0])

@@ -10,13 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
-from shardctl.files.file_text import MAX_VALUES, decode, read_file
+from shardctl.files.file_text import MAX_VALUES, decode
+from shardctl.files.stores.anywhere import read_file
+from shardctl.files.stores.remote_path import AnyPath
 
 MAX_DEPTH = 50
 _DIGITS = frozenset("123456789")  # a leading 0 makes a number octal in YAML 1.1
@@ -28,7 +29,7 @@ _OTHER_BASE = re.compile(r"[-+]?(?:0[bx][0-9a-fA-F_]+|[0-9_]+:[0-9_:.]*)")
 _MAX_ALIKE = 100  # number keys with one hash; each is compared with all the others
 
 
-def read_yaml(path: Path) -> object:
+def read_yaml(path: AnyPath) -> object:
     """Return the value a YAML file holds.
 
     Raises:

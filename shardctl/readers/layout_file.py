@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -22,7 +21,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
-from shardctl.files.stores.stores import is_remote
+from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.document import is_index_document, read_index_document
 from shardctl.readers.layout_document import ORIGIN, dataset_of_document, is_layout_document
@@ -49,7 +48,7 @@ SPLIT_KEYS = (
 )
 
 
-def read_layout_file(path: Path) -> Dataset:
+def read_layout_file(path: AnyPath) -> Dataset:
     """Return the dataset a layout file describes; `.json` files are read as JSON.
 
     The document that `layout` writes is one too.
@@ -70,7 +69,7 @@ def read_layout_file(path: Path) -> Dataset:
         return dataset_from_layout(document, stem=path.stem, folder=path.parent)
 
 
-def dataset_from_layout(document: object, *, stem: str, folder: Path) -> Dataset:
+def dataset_from_layout(document: object, *, stem: str, folder: AnyPath) -> Dataset:
     """Return the dataset a parsed layout describes.
 
     `name` is the file's stem where it is not given; `data_dir` is relative to the file's folder;
@@ -147,12 +146,11 @@ def _path_text(value: object, what: str) -> str:
     return value
 
 
-def _data_dir(value: object, folder: Path) -> str | None:
+def _data_dir(value: object, folder: AnyPath) -> str | None:
     if value is None:
         return None
-    path = _path_text(value, "data_dir")
-    # A remote folder is kept as it is: the plans of a layout may name it, nothing here reads it.
-    return path if is_remote(path) else absolute(folder / os.path.expanduser(path))
+    path = path_of(os.path.expanduser(_path_text(value, "data_dir")), folder)
+    return str(path) if isinstance(path, RemotePath) else absolute(path)
 
 
 def _filenames(value: object) -> Iterator[str]:

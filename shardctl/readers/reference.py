@@ -16,10 +16,18 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.fields import said_about
+from shardctl.files.stores.anywhere import is_file
+from shardctl.files.stores.remote_path import (
+    AnyPath,
+    RemotePath,
+    asked_for,
+    path_of,
+    way_below,
+)
+from shardctl.files.stores.secrets import public_url
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
-    NOT_SUPPORTED_YET,
     DataDirs,
     data_dirs,
     dataset_names,
@@ -33,13 +41,16 @@ from shardctl.readers.index.bare import (
     Counting,
     holds_record_files,
     is_record_file,
+    looks_like_records,
     means_record_files,
     read_bare,
 )
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import (
+    dataset_in,
     holds_tfds_metadata,
+    only_folder,
     read_tfds_folder,
     tfds_folders,
 )
@@ -77,17 +88,26 @@ def choose_dataset(
     cwd: Path,
     fallback: Fallback | None = None,
     counting: Counting = COUNTING,
+    on_disk: bool = False,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
 
     `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
     paths have colons, commas and spaces. With none of these it is `fallback`, or else the built-in
-    imagenet2012. `counting` says how record files without metadata are read.
+    imagenet2012. `counting` says how record files without metadata are read; with `on_disk` nothing
+    is asked of a network.
 
     Raises:
-        DatasetError: what was chosen is not there or broken.
+        DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
-    search = _Search(dirs=data_dirs(data_dir, env, project), env=env, cwd=cwd, counting=counting)
+    dirs = data_dirs(data_dir, env, project)
+    search = _Search(
+        dirs=dirs.on_disk() if on_disk else dirs,
+        env=env,
+        cwd=cwd,
+        counting=counting,
+        on_disk=on_disk,
+    )
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
     refs, folder = named.refs, cwd
     by: Chooser = named.source
@@ -164,7 +184,8 @@ def refs_found_again(
 
     A relative path becomes one from that folder, a name stays as it is. A single name needs no
     keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
-    another on the next machine: then none is kept, unless the file is for this machine alone.
+    another on the next machine: then none is kept, unless the file is for this machine alone. A
+    URL is the same on all of them; passwords and signatures in it are not kept.
     """
     refs = tuple(dict.fromkeys(refs))
     fixed = any(map(is_fixed, refs))
@@ -181,6 +202,8 @@ def is_fixed(ref: str) -> bool:
 
 def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     """Return a reference as a file in `folder` states it: of a relative path the one from there."""
+    if is_remote(ref):
+        return public_url(ref)
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
@@ -189,6 +212,8 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
 
 
 def _is_path(ref: str, cwd: Path) -> bool:
+    if is_remote(ref):
+        return True
     path = cwd / ref
     if not os.path.exists(path):
         return means_record_files(ref)
@@ -198,7 +223,7 @@ def _is_path(ref: str, cwd: Path) -> bool:
 def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
     if not path.is_dir() or parse_dataset_name(ref) is None:
         return False
-    return len(tfds_folders(path)) != 1 and not holds_record_files(os.fspath(path))
+    return len(tfds_folders(path)) != 1 and not holds_record_files(str(path))
 
 
 @checked
@@ -230,9 +255,10 @@ class _Search:
     env: Mapping[str, str]
     cwd: Path
     counting: Counting
+    on_disk: bool = False
 
-    def path(self, ref: str) -> Path:
-        return self.cwd / expand_home(ref, self.env)
+    def path(self, ref: str) -> AnyPath:
+        return path_of(expand_home(ref, self.env), self.cwd)
 
 
 def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
@@ -244,6 +270,8 @@ def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Datase
 def _read(ref: str, search: _Search) -> Dataset:
     if not ref or "\0" in ref:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
+    if search.on_disk and is_remote(ref):
+        raise DatasetError(f"{quoted(public_url(ref), 200)} is not on a disk")
     for read in _KINDS:
         dataset = read(ref, search)
         if dataset is not None:
@@ -259,20 +287,14 @@ _FORMS = (
 )
 
 
-def _remote(ref: str, search: _Search) -> Dataset | None:
-    if is_remote(ref):
-        raise DatasetError(f"{quoted(ref, 200)}: remote paths are {NOT_SUPPORTED_YET}")
-    return None
-
-
 def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
-    if not os.path.isdir(path):
+    if _names_a_file(path) if isinstance(path, RemotePath) else not os.path.isdir(path):
         return None
     found = tfds_folders(path)
     if found == [path]:
-        return read_tfds_folder(path)
-    has_records = holds_record_files(os.fspath(path))
+        return dataset_in(path)
+    has_records = holds_record_files(asked_for(path))
     name = parse_dataset_name(ref)
     if len(found) != 1 and not has_records and name is not None:
         # A folder that just has the name of a dataset.
@@ -280,16 +302,16 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
         if dataset is not None:
             return dataset
     if has_records and found:
-        below = choices(os.path.relpath(folder, path) for folder in found)
+        below = choices(way_below(path, folder) for folder in found)
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files, and below it are datasets with "
             f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
             f"{quoted(os.path.join(ref, '*'), 200)}"
         )
     if found:
-        return read_tfds_folder(path)
+        return dataset_in(only_folder(found, path))
     try:
-        return read_bare(os.fspath(path), search.counting)
+        return read_bare(asked_for(path), search.counting)
     except DatasetError as error:
         if has_records:
             raise
@@ -299,9 +321,18 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
         ) from error
 
 
+def _names_a_file(path: RemotePath) -> bool:
+    """Return whether a URL is that of a file; where its name leaves it open the place is asked."""
+    if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
+        return True
+    if means_record_files(path.name):
+        return True
+    return looks_like_records(path.name) and is_file(path)
+
+
 def _file(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
-    if not os.path.exists(path):
+    if isinstance(path, Path) and not os.path.exists(path):
         return None
     if path.name == DATASET_INFO_FILENAME:
         return _folder(os.path.dirname(ref) or ".", search)
@@ -309,12 +340,14 @@ def _file(ref: str, search: _Search) -> Dataset | None:
         from shardctl.readers.layout_file import read_layout_file
 
         return read_layout_file(path)
-    if not is_record_file(os.fspath(path)):
+    if isinstance(path, RemotePath) and means_record_files(path.name):
+        return None
+    if not is_record_file(asked_for(path)):
         raise DatasetError(
             f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
             f"{choices(LAYOUT_SUFFIXES)}, nor a file of records"
         )
-    return read_bare(os.fspath(path), search.counting)
+    return read_bare(asked_for(path), search.counting)
 
 
 def _bad_version(ref: str, search: _Search) -> Dataset | None:
@@ -334,13 +367,18 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
             f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
             "too"
         )
-    return read_bare(os.fspath(search.path(ref)), search.counting)
+    return read_bare(ref if is_remote(ref) else asked_for(search.path(ref)), search.counting)
 
 
 _SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
 def _missing_path(ref: str, search: _Search) -> Dataset | None:
+    if re.match(r"[a-z][a-z0-9]+:/[^/]", ref):
+        raise DatasetError(
+            f"no file or folder {quoted(ref, 200)}; a URL has two slashes, of which pathlib makes "
+            "one: give it as text"
+        )
     if ref.endswith(LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
     return None
@@ -358,7 +396,6 @@ def _name(ref: str, search: _Search) -> Dataset | None:
 
 # Asked in this order; each kind of reference returns a dataset, passes, or says what is wrong.
 _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
-    _remote,
     _folder,
     _file,
     _bad_version,
@@ -387,7 +424,7 @@ def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
     if here:
         here = nearest_first(name.said, here) if name.config else list(dict.fromkeys(here))
         return DatasetError(f"{said}; there is: {choices(here)}")
-    names = _known_names(search)
+    names = sorted({*dataset_names(search.dirs), *catalog_names()})
     close = nearest(name.said.partition("/")[0].partition(":")[0], names, 5)
     if close:
         return DatasetError(f"{said}; close names: {choices(close)}")

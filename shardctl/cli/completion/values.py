@@ -89,6 +89,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
             env=os.environ,
             cwd=working_folder(),
             counting=Counting(names_only=True),
+            on_disk=True,
         ).dataset
         names = [split.name for split in dataset.splits]
     blanks = last[: len(last) - len(last.lstrip())]

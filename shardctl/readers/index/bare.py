@@ -45,16 +45,20 @@ def means_record_files(ref: str) -> bool:
     return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
 
 
+def looks_like_records(name: str) -> bool:
+    """Return whether a file of this name is one of records, as far as names tell."""
+    from shardctl.readers.index.naming.file_kinds import FileKind, file_kind
+
+    return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
+
+
 def holds_record_files(folder: str) -> bool:
     """Return whether record files lie right in a folder, by their names."""
     from shardctl.files.stores.stores import store_of
-    from shardctl.readers.index.naming.file_kinds import FileKind, file_kind
 
-    taken = (FileKind.RECORDS, FileKind.SHARD)
     try:
-        files = store_of(folder).scan(folder)
-        files = itertools.islice(files, _LOOKED_AT)
-        return any(file_kind(file.path.rpartition("/")[2]) in taken for file in files)
+        files = itertools.islice(store_of(folder).scan(folder), _LOOKED_AT)
+        return any(looks_like_records(file.path.rpartition("/")[2]) for file in files)
     except DatasetError:  # what cannot be listed is refused by who reads it
         return False
 
@@ -65,11 +69,9 @@ def is_record_file(path: str) -> bool:
     from shardctl.readers.index.naming.file_kinds import FileKind, file_kind
     from shardctl.readers.records.read_file import format_of
 
-    kind = file_kind(path.rpartition("/")[2])
-    if kind in (FileKind.RECORDS, FileKind.SHARD):
-        return True
-    if kind in (FileKind.OTHER, FileKind.SIDECAR):
-        return False
+    name = path.rpartition("/")[2]
+    if looks_like_records(name) or file_kind(name) in (FileKind.OTHER, FileKind.SIDECAR):
+        return looks_like_records(name)
     file = store_of(path).status(path)
     return file is not None and format_of(file) is not None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stores.remote_path import file_in
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
@@ -86,7 +86,7 @@ def verify_files(
     """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
     Args:
-        dataset: a reference, a path, a list of these, or a Dataset, with files on this machine.
+        dataset: a reference, a path, a list of these, or a Dataset; its files may be remote.
         splits: names of splits; all of them for none.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
@@ -97,7 +97,8 @@ def verify_files(
 
     Raises:
         UsageError: no such split, or nothing to verify: the splits have no examples and no files.
-        DatasetError: the dataset has no files on this machine, or in a format not read here.
+        DatasetError: the dataset names no folder of files, they are in a format not read here, or a
+            remote folder cannot be listed.
         MissingDependencyError: a package that the format needs is not installed.
 
     >>> import shardctl
@@ -114,6 +115,8 @@ def verify_files(
     for split in chosen:
         _check_place(dataset, split)
     on_disk = check_files(dataset)
+    if on_disk.unlisted is not None:
+        raise DatasetError(on_disk.unlisted)
     check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
     check.read(watch)
     found = check.answer()
@@ -131,12 +134,6 @@ def _check_place(dataset: Dataset, split: Split) -> None:
         raise DatasetError(
             f"{quoted(dataset.title)} has no files on this machine ({dataset.origin}); name a "
             "prepared dataset, or a layout with data_dir"
-        )
-    remote = next((folder for folder in folders if folder and "://" in folder), None)
-    if remote is not None:
-        raise DatasetError(
-            f"{quoted(remote, 200)} is not on this machine; copy the files, or compare the order "
-            "with TensorFlow, which reads them there"
         )
 
 
@@ -166,7 +163,7 @@ class _Check:
         for index, split in enumerate(self._splits):
             for shard, length in enumerate(split.shard_lengths):
                 folder, name = split.location(shard)
-                path = os.path.join(folder or "", name)
+                path = file_in(folder or "", name)
                 if length or self._sizes[index][shard] is not None:
                     yield FileToRead(split=index, shard=shard, path=path)
 
