@@ -6,15 +6,39 @@ import os
 from types import SimpleNamespace
 from typing import Any
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import is_remote
+from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.tfds.imports import tensorflow_datasets
 
 RECORD = "record"  # the one feature of an example
+
+
+@checked
+def record_files(dataset: DatasetLike) -> RecordFiles:
+    """Return what stands for a TFDS builder over record files without metadata.
+
+    It goes wherever `shardctl.tfds` takes a builder, and TFDS's own reader opens the files. As
+    nobody has said what is in them, an example is `{"record": ..}`, the bytes as a string scalar,
+    and `transform` parses it.
+
+    Args:
+        dataset: what `-d` takes, as "data/train-*.tfrecord", a list of these, or a Dataset.
+
+    Raises:
+        DatasetError: there are no such files, they are not on this machine, or TFDS does not read
+            them.
+        MissingDependencyError: TFDS is not installed.
+
+        builder = shardctl.tfds.record_files("data/train-*.tfrecord")
+        dataset = shardctl.tfds.resume(builder, "plan.yaml", transform=parse)
+    """
+    return RecordFiles(as_dataset(dataset))
 
 
 class RecordFiles:
@@ -33,6 +57,7 @@ class RecordFiles:
             DatasetError: it has no files, or they are compressed, which TFDS does not read.
             MissingDependencyError: TFDS is not installed.
         """
+        refuse_unreadable(dataset)
         if dataset.compression is not None:
             raise DatasetError(
                 f"{dataset.title}: TFDS reads TFRecord files as they are, and these are "

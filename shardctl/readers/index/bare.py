@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
+from shardctl.files.stores.stores import is_remote
 from shardctl.readers.dataset_name import parse_dataset_name
 
 _LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
@@ -87,12 +88,13 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     if counting.names_only:
         return _uncounted(path)
     from shardctl.core.progress import watching
+    from shardctl.files.stores.secrets import public_url
     from shardctl.readers.index.index import index
 
     found = index(path, cache=counting.cache, watch=watching())
     for fault in found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
-    return found.dataset
+    return replace(found.dataset, reference=public_url(path) if is_remote(path) else path)
 
 
 def _way_out(path: str) -> str:
