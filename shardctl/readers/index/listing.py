@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.text import choices, quoted
@@ -19,18 +19,18 @@ from shardctl.files.file_text import absolute
 from shardctl.files.stores.store import Store, StoredFile
 from shardctl.files.stores.stores import is_remote, store_of
 from shardctl.readers.index.naming.file_kinds import FileKind, file_kind, is_passed_over
+from shardctl.readers.index.naming.folders import (
+    folders_of,
+    no_match,
+    nothing_in,
+    with_subfolders,
+)
 from shardctl.readers.index.naming.globs import (
     ANY_FOLDERS,
     expanded,
     glob_regex,
     is_glob,
     sharded_regex,
-)
-from shardctl.readers.index.naming.folders import (
-    folders_of,
-    no_match,
-    nothing_in,
-    with_subfolders,
 )
 from shardctl.readers.index.naming.stored_files import FileColumns, StoredFiles, split_path
 
@@ -171,19 +171,17 @@ class _Lister:
             return False
         folders = list(folders_of(store, folder))
         if matches is None:  # a name behind a folder that is a glob
-            return any([self.take_file(inner + name) for inner in folders])
+            return _any_of(self.take_file(inner + name) for inner in folders)
         if name == ANY_FOLDERS:
             folders = [deeper for inner in folders for deeper in with_subfolders(store, inner)]
         found = [self._take_matching(store, inner, matches, name[:1]) for inner in folders]
         if any(found) or name == ANY_FOLDERS or not is_glob(name):
             return any(found)
-        return any(  # as where a shell makes folders of the glob
-            [
-                self._take_tree(store, inner + sub)
-                for inner in folders
-                for sub in store.subfolders(inner)
-                if matches(sub) and not is_passed_over(sub)
-            ]
+        return _any_of(  # as where a shell makes folders of the glob
+            self._take_tree(store, inner + sub)
+            for inner in folders
+            for sub in store.subfolders(inner)
+            if matches(sub) and not is_passed_over(sub)
         )
 
     def _take_matching(
@@ -228,10 +226,11 @@ class _Lister:
             (self._ignored if found else self._files).add(file)
         inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
         if not (found or len(shards)):
-            return any([self._take_tree(store, folder + name) for name in inner])
+            return _any_of(self._take_tree(store, folder + name) for name in inner)
         if inner:
+            where = quoted(folder.rstrip("/"), 200)
             self._notes.append(
-                f"{quoted(folder.rstrip('/'), 200)} has record files, so its subfolders were not looked into: "
+                f"{where} has record files, so its subfolders were not looked into: "
                 f"{choices(inner, 5)}"
             )
         return True
@@ -273,6 +272,11 @@ def _matcher(name: str) -> Callable[[str], bool] | None:
     return None
 
 
+def _any_of(found: Iterable[bool]) -> bool:
+    """Return whether any is true, after all were asked for."""
+    return any(list(found))
+
+
 def _common_folder(folders: Sequence[str]) -> str:
     """Return the deepest folder that all are in, without a slash at its end.
 
@@ -281,5 +285,8 @@ def _common_folder(folders: Sequence[str]) -> str:
     if not folders:
         return ""
     first, last = min(folders), max(folders)
-    alike = os.path.commonprefix([first, last])
-    return alike[: alike.rfind("/")] or "/"
+    alike = next(
+        (at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
+        min(len(first), len(last)),
+    )
+    return first[: first.rfind("/", 0, alike)] or "/"

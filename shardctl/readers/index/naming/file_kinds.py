@@ -40,9 +40,8 @@ def file_kind(name: str) -> FileKind:
 
     >>> file_kind("mnist-train.tfrecord-00000-of-00001"), file_kind("train-00000-of-01024")
     (<FileKind.RECORDS: 'records'>, <FileKind.SHARD: 'shard'>)
-    >>> file_kind("_SUCCESS"), file_kind("index.json"), file_kind("README.md"), file_kind("blob")
-    (<FileKind.UNFINISHED: 'unfinished'>, <FileKind.SIDECAR: 'sidecar'>, <FileKind.OTHER: 'other'>, \
-<FileKind.UNKNOWN: 'unknown'>)
+    >>> file_kind("_SUCCESS"), file_kind("index.json"), file_kind("README.md")
+    (<FileKind.UNFINISHED: 'unfinished'>, <FileKind.SIDECAR: 'sidecar'>, <FileKind.OTHER: 'other'>)
     """
     return _kind_of_shape(_DIGITS.sub("0", name))
 

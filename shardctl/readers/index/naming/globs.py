@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -61,7 +62,7 @@ def path_regex(glob: str) -> re.Pattern[str]:
     >>> bool(path_regex("data/**/*.tar").fullmatch("data/x.tar"))
     True
     """
-    pieces = []
+    pieces: list[str] = []
     parts = glob.split("/")
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
@@ -73,7 +74,7 @@ def path_regex(glob: str) -> re.Pattern[str]:
 
 
 def _translated(glob: str) -> str:
-    pieces = []
+    pieces: list[str] = []
     at = 0
     while at < len(glob):
         char = glob[at]
@@ -172,7 +173,7 @@ def _braces(text: str) -> tuple[int, int, Iterator[str]] | None:
                     return start, at + 1, _numbers(numbers, text)
                 if len(commas) > 1:
                     cuts = [*commas, at]
-                    pairs = zip(cuts, cuts[1:], strict=False)
+                    pairs = pairwise(cuts)
                     return start, at + 1, iter([text[a + 1 : b] for a, b in pairs])
                 break
     return None
