@@ -114,7 +114,8 @@ if TYPE_CHECKING:
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
-    from shardctl.readers.index.index import Index, index
+    from shardctl.readers.index.answer import Index
+    from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
@@ -219,7 +220,7 @@ _HOMES = {
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
     "InspectedStage": "planning.inspect",
-    "Index": "readers.index.index",
+    "Index": "readers.index.answer",
     "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",

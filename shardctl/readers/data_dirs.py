@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -55,7 +56,8 @@ class DataDirs:
     def __iter__(self) -> Iterator[AnyPath]:
         for text, source in self.sources.items():
             path = path_of(text)
-            if text == self.given and isinstance(path, Path) and not os.path.isdir(path):
+            is_there = isinstance(path, RemotePath) or (text and os.path.isdir(path))
+            if text == self.given and not is_there:
                 raise DatasetError(phrase("{}: no such local folder", source))
             yield path
 
@@ -118,7 +120,10 @@ def list_datasets(dirs: Iterable[AnyPath]) -> tuple[FoundDataset, ...]:
 
     Folders of another shape, and local ones that may not be entered, are skipped in silence.
     """
-    found = [one for data_dir in dirs for one in _found_in(data_dir, _subfolders(data_dir))]
+    found: list[FoundDataset] = []
+    for data_dir in dirs:
+        with _named_by(dirs, data_dir):
+            found += _found_in(data_dir, _subfolders(data_dir))
     return tuple(sorted(found, key=_sort_key))
 
 
@@ -143,10 +148,11 @@ def find_dataset(dirs: Iterable[AnyPath], wanted: DatasetName) -> AnyPath | None
             default; they are listed as the choices. Or a remote data dir cannot be asked.
     """
     for data_dir in dirs:
-        for reading in wanted.readings():
-            found = _find_in(data_dir, reading)
-            if found is not None:
-                return found
+        with _named_by(dirs, data_dir):
+            for reading in wanted.readings():
+                found = _find_in(data_dir, reading)
+                if found is not None:
+                    return found
     here = [] if wanted.config is not None else list_datasets_of(dirs, wanted.name)
     configs = dict.fromkeys(f"{found.name}/{found.config}" for found in here if found.config)
     if configs:
@@ -161,6 +167,18 @@ def list_datasets_of(dirs: Iterable[AnyPath], name: str) -> tuple[FoundDataset, 
     """Return the datasets of one name."""
     found = [one for data_dir in dirs for one in _found_in(data_dir, [name])]
     return tuple(sorted(found, key=_sort_key))
+
+
+@contextlib.contextmanager
+def _named_by(dirs: Iterable[AnyPath], data_dir: AnyPath) -> Iterator[None]:
+    """Say who named a remote data dir, where it cannot be asked."""
+    try:
+        yield
+    except DatasetError as error:
+        source = dirs.sources.get(str(data_dir)) if isinstance(dirs, DataDirs) else None
+        if source is None or not isinstance(data_dir, RemotePath):
+            raise
+        raise DatasetError(phrase("{}: {}", source, error)) from error
 
 
 def _found_in(data_dir: AnyPath, names: Iterable[str]) -> Iterator[FoundDataset]:

@@ -99,6 +99,12 @@ def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Datas
     return replace(dataset, splits=tuple(splits))
 
 
+def not_listed(files: FilesOnDisk) -> Iterator[str]:
+    """Yield, in a sentence, why nothing is known of the files, if a folder cannot be listed."""
+    if files.unlisted is not None:
+        yield f"the sizes of the files are not known: {files.unlisted}"
+
+
 @dataclass
 class _Folders:
     """Regular files and their sizes, by folder; filled as folders are asked for."""

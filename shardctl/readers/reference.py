@@ -12,6 +12,7 @@ from typing import Literal
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.nearness import nearest, nearest_first
+from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
@@ -24,7 +25,6 @@ from shardctl.files.stores.remote_path import (
     path_of,
     way_below,
 )
-from shardctl.files.stores.secrets import public_url
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
@@ -151,11 +151,11 @@ def named_dataset(
 ) -> NamedDataset:
     """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
     if refs:
-        return NamedDataset(refs=tuple(refs), source="option")
+        return NamedDataset(refs=tuple(map(public_url, refs)), source="option")
     if env.get(ENVIRONMENT_VARIABLE):
-        return NamedDataset(refs=(env[ENVIRONMENT_VARIABLE],), source="environment")
+        return NamedDataset(refs=(public_url(env[ENVIRONMENT_VARIABLE]),), source="environment")
     if project.dataset and project.path is not None:
-        return NamedDataset(refs=project.dataset, source="file")
+        return NamedDataset(refs=tuple(map(public_url, project.dataset)), source="file")
     if holds_tfds_metadata(cwd):
         return NamedDataset(refs=(".",), source="folder")
     return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
@@ -263,7 +263,7 @@ class _Search:
 
 def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
     return merge_datasets(
-        [_read(ref, search) for ref in dict.fromkeys(os.fspath(ref) for ref in refs)]
+        [_read(ref, search) for ref in dict.fromkeys(public_url(os.fspath(ref)) for ref in refs)]
     )
 
 
@@ -271,7 +271,7 @@ def _read(ref: str, search: _Search) -> Dataset:
     if not ref or "\0" in ref:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
     if search.on_disk and is_remote(ref):
-        raise DatasetError(f"{quoted(public_url(ref), 200)} is not on a disk")
+        raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
     for read in _KINDS:
         dataset = read(ref, search)
         if dataset is not None:
@@ -367,7 +367,7 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
             f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
             "too"
         )
-    return read_bare(ref if is_remote(ref) else asked_for(search.path(ref)), search.counting)
+    return read_bare(asked_for(search.path(ref)), search.counting)
 
 
 _SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.readers.index import document
-from shardctl.readers.index.index import Index, IndexedSplit
+from shardctl.readers.index.answer import Index, IndexedSplit
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 

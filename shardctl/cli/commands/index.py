@@ -13,7 +13,7 @@ from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.readers.index.index import Index
+    from shardctl.readers.index.answer import Index
 
 FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
 
@@ -88,6 +88,7 @@ def index(
             keep_going=keep_going,
             jobs=jobs,
             cache=not no_cache,
+            earlier=out.output,
             watch=bars.show,
         )
     warn(found.warnings)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from shardctl.cli.output import say
+from shardctl.core.secrets import public_url
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UsageError
 from shardctl.rendering.text.command_line import option_name
@@ -151,8 +152,9 @@ def refs_to_keep(
 
 def dataset_options(source: DatasetOptions) -> list[str]:
     """Return the options of a dataset that were given, as somebody would type them again."""
-    words = [word for ref in source.dataset or () for word in ("-d", ref)]
-    return words if source.data_dir is None else [*words, "--data-dir", source.data_dir]
+    words = [word for ref in source.dataset or () for word in ("-d", public_url(ref))]
+    data_dir = source.data_dir
+    return words if data_dir is None else [*words, "--data-dir", public_url(data_dir)]
 
 
 def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:

@@ -8,7 +8,7 @@ from functools import total_ordering
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
 
-from shardctl.files.stores.secrets import full_url, public_url
+from shardctl.core.secrets import full_url, public_url
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/]*)(?P<path>.*)", re.DOTALL)
 _WEB = ("http", "https")

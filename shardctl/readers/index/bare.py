@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import is_remote
@@ -88,7 +89,6 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     if counting.names_only:
         return _uncounted(path)
     from shardctl.core.progress import watching
-    from shardctl.files.stores.secrets import public_url
     from shardctl.readers.index.index import index
 
     found = index(path, cache=counting.cache, watch=watching())
@@ -102,9 +102,10 @@ def _way_out(path: str) -> str:
 
 
 def _uncounted(path: str) -> Dataset:
-    from shardctl.readers.index.arrange import arrange
+    from shardctl.readers.index.listing import list_files
+    from shardctl.readers.index.names import arrange
 
-    arranged = arrange([path])
+    arranged = arrange(list_files([path]))
     splits = tuple(Split(name=split.name, shard_lengths=()) for split in arranged.splits)
     return Dataset(
         name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
-from shardctl.core.text import quoted
+from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
+from shardctl.files.json_text import read_json
 from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
-from shardctl.readers.index.index import Index, IndexedSplit
+from shardctl.files.yaml_text import read_yaml
+from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
+from shardctl.readers.records.contents import Compression
 
 KIND = "index"
 
@@ -75,14 +83,89 @@ def _split(indexed: IndexedSplit, folder: str) -> Document:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
 class IndexedLayout:
-    """A layout that `index` wrote, read back: its dataset, and by split what its files were."""
+    """A layout that `index` wrote, read back: its dataset, and what its files were.
 
-    dataset: Dataset
-    shard_bytes: Mapping[str, Sequence[int]]
-    versions: Mapping[str, Sequence[str]]
-    broken: Sequence[Mapping[str, object]] = ()
+    Files are counted over all splits, in shard order.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        shard_bytes: Sequence[Sequence[int]],
+        versions: Sequence[Sequence[str]],
+        broken: Sequence[BrokenFile],
+    ) -> None:
+        self.dataset = dataset
+        self.broken = broken
+        self._stops = list(accumulate(split.num_shards for split in dataset.splits))
+        self._shard_bytes = shard_bytes
+        self._versions = versions
+
+    @property
+    def num_files(self) -> int:
+        """Whole files of all splits."""
+        return self._stops[-1] if self._stops else 0
+
+    @property
+    def compression(self) -> Compression | None:
+        """How the files are compressed."""
+        found = self.dataset.compression
+        return "GZIP" if found == "GZIP" else "ZLIB" if found == "ZLIB" else None
+
+    def paths(self) -> Iterator[str]:
+        """Yield the whole paths of all files."""
+        for split in self.dataset.splits:
+            for part in split.files:
+                for name in part:
+                    yield _joined(part.data_dir, name)
+
+    def file(self, place: int) -> StoredFile:
+        """Return a file as it was."""
+        number, shard = self._place(place)
+        split = self.dataset.splits[number]
+        return StoredFile(
+            path=_joined(*split.location(shard)),
+            num_bytes=self._shard_bytes[number][shard],
+            version=self._versions[number][shard],
+        )
+
+    def num_records(self, place: int) -> int:
+        """Return how many examples a file held."""
+        number, shard = self._place(place)
+        return self.dataset.splits[number].shard_lengths[shard]
+
+    def split_of(self, place: int) -> str:
+        """Return the name of the split of a file."""
+        return self.dataset.splits[self._place(place)[0]].name
+
+    def _place(self, place: int) -> tuple[int, int]:
+        number = bisect_right(self._stops, place)
+        return number, place - (self._stops[number - 1] if number else 0)
+
+
+def _joined(folder: str | None, name: str) -> str:
+    return name if folder is None else f"{folder.rstrip('/')}/{name}"
+
+
+def read_index_file(path: Path) -> IndexedLayout:
+    """Return the layout of a file that `index` wrote.
+
+    Raises:
+        DatasetError: it cannot be read, or is something else.
+    """
+    document = read_json(path) if path.suffix == ".json" else read_yaml(path)
+    with fields.said_about(printable(str(path))):
+        if not is_index_document(document):
+            raise DatasetError(f"no layout that shardctl index wrote; it is one of {KIND!r}")
+        return read_index_document(document, lambda value: _folder(value, path.parent))
+
+
+def _folder(value: object, beside: Path) -> str | None:
+    if value is None:
+        return None
+    folder = fields.text(value, "data_dir")
+    return folder if is_remote(folder) else absolute(beside / folder)
 
 
 def read_index_document(
@@ -119,12 +202,27 @@ def read_index_document(
     if dataset.fingerprint != stated.fingerprint:
         raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")
     return IndexedLayout(
-        dataset=dataset,
-        shard_bytes={split.name: sizes for split, sizes, _ in parts},
-        versions={split.name: versions for split, _, versions in parts},
-        broken=tuple(
-            fields.mapping(item, "a broken file")
-            for item in fields.items(layout.get("broken", []), "broken")
+        dataset,
+        [sizes for _, sizes, _ in parts],
+        [versions for _, _, versions in parts],
+        [_read_broken(item) for item in fields.items(layout.get("broken", []), "broken")],
+    )
+
+
+def _read_broken(item: object) -> BrokenFile:
+    record = fields.mapping(item, "a broken file")
+    path = fields.text(record.get("path"), "path of a broken file")
+    return BrokenFile(
+        path=path,
+        num_bytes=fields.count(record.get("num_bytes"), "num_bytes of a broken file"),
+        version=fields.text(record.get("version"), "version of a broken file"),
+        finding=FileFinding(
+            filename=path.rpartition("/")[2],
+            expected=None,
+            found=None,
+            reason=fields.text(record.get("reason"), "reason of a broken file"),
+            kind="broken",
+            split=None,
         ),
     )
 

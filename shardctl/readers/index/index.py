@@ -7,116 +7,26 @@ import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import accumulate, chain
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
-from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
-from shardctl.core.tabular import Tabular
-from shardctl.core.text import counted, in_short, quoted
+from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement, NameProblem
-from shardctl.readers.index.counting import COMPRESSIONS, Counts, count_files
-from shardctl.readers.index.known import KnownCounts, cache_folder
-from shardctl.readers.index.local_runner import LocalRunner
+from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
+from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement
+from shardctl.readers.index.counting.counting import COMPRESSIONS, Counts, count_files
+from shardctl.readers.index.counting.known import known_counts
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import Runner
-from shardctl.readers.index.split_order import usual_place
 from shardctl.readers.records.contents import Compression, Damage, FileContents
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BrokenFile:
-    """A file that is not counted, with what is wrong first; `path` is relative to the root."""
-
-    path: str
-    num_bytes: int
-    version: str
-    finding: FileFinding
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexedSplit:
-    """The whole files of a split in shard order, and their versions; see `StoredFile`."""
-
-    split: Split
-    versions: Sequence[str]
-    num_broken: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Index(Tabular):
-    """What record files hold, and what is wrong with them.
-
-    splits: train, validation and test first, the others by name; whole files alone.
-    broken: with `keep_going` all broken files, else the first; problems are those of the names.
-    num_known: files whose counts were known; `num_counted` were read, `num_bytes_read` of them.
-    """
-
-    name: str
-    version: str | None
-    file_format: str
-    compression: Compression | None
-    data_dir: str
-    splits: tuple[IndexedSplit, ...]
-    broken: tuple[BrokenFile, ...]
-    problems: tuple[NameProblem, ...]
-    keep_going: bool
-    num_files: int
-    num_known: int
-    num_counted: int
-    num_bytes_read: int
-    seconds: float = field(compare=False)
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def whole(self) -> bool:
-        """Whether no file is broken, missing between others or there twice."""
-        return not self.broken and not self.problems
-
-    @property
-    def dataset(self) -> Dataset:
-        """The files as a dataset; after `keep_going` without those that are broken.
-
-        Raises:
-            DatasetError: the first thing that is wrong.
-        """
-        if not self.whole and not self.keep_going:
-            raise DatasetError(next(self.faults()))
-        if not self.splits:
-            raise DatasetError(f"no whole record file in {quoted(self.data_dir, 200)}")
-        return Dataset(
-            name=self.name,
-            version=self.version,
-            file_format=self.file_format,
-            compression=self.compression,
-            data_dir=self.data_dir,
-            splits=tuple(split.split for split in self.splits),
-            origin=COUNTED_FILES,
-        )
-
-    def faults(self) -> Iterator[str]:
-        """Yield a line for each thing that is wrong."""
-        for problem in self.problems:
-            yield problem.text
-        for file in self.broken:
-            yield f"{quoted(file.path, 200)}: {file.finding.reason}"
-
-    def __repr__(self) -> str:
-        whole = sum(split.split.num_shards for split in self.splits)
-        examples = sum(split.split.num_examples for split in self.splits)
-        wrong = len(self.broken) + len(self.problems)
-        said = (counted(wrong, "problem"),) if wrong else ()
-        return in_short(
-            self, self.name, counted(examples, "example"), counted(whole, "file"), *said
-        )
 
 
 @checked
@@ -129,6 +39,7 @@ def index(
     keep_going: bool = False,
     jobs: int | None = None,
     cache: bool = True,
+    earlier: str | os.PathLike[str] | None = None,
     runner: Runner | None = None,
     watch: Watch | None = None,
 ) -> Index:
@@ -144,6 +55,7 @@ def index(
         jobs: how many processes count, else as many as there are processors.
         cache: take counts that are known, of files of the same size and time of change, from the
             user's cache folder, and keep new ones there.
+        earlier: a layout that `index` wrote; counts of files that did not change are taken from it.
         runner: what counts the files instead of processes of this machine.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
@@ -158,23 +70,16 @@ def index(
     if jobs is not None and jobs < 1:
         raise UsageError(phrase("{jobs}: at least 1 process has to count"))
     begin = time.monotonic()
-    from shardctl.readers.index.stand_in import arrange
+    from shardctl.readers.index.listing import list_files
+    from shardctl.readers.index.names import arrange
 
-    arranged = arrange([os.fspath(path) for path in paths], splits=split or {})
-    if not split:
-        in_order = sorted(arranged.splits, key=lambda found: usual_place(found.name))
-        arranged = replace(arranged, splits=tuple(in_order))
+    arranged = arrange(list_files([os.fspath(path) for path in paths]), splits=split, name=name)
     if not arranged.splits:
         raise DatasetError(f"no record files in {', '.join(map(quoted, map(str, paths)))}")
     files = _Files(arranged, file_format or arranged.file_format or "tfrecord")
-    warnings: list[str] = []
-    if arranged.problems and not keep_going:
-        counts = None
-    else:
-        with ExitStack() as stack:
-            known = None
-            if cache:
-                known = stack.enter_context(KnownCounts(cache_folder(os.environ)))
+    counts, warnings = None, arranged.notes
+    if keep_going or not arranged.problems:
+        with known_counts(cache=cache, earlier=earlier) as known:
             counts = count_files(
                 files.all,
                 files.file_format,
@@ -184,9 +89,9 @@ def index(
                 keep_going=keep_going,
                 watch=watch,
             )
-        warnings += [] if known is None else known.warnings
+        warnings = (*warnings, *known.warnings)
     found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
-    return replace(found, name=name or found.name, warnings=tuple(warnings))
+    return replace(found, name=name or found.name, warnings=warnings)
 
 
 class _Files:

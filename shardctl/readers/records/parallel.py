@@ -17,6 +17,7 @@ from shardctl.readers.records.contents import FileContents, Told
 from shardctl.readers.records.read_file import read_record_file
 
 _AT_LEAST, _AT_MOST = 2, 8  # files at once
+_AT_ONCE_THERE = 16  # of remote files, whose readers wait for the network
 _REPORTS = 0.1  # seconds between two
 
 Watch = Callable[[str, int, int], None]  # what is counted, how much is done, and of how much
@@ -56,6 +57,7 @@ def read_record_files(
     *,
     checksums: bool = True,
     num_bytes: int = 0,
+    remote: bool = False,
     watch: Watch | None = None,
 ) -> Iterator[tuple[FileToRead, FileContents]]:
     """Yield what each file holds, in the order in which they are done.
@@ -68,7 +70,7 @@ def read_record_files(
         MissingDependencyError: a package that the format needs is not installed.
     """
     done = _Done()
-    workers = min(max(os.cpu_count() or 1, _AT_LEAST), _AT_MOST)
+    workers = _AT_ONCE_THERE if remote else min(max(os.cpu_count() or 1, _AT_LEAST), _AT_MOST)
     executor = ThreadPoolExecutor(workers, thread_name_prefix="shardctl")
     waiting: dict[Future[FileContents], FileToRead] = {}
     source = iter(files)

@@ -13,6 +13,7 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
+from shardctl.files.stores.stores import is_remote
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
@@ -154,7 +155,13 @@ class _Check:
     def read(self, watch: Watch | None) -> None:
         num_bytes = sum(size or 0 for sizes in self._sizes for size in sizes)
         read = read_record_files(
-            self._files(), self._dataset.file_format, num_bytes=num_bytes, watch=watch
+            self._files(),
+            self._dataset.file_format,
+            num_bytes=num_bytes,
+            remote=any(
+                is_remote(part.data_dir or "") for split in self._splits for part in split.files
+            ),
+            watch=watch,
         )
         for file, contents in read:
             self._note(file, contents)

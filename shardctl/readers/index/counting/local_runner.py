@@ -26,8 +26,14 @@ from shardctl.core.phrase import phrase
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import is_remote
+from shardctl.readers.index.counting.worker import (
+    Answer,
+    packed_batch,
+    receive,
+    send,
+    unpacked_answer,
+)
 from shardctl.readers.index.runner import CountedFile, FileToCount
-from shardctl.readers.index.worker import Answer, packed_batch, receive, send, unpacked_answer
 from shardctl.readers.records.contents import Told, untold
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
@@ -38,7 +44,7 @@ _WAIT = 0.1  # seconds in which an interrupt is noticed, on every system
 _PROGRAM = """
 import sys
 sys.path[:] = bytes.fromhex(sys.argv.pop()).decode("utf-8", "surrogatepass").split(chr(0))
-from shardctl.readers.index.worker import main
+from shardctl.readers.index.counting.worker import main
 main()
 """
 

@@ -10,14 +10,20 @@ import os
 import sqlite3
 import sys
 import time
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from shardctl.core.text import printable, quoted
+from shardctl.readers.index.counting.cache_rows import (
+    alike,
+    contents_in,
+    folder_of,
+    name_of,
+    rows_to_keep,
+)
 from shardctl.readers.index.runner import FileToCount
-from shardctl.readers.records.contents import Compression, FileContents
+from shardctl.readers.records.contents import FileContents
 
 FILENAME = "counts.sqlite"
 _APPLICATION = 0x73686364  # "shcd", in the head of the file
@@ -49,7 +55,6 @@ _USE = (
 _KEEP = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # Nothing can be written; what is there can be read.
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_FULL")
-_COMPRESSIONS: dict[object, Compression] = {"GZIP": "GZIP", "ZLIB": "ZLIB"}
 _AT_ONCE = 900  # names in a query; SQLite takes 999 values at least
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
@@ -108,7 +113,7 @@ class KnownCounts:
     def find(self, files: Sequence[FileToCount]) -> list[FileContents | None]:
         """Return what is known of files, None for each of which nothing is."""
         found: list[FileContents | None] = [None] * len(files)
-        for places in _alike(files):
+        for places in alike(files):
             if self._database is None:
                 break
             try:
@@ -117,7 +122,7 @@ class KnownCounts:
                 self._failed(error)
                 break
             for place in places:
-                found[place] = _contents(rows, files[place])
+                found[place] = contents_in(rows, files[place])
         return found
 
     def keep(self, task: FileToCount, contents: FileContents) -> None:
@@ -171,9 +176,9 @@ class KnownCounts:
     ) -> dict[bytes, list[tuple[object, ...]]]:
         """Return what is kept of files in a folder, by their names."""
         assert self._database is not None
-        names = [_name(files[place]) for place in places]
+        names = [name_of(files[place]) for place in places]
         one = files[places[0]]
-        folder = _folder(one)
+        folder = folder_of(one)
         self._used.add(folder)
         rows: dict[bytes, list[tuple[object, ...]]] = {}
         for start in range(0, len(names), _AT_ONCE):
@@ -192,14 +197,14 @@ class KnownCounts:
         try:
             self._database.execute("BEGIN IMMEDIATE")
             try:
-                used = used | {_folder(task) for task, _ in waiting}
+                used = used | {folder_of(task) for task, _ in waiting}
                 old = self._database.execute
                 for folder in used:
                     found = old("SELECT used FROM folders WHERE path = ?", (folder,)).fetchone()
                     if found is None or found[0] != today:
                         old(_USE, (folder, today))
                 ids = dict(old("SELECT path, id FROM folders").fetchall())
-                self._database.executemany(_KEEP, _rows_to_keep(waiting, ids))
+                self._database.executemany(_KEEP, rows_to_keep(waiting, ids))
                 self._bound(today)
                 self._database.execute("COMMIT")
             except BaseException:
@@ -269,65 +274,3 @@ def _is_empty(database: sqlite3.Connection) -> bool:
 
 def _name_of(error: sqlite3.Error) -> str:
     return str(getattr(error, "sqlite_errorname", "") or "")
-
-
-def _folder(task: FileToCount) -> bytes:
-    return _encoded(task.file.path[: -len(_base(task)) or None])
-
-
-def _name(task: FileToCount) -> bytes:
-    return _encoded(_base(task))
-
-
-def _base(task: FileToCount) -> str:
-    return task.file.path.rpartition("/")[2]
-
-
-def _encoded(path: str) -> bytes:
-    """Return a path as bytes, those of names that are no UTF-8 too."""
-    return path.encode("utf-8", "surrogatepass")
-
-
-def _alike(files: Sequence[FileToCount]) -> Iterable[list[int]]:
-    """Return the places of files that are looked up by one query."""
-    places: dict[tuple[bytes, str, bool], list[int]] = {}
-    for place, task in enumerate(files):
-        places.setdefault((_folder(task), task.file_format, task.checksums), []).append(place)
-    return places.values()
-
-
-def _rows_to_keep(
-    counted: Iterable[tuple[FileToCount, FileContents]], ids: Mapping[bytes, int]
-) -> Iterator[tuple[object, ...]]:
-    for task, contents in counted:
-        row = (
-            int(task.checksums),
-            task.file.num_bytes,
-            task.file.version,
-            contents.num_records,
-            contents.compression,
-        )
-        folder = ids[_folder(task)]
-        yield (folder, _name(task), task.file_format, *row, _seal(task, row))
-
-
-def _contents(
-    rows: Mapping[bytes, Sequence[tuple[object, ...]]], task: FileToCount
-) -> FileContents | None:
-    """Return what is kept of a file, None where that is of another version of it."""
-    for *row, seal in rows.get(_name(task), ()):
-        checksums, num_bytes, version, num_records, compression = row
-        same = (num_bytes, version) == (task.file.num_bytes, task.file.version)
-        if version and same and seal == _seal(task, row) and type(num_records) is int:
-            return FileContents(
-                num_records=num_records,
-                num_bytes=task.file.num_bytes,
-                checked="checksums" if checksums else "framing",
-                compression=_COMPRESSIONS.get(compression),
-            )
-    return None
-
-
-def _seal(task: FileToCount, row: Sequence[object]) -> int:
-    """Return a checksum of a row and its path, so that no damage of the database is believed."""
-    return zlib.crc32(repr((task.file.path, task.file_format, *row)).encode("utf-8", "replace"))

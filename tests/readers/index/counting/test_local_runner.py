@@ -15,8 +15,8 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import store_of
-from shardctl.readers.index import local_runner
-from shardctl.readers.index.local_runner import LocalRunner
+from shardctl.readers.index.counting import local_runner
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import CountedFile, FileToCount
 from shardctl.readers.records.contents import FileContents
 from tests.record_files import framed, header
@@ -148,8 +148,8 @@ def test_few_files_are_asked_for_at_a_time(
 SCRIPT = """
 import subprocess, sys
 from pathlib import Path
-from shardctl.readers.index import local_runner
-from tests.readers.index.test_local_runner import tasks
+from shardctl.readers.index.counting import local_runner
+from tests.readers.index.counting.test_local_runner import tasks
 local_runner._ALONE = -1
 real = subprocess.Popen
 def start(*arguments, **options):
@@ -168,7 +168,7 @@ def test_processes_end_with_the_one_that_asked(tmp_path: Path, end: signal.Signa
         [sys.executable, "-c", SCRIPT, str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         text=True,
     )
     assert parent.stdout is not None

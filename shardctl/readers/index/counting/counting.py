@@ -10,7 +10,7 @@ from itertools import islice
 
 from shardctl.core.progress import Watch
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.known import KnownCounts
+from shardctl.readers.index.counting.known import Known
 from shardctl.readers.index.runner import FileToCount, Runner
 from shardctl.readers.records.contents import Compression, FileContents
 
@@ -48,7 +48,7 @@ def count_files(
     *,
     checksums: bool,
     runner: Runner,
-    known: KnownCounts | None,
+    known: Known,
     keep_going: bool,
     watch: Watch | None,
 ) -> Counts:
@@ -75,7 +75,7 @@ class _Counting:
         files: Sequence[StoredFile],
         file_format: str,
         checksums: bool,
-        known: KnownCounts | None,
+        known: Known,
         keep_going: bool,
         watch: Watch | None,
     ) -> None:
@@ -98,7 +98,7 @@ class _Counting:
             found.num_counted += 1
             found.num_bytes_read += counted.contents.num_bytes_read
             self._note(counted.index, counted.contents)
-            if self._known is not None and counted.index not in found.unsettled:
+            if counted.index not in found.unsettled:
                 task = self._task(counted.index, self._files[counted.index])
                 self._known.keep(task, counted.contents)
         self._report(last=True)
@@ -121,7 +121,7 @@ class _Counting:
         files: Iterator[tuple[int, StoredFile]] = enumerate(self._files)
         while tasks := [self._task(index, file) for index, file in islice(files, _CHUNK)]:
             now = time.time_ns()
-            for task, contents in zip(tasks, self._known_of(tasks), strict=True):
+            for task, contents in zip(tasks, self._known.find(tasks), strict=True):
                 if task.index >= self._stop:
                     files = iter(())
                     break
@@ -144,9 +144,6 @@ class _Counting:
                 if _settles_at(task.file) > now:
                     self._found.unsettled.add(task.index)
                 yield task
-
-    def _known_of(self, tasks: Sequence[FileToCount]) -> Sequence[FileContents | None]:
-        return [None] * len(tasks) if self._known is None else self._known.find(tasks)
 
     def _note(self, index: int, contents: FileContents) -> None:
         found = self._found

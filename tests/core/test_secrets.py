@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.files.stores.secrets import full_url, public_url
+from shardctl.core.secrets import full_url, public_url, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,8 @@ def test_the_last_secrets_of_an_address_count() -> None:
     public_url("https://old@secrets-last.org/data")
     public_url("https://new@secrets-last.org/data")
     assert full_url("https://secrets-last.org/data/a") == "https://new@secrets-last.org/data/a"
+
+
+def test_a_line_shows_what_is_public_of_the_urls_in_it() -> None:
+    line = "error: 'https://me:pw@host/a?sig=1' and s3://KEY:SEC/RET@b/x, not gs://b/a@b"
+    assert without_secrets(line) == "error: 'https://host/a' and s3://b/x, not gs://b/a@b"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index import known as module
-from shardctl.readers.index.known import FILENAME, KnownCounts, cache_folder
+from shardctl.readers.index.counting import cache as module
+from shardctl.readers.index.counting.cache import FILENAME, KnownCounts, cache_folder
 from shardctl.readers.index.runner import FileToCount
 from shardctl.readers.records.contents import Damage, FileContents
 
@@ -106,7 +106,7 @@ def test_more_files_than_a_query_takes(tmp_path: Path) -> None:
 def test_what_was_kept_is_there_after_a_kill(tmp_path: Path) -> None:
     script = (
         "import os, time\n"
-        "from tests.readers.index.test_known import *\n"
+        "from tests.readers.index.counting.test_cache import *\n"
         f"known = KnownCounts(Path({str(tmp_path)!r}))\n"
         "known.keep(task(), whole())\n"
         "time.sleep(1.1)\n"
@@ -114,7 +114,7 @@ def test_what_was_kept_is_there_after_a_kill(tmp_path: Path) -> None:
         "os.kill(os.getpid(), 9)\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[3]
+        [sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[4]
     )
     assert ended.returncode == -9
     assert found(tmp_path, task(), task("/d/b")) == [5, 5]
