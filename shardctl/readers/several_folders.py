@@ -47,7 +47,12 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
         for split in dataset.splits:
             parts.setdefault(split.name, []).append(split)
     joined = tuple(_joined(splits) for splits in parts.values())
-    return replace(first, splits=joined, folders=tuple(f for d in datasets for f in folders_of(d)))
+    return replace(
+        first,
+        splits=joined,
+        folders=tuple(folder for dataset in datasets for folder in folders_of(dataset)),
+        notes=tuple(note for dataset in datasets for note in dataset.notes),
+    )
 
 
 def _refuse_files_twice(datasets: Sequence[Dataset]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from shardctl.cli.output import say
+from shardctl.cli.output import say, warn
 from shardctl.core.secrets import public_url
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UsageError
@@ -99,6 +99,7 @@ def dataset_and_refs(
     )
     if chosen.note is not None and is_read:
         say(chosen.note)
+    warn(chosen.dataset.notes)
     _look_up_others(options, project)
     return chosen
 

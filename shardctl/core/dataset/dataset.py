@@ -287,7 +287,8 @@ class Dataset:
     here (a catalog entry, a layout file); `origin` says in a few words where the facts come from.
     `compression` is how its TFRecord files are packed, "GZIP" or "ZLIB", None for not at all; the
     order is the same, so it is no part of the fingerprint.
-    `reference` finds a counted dataset again: files, a pattern, or a layout file, as a whole path.
+    `reference` finds a counted dataset again: files, a pattern, or a layout file, as a whole path;
+    `notes` say what its files leave open.
     `folders` are the datasets that were merged into this one, in order, where they are known;
     see `folders_of`. `features` is asked for `example_size`; it is no part of the layout.
     """
@@ -302,6 +303,7 @@ class Dataset:
     compression: str | None = None
     origin: str = "metadata"
     reference: str | None = field(default=None, compare=False, repr=False)
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     folders: tuple[Dataset, ...] = ()
     features: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 

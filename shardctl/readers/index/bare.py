@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
@@ -13,6 +14,7 @@ from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.dataset_name import parse_dataset_name
 
+_ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
 _LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
 
 
@@ -94,11 +96,14 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     found = index(path, cache=counting.cache, watch=watching())
     for fault in found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
-    return replace(found.dataset, reference=public_url(path) if is_remote(path) else path)
+    reference = public_url(path) if is_remote(path) else path
+    notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
+    return replace(found.dataset, reference=reference, notes=notes)
 
 
 def _way_out(path: str) -> str:
-    return f"`shardctl index {quoted(path, 200)} --keep-going -o layout.yaml` describes the others"
+    typed = shlex.quote(path) if path.isprintable() else quoted(path, 200)
+    return f"`shardctl index {typed} --keep-going -o layout.yaml` describes the others"
 
 
 def _uncounted(path: str) -> Dataset:
