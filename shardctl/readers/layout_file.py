@@ -59,7 +59,7 @@ def read_layout_file(path: AnyPath) -> Dataset:
     document = read_json(path) if path.suffix == ".json" else read_yaml(path)
 
     def data_dir(value: object) -> str | None:
-        return _data_dir(value, path.parent)
+        return folder_of_layout(value, path.parent)
 
     with fields.said_about(printable(str(path))):
         if is_layout_document(document) or is_index_document(document):
@@ -88,7 +88,7 @@ def dataset_from_layout(document: object, *, stem: str, folder: AnyPath) -> Data
     naming = _Naming(
         dataset=fields.name(_given(layout, "name", stem), "name"),
         file_format=fields.file_format(_given(layout, "file_format", DEFAULT_FILE_FORMAT)),
-        data_dir=_data_dir(layout.get("data_dir"), folder),
+        data_dir=folder_of_layout(layout.get("data_dir"), folder),
         template=_given(layout, "filepath_template", DEFAULT_TEMPLATE),
     )
     return Dataset(
@@ -149,7 +149,12 @@ def _path_text(value: object, what: str) -> str:
     return value
 
 
-def _data_dir(value: object, folder: AnyPath) -> str | None:
+def folder_of_layout(value: object, folder: AnyPath) -> str | None:
+    """Return the data_dir that a layout file in a folder says, as a whole path or a URL.
+
+    Raises:
+        DatasetError: it is no text, or cannot be printed.
+    """
     if value is None:
         return None
     path = path_of(os.path.expanduser(_path_text(value, "data_dir")), folder)

@@ -151,6 +151,19 @@ def _subfolders(folder: AnyPath, *, strict: bool = False) -> list[str]:
     return [name for name in names if ".incomplete" not in name]
 
 
+def is_hugging_face_info(document: object) -> bool:
+    """Return whether a parsed dataset_info.json is that of Hugging Face Datasets, not of TFDS.
+
+    Theirs has features, and splits by their names; TFDS's has a list of splits.
+
+    >>> is_hugging_face_info({"features": {}}), is_hugging_face_info({"name": "d", "splits": []})
+    (True, False)
+    """
+    if not isinstance(document, Mapping):
+        return False
+    return "features" in document or isinstance(document.get("splits"), Mapping)
+
+
 def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
     """Return the dataset that a parsed dataset_info.json describes.
 
@@ -161,6 +174,10 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
         DatasetError: a field that is needed is missing or of the wrong kind.
     """
     info = fields.mapping(document, "the metadata")
+    if is_hugging_face_info(info):
+        raise DatasetError(
+            "written by Hugging Face Datasets, not by TFDS; `shardctl index` counts the files"
+        )
     name = fields.name(_field(info, "name") or "", "dataset name")
     config = _field(info, "configName", "config_name") or None
     version = _field(info, "version") or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from shardctl.core.dataset.identity import dataset_title
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.readers.index import document
@@ -33,7 +34,8 @@ _LEGEND = "smallest, largest: examples in a file"
 def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> Iterator[str]:
     """Yield a row for each split, what is wrong, and what was read."""
     packed = "" if index.compression is None else f", {index.compression}"
-    title = f"{index.name}: {index.file_format}{packed}, {index.data_dir}"
+    name = dataset_title(index.name, None, index.version)
+    title = f"{name}: {index.file_format}{packed}, {index.data_dir}"
     yield paragraph(title, screen, style="bold")
     if index.splits:
         yield table(_SPLITS, map(_split, index.splits), screen)

@@ -15,6 +15,8 @@ from shardctl.errors import UsageError
 if TYPE_CHECKING:
     from shardctl.readers.index.answer import Index
 
+_MOST_FAULTS = 20  # that are named on stderr; the answer has all
+
 FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
 
 
@@ -88,7 +90,7 @@ def index(
             keep_going=keep_going,
             jobs=jobs,
             cache=not no_cache,
-            earlier=out.output,
+            earlier=None if no_cache else out.output,
             watch=bars.show,
         )
     warn(found.warnings)
@@ -109,13 +111,19 @@ def _splits(words: list[str]) -> dict[str, str]:
     return splits
 
 
+def _name_faults(found: "Index") -> None:
+    from shardctl.rendering.text.quantities import first_few
+
+    for fault in first_few(list(found.faults()), _MOST_FAULTS):
+        fail(fault)
+
+
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
     from shardctl.rendering.index import written
 
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:
-        for fault in found.faults():
-            fail(fault)
+        _name_faults(found)
         return
     to_file = out.output not in (None, "-")
     if form == "table":
@@ -126,7 +134,6 @@ def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: b
         beside = os.path.dirname(os.path.abspath(out.output or "")) if to_file else None
         FORMATS.write(out, found, beside)
     if to_file:
-        for fault in found.faults():
-            fail(fault)
+        _name_faults(found)
         for line in written(found, out.output or ""):
             say(line)

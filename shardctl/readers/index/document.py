@@ -6,7 +6,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
@@ -14,10 +13,10 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
-from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
 from shardctl.files.json_text import read_json
 from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_yaml
@@ -148,24 +147,19 @@ def _joined(folder: str | None, name: str) -> str:
     return name if folder is None else f"{folder.rstrip('/')}/{name}"
 
 
-def read_index_file(path: Path) -> IndexedLayout:
+def read_index_file(path: AnyPath) -> IndexedLayout:
     """Return the layout of a file that `index` wrote.
 
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
+    from shardctl.readers.layout_file import folder_of_layout
+
     document = read_json(path) if path.suffix == ".json" else read_yaml(path)
     with fields.said_about(printable(str(path))):
         if not is_index_document(document):
-            raise DatasetError(f"no layout that shardctl index wrote; it is one of {KIND!r}")
-        return read_index_document(document, lambda value: _folder(value, path.parent))
-
-
-def _folder(value: object, beside: Path) -> str | None:
-    if value is None:
-        return None
-    folder = fields.text(value, "data_dir")
-    return folder if is_remote(folder) else absolute(beside / folder)
+            raise DatasetError("it is not a layout that shardctl index wrote")
+        return read_index_document(document, lambda value: folder_of_layout(value, path.parent))
 
 
 def read_index_document(

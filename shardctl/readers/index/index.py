@@ -21,12 +21,16 @@ from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement
+from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement, NameProblem
 from shardctl.readers.index.counting.counting import COMPRESSIONS, Counts, count_files
 from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.index.counting.local_runner import LocalRunner
+from shardctl.readers.index.counting.local_runner import LocalRunner, checked_jobs
+from shardctl.readers.index.listing import list_files
+from shardctl.readers.index.names import arrange
 from shardctl.readers.index.runner import Runner
 from shardctl.readers.records.contents import Compression, Damage, FileContents
+from shardctl.readers.records.read_file import format_of, why_not_read
+from shardctl.readers.records.sidecars.sidecars import Sidecars
 
 
 @checked
@@ -67,17 +71,12 @@ def index(
         DatasetError: there are no such files, or names that cannot be put in order.
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
-    if jobs is not None and jobs < 1:
-        raise UsageError(phrase("{jobs}: at least 1 process has to count"))
+    jobs = checked_jobs(jobs)
     begin = time.monotonic()
-    from shardctl.readers.index.listing import list_files
-    from shardctl.readers.index.names import arrange
-
-    arranged = arrange(list_files([os.fspath(path) for path in paths]), splits=split, name=name)
-    if not arranged.splits:
-        raise DatasetError(f"no record files in {', '.join(map(quoted, map(str, paths)))}")
-    files = _Files(arranged, file_format or arranged.file_format or "tfrecord")
-    counts, warnings = None, arranged.notes
+    listing = list_files([os.fspath(path) for path in paths], watch=_listed(watch))
+    arranged = arrange(listing, splits=split, name=name)
+    files = _Files(arranged, _format_of(arranged, file_format))
+    counts, problems, warnings = None, arranged.problems, arranged.notes
     if keep_going or not arranged.problems:
         with known_counts(cache=cache, earlier=earlier) as known:
             counts = count_files(
@@ -89,9 +88,39 @@ def index(
                 keep_going=keep_going,
                 watch=watch,
             )
-        warnings = (*warnings, *known.warnings)
+        warnings += tuple(known.warnings)
+        sidecars = Sidecars(arranged.sidecars)
+        problems += files.compare(counts, sidecars)
+        warnings += tuple(sidecars.problems)
     found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
-    return replace(found, name=name or found.name, warnings=warnings)
+    return replace(found, problems=problems, warnings=warnings)
+
+
+def _listed(watch: Watch | None) -> Callable[[int], None] | None:
+    """Return what is told how many files were found, of nobody knows how many."""
+    return None if watch is None else lambda found: watch("files found", found, 0)
+
+
+def _format_of(arranged: Arrangement, given: str | None) -> str:
+    """Return the format of files: as it is given, by their names, or by how the first begins."""
+    if given is not None:
+        why = why_not_read(given)
+        if why is not None:
+            raise UsageError(phrase("{file_format!}: {}", why, file_format=given))
+        return given
+    if arranged.file_format is not None:
+        return arranged.file_format
+    files = chain.from_iterable(split.files for split in arranged.splits)
+    first = next((file for file in files if file.num_bytes), None)
+    found = None if first is None else format_of(first)
+    if found is None:
+        raise DatasetError(
+            phrase(
+                "{}: neither the name nor the first bytes tell its format; give {file_format}",
+                quoted(arranged.splits[0].files[0].path if first is None else first.path, 200),
+            )
+        )
+    return found
 
 
 class _Files:
@@ -101,17 +130,18 @@ class _Files:
         self._arranged = arranged
         self.file_format = file_format
         self.all = _one_behind_the_other([split.files for split in arranged.splits])
+        self._stops = list(accumulate(len(split.files) for split in arranged.splits))
         self._root = arranged.root.rstrip("/") + "/"
 
     def index(self, counts: Counts | None, *, keep_going: bool, seconds: float) -> Index:
         """Return the answer; without counts the names alone."""
         arranged = self._arranged
-        complete = counts is not None and (keep_going or not counts.broken)
         packed: Compression | None = None
         splits: list[IndexedSplit] = []
-        if counts is not None and complete:
+        if counts is not None:
             packed = self._compression(counts)
-            splits = [found for found in self._splits(counts) if found.split.num_shards]
+            if keep_going or not counts.broken:
+                splits = [found for found in self._splits(counts) if found.split.num_shards]
         return Index(
             name=arranged.name or os.path.basename(self._root.rstrip("/")) or "dataset",
             version=arranged.version,
@@ -119,7 +149,7 @@ class _Files:
             compression=packed,
             data_dir=arranged.root,
             splits=tuple(splits),
-            broken=() if counts is None else tuple(self._broken(counts)),
+            broken=() if counts is None else tuple(self._broken(counts, all_of_them=keep_going)),
             problems=arranged.problems,
             keep_going=keep_going,
             num_files=len(self.all),
@@ -128,6 +158,29 @@ class _Files:
             num_bytes_read=0 if counts is None else counts.num_bytes_read,
             seconds=seconds,
         )
+
+    def compare(self, counts: Counts, sidecars: Sidecars) -> tuple[NameProblem, ...]:
+        """Return where whole files are not as files beside them say, and which are not there."""
+        if not sidecars:
+            return ()
+        found = []
+        for place, file in enumerate(self.all):
+            held = counts.num_records[place]
+            text = sidecars.disagreement(file, held) if held >= 0 else None
+            if text is not None:
+                found.append(self._problem(place, f"{self._shown(file.path)}: {text}"))
+        absent = sidecars.absent([file.path for file in self.all])
+        found += [self._problem(0, f"{self._shown(path)} is not there") for path in absent]
+        return tuple(found)
+
+    def _problem(self, place: int, text: str) -> NameProblem:
+        return NameProblem(kind="sidecar", split=self._split_of(place).name, text=text)
+
+    def _shown(self, path: str) -> str:
+        return quoted(path.removeprefix(self._root), 200)
+
+    def _split_of(self, place: int) -> ArrangedSplit:
+        return self._arranged.splits[bisect_right(self._stops, place)]
 
     def _compression(self, counts: Counts) -> Compression | None:
         """Return how the files are compressed; those that are unlike the first are broken.
@@ -143,8 +196,7 @@ class _Files:
             for place in whole:
                 if counts.compressions[place] != kind:
                     found, like = COMPRESSIONS[counts.compressions[place]], COMPRESSIONS[kind]
-                    counts.broken[place] = _unlike(found, like, self.all[first].path)
-                    counts.num_records[place] = -1
+                    counts.fail(place, _unlike(found, like, self.all[first].path))
         return COMPRESSIONS[kind]
 
     def _splits(self, counts: Counts) -> Iterator[IndexedSplit]:
@@ -188,12 +240,12 @@ class _Files:
                 return templated
         return ShardFiles(data_dir=self._arranged.root, num_shards=len(names), names=names)
 
-    def _broken(self, counts: Counts) -> Iterator[BrokenFile]:
-        splits = [split.name for split in self._arranged.splits for _ in split.files]
-        for place in sorted(counts.broken):
+    def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
+        for place in sorted(counts.broken)[: None if all_of_them else 1]:
+            split = self._split_of(place).name
             file, contents = self.all[place], counts.broken[place]
             path = file.path.removeprefix(self._root)
-            finding = contents.finding(os.path.basename(path), -1, splits[place])
+            finding = contents.finding(os.path.basename(path), -1, split)
             if finding is not None:
                 yield BrokenFile(
                     path=path,

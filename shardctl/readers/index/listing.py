@@ -17,6 +17,7 @@ from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import absolute
 from shardctl.files.stores.store import Store, StoredFile
+from shardctl.files.stores.stored_files import FileColumns, StoredFiles, split_path
 from shardctl.files.stores.stores import is_remote, store_of
 from shardctl.readers.index.naming.file_kinds import FileKind, file_kind, is_passed_over
 from shardctl.readers.index.naming.folders import (
@@ -32,7 +33,6 @@ from shardctl.readers.index.naming.globs import (
     is_glob,
     sharded_regex,
 )
-from shardctl.readers.index.naming.stored_files import FileColumns, StoredFiles, split_path
 
 # Told how many files were listed so far; may raise to end the listing.
 Listed = Callable[[int], None]

@@ -20,7 +20,7 @@ _REPORTS = 0.1  # seconds between two
 # of them FAT; others take the time of the last tick of the kernel's clock, at most 10 ms ago.
 _COARSE, _FINE = 2_100_000_000, 30_000_000
 _SECOND = 1_000_000_000
-_NOT_COUNTED = -1
+NOT_COUNTED = -1
 COMPRESSIONS: tuple[Compression | None, ...] = (None, "GZIP", "ZLIB")
 
 
@@ -40,6 +40,11 @@ class Counts:
     num_known: int = 0
     num_counted: int = 0
     num_bytes_read: int = 0
+
+    def fail(self, place: int, contents: FileContents) -> None:
+        """Note that a file is not as it should be, whatever it holds."""
+        self.broken[place] = contents
+        self.num_records[place] = NOT_COUNTED
 
 
 def count_files(
@@ -88,7 +93,7 @@ class _Counting:
         self._stop = len(files)  # none from here on is asked for
         self._reported = 0.0
         self._found = Counts(
-            num_records=array("q", [_NOT_COUNTED]) * len(files),
+            num_records=array("q", [NOT_COUNTED]) * len(files),
             compressions=bytearray(len(files)),
         )
 
@@ -102,9 +107,6 @@ class _Counting:
                 task = self._task(counted.index, self._files[counted.index])
                 self._known.keep(task, counted.contents)
         self._report(last=True)
-        if not self._keep_going and found.broken:
-            first = min(found.broken)
-            found.broken = {first: found.broken[first]}
         return found
 
     def _task(self, index: int, file: StoredFile) -> FileToCount:
@@ -167,6 +169,13 @@ class _Counting:
 def _settles_at(file: StoredFile) -> int:
     """Return from when on a change shows in the time of change, in ns; 0 where no clock tells."""
     kind, _, stamp = file.version.partition(":")
+    if kind == "modified":  # of a web server, in whole seconds
+        from email.utils import parsedate_to_datetime
+
+        try:
+            return int(parsedate_to_datetime(stamp).timestamp()) * _SECOND + _COARSE
+        except (ValueError, OverflowError):
+            return 0
     if kind != "mtime" or not stamp.lstrip("-").isdigit():
         return 0
     changed = int(stamp)

@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 from shardctl.core.phrase import phrase
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.counting.worker import (
     Answer,
@@ -33,7 +33,7 @@ from shardctl.readers.index.counting.worker import (
     send,
     unpacked_answer,
 )
-from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
 from shardctl.readers.records.contents import Told, untold
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
@@ -69,7 +69,7 @@ class LocalRunner:
             elif self._pays(task, time.monotonic() - begin) and (more := next(source, None)):
                 yield from _by_processes(chain([task, more], source), self._jobs, self._told)
             else:
-                yield _counted(task, self._told)
+                yield count_one(task, self._told)
 
     def _pays(self, task: FileToCount, seconds: float) -> bool:
         """Return whether processes pay: where the caller has worked for a while, or is about to."""
@@ -78,18 +78,22 @@ class LocalRunner:
         return self._jobs > 1 and can_start and long
 
 
+def checked_jobs(jobs: int | None) -> int | None:
+    """Return a number of processes, or refuse it.
+
+    Raises:
+        UsageError: fewer than one.
+    """
+    if jobs is not None and jobs < 1:
+        raise UsageError(phrase("{jobs}: at least 1 process has to count", jobs=jobs))
+    return jobs
+
+
 def num_cpus() -> int:
     """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) or 1
     return os.cpu_count() or 1
-
-
-def _counted(task: FileToCount, told: Told) -> CountedFile:
-    from shardctl.readers.records.read_file import count_file
-
-    contents = count_file(task.file, task.file_format, checksums=task.checksums, told=told)
-    return CountedFile(index=task.index, contents=contents)
 
 
 def _by_threads(files: Iterable[FileToCount], count: int, told: Told) -> Iterator[CountedFile]:
@@ -116,7 +120,7 @@ def _by_threads(files: Iterable[FileToCount], count: int, told: Told) -> Iterato
     try:
         while True:
             while len(waiting) < 2 * count and (task := next(source, None)) is not None:
-                waiting.add(executor.submit(_counted, task, note))
+                waiting.add(executor.submit(count_one, task, note))
             if not waiting:
                 break
             finished, waiting = wait(waiting, timeout=_WAIT, return_when=FIRST_COMPLETED)

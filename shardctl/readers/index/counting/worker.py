@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import IO, Any
 
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
 from shardctl.readers.records.contents import FileContents
 
 _REPORTS = 0.1  # seconds between two answers of one batch
@@ -52,15 +52,21 @@ def packed_batch(batch: Sequence[FileToCount]) -> _Packed:
             task.file.version,
             task.file_format,
             task.checksums,
+            task.listed,
         )
         for task in batch
     )
 
 
 def _unpacked_batch(message: _Packed) -> Iterator[FileToCount]:
-    for index, path, num_bytes, version, file_format, checksums in message:
-        file = StoredFile(path=path, num_bytes=num_bytes, version=version)
-        yield FileToCount(index=index, file=file, file_format=file_format, checksums=checksums)
+    for index, path, num_bytes, version, file_format, checksums, listed in message:
+        yield FileToCount(
+            index=index,
+            file=StoredFile(path=path, num_bytes=num_bytes, version=version),
+            file_format=file_format,
+            checksums=checksums,
+            listed=listed,
+        )
 
 
 def _packed_contents(counted: CountedFile) -> _Packed:
@@ -140,14 +146,9 @@ def main() -> None:
     threading.Thread(target=_read_batches, args=(source, batches), daemon=True).start()
     answers = _Answers(target)
     try:
-        from shardctl.readers.records.read_file import count_file
-
         while True:
             for task in _unpacked_batch(batches.get()):
-                contents = count_file(
-                    task.file, task.file_format, checksums=task.checksums, told=answers.told
-                )
-                answers.add(CountedFile(index=task.index, contents=contents))
+                answers.add(count_one(task, answers.told))
             answers.send(done=True)
     except BrokenPipeError:
         pass

@@ -9,10 +9,10 @@ from shardctl.core.nearness import did_you_mean
 from shardctl.core.text import choices, quoted
 from shardctl.errors import ShardctlError
 from shardctl.files.stores.store import Store, StoredFile
+from shardctl.files.stores.stored_files import split_path
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.naming.file_kinds import is_passed_over
 from shardctl.readers.index.naming.globs import ANY_FOLDERS, glob_regex, is_glob, sharded_regex
-from shardctl.readers.index.naming.stored_files import split_path
 
 _LOOKED_AT = 10_000  # names of a folder among which what is near is looked for
 

@@ -152,8 +152,8 @@ def expanded(text: str) -> Iterator[str]:
         return
     start, stop, options = found
     for option in options:
-        for rest in expanded(text[stop:]):
-            for inner in expanded(option):
+        for inner in expanded(option):
+            for rest in expanded(text[stop:]):
                 yield text[:start] + inner + rest
 
 

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from shardctl.readers.index.naming.stored_files import StoredFiles
+from shardctl.files.stores.stored_files import StoredFiles
 
 NUMBER = "\0"  # refused in every path, as is the next, which no writer of record files uses
 RANDOM = "\1"

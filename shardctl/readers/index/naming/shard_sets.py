@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from shardctl.files.stores.stored_files import StoredFiles, as_bytes
 from shardctl.readers.index.naming.shapes import RANDOM, Shape, uncompressed
-from shardctl.readers.index.naming.stored_files import StoredFiles, as_bytes
 
 
 @dataclass(kw_only=True)

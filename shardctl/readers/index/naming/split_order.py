@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from shardctl.core.text import printable, quoted
+from shardctl.files.stores.stored_files import StoredFiles, as_bytes
 from shardctl.readers.index.arrangement import NameProblem
 from shardctl.readers.index.naming.problems import problems_of, several_writes, why_uncounted
 from shardctl.readers.index.naming.shard_sets import ShardSet, ordered
 from shardctl.readers.index.naming.split_sets import Folders, SplitSets
-from shardctl.readers.index.naming.stored_files import StoredFiles, as_bytes
 
 
 class SplitOrder:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from shardctl.core.phrase import Argument, Phrase, phrase
 from shardctl.core.text import choices, counted
+from shardctl.files.stores.stored_files import StoredFiles
 from shardctl.readers.index.naming.shapes import NUMBER, RANDOM
 from shardctl.readers.index.naming.shard_sets import ShardSet
 from shardctl.readers.index.naming.split_words import NamedSplit
-from shardctl.readers.index.naming.stored_files import StoredFiles
 from shardctl.readers.records.read_file import format_of_name
 
 _SHOWN = 4
@@ -50,12 +50,12 @@ class Folders:
         return self.below(found) + _glob(min(found.texts, key=len))
 
     def file_formats(self, found: ShardSet) -> dict[str | None, str]:
-        """Return the formats that the names of a set tell, with a glob; None where they tell none."""
-        return {
-            format_of_name(re.sub(f"[{NUMBER}{RANDOM}]", "0", text)): self.below(found)
-            + _glob(text)
-            for text in sorted(found.texts)
-        }
+        """Return the formats that the names of a set tell, with a glob; None for no format."""
+        globs: dict[str | None, str] = {}
+        for text in sorted(found.texts):
+            name = re.sub(f"[{NUMBER}{RANDOM}]", "0", text)
+            globs.setdefault(format_of_name(name), self.below(found) + _glob(text))
+        return globs
 
     def said(self, sets: Iterable[ShardSet]) -> str:
         """Return sets as messages list them."""
