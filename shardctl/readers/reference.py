@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +16,9 @@ from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
-from shardctl.files.stores.anywhere import is_file
+from shardctl.files.stores.anywhere import is_file, is_folder
 from shardctl.files.stores.remote_path import (
     AnyPath,
     RemotePath,
@@ -291,6 +292,8 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if _names_a_file(path) if isinstance(path, RemotePath) else not os.path.isdir(path):
         return None
+    if isinstance(path, RemotePath):
+        return _remote_folder(ref, path, search)
     found = tfds_folders(path)
     if found == [path]:
         return dataset_in(path)
@@ -301,24 +304,48 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
         dataset = _look_up(name, search)
         if dataset is not None:
             return dataset
-    if has_records and found:
+    return _with_records(ref, path, found, search)
+
+
+def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Search) -> Dataset:
+    """Return the dataset of a folder in which, or below which, datasets with metadata were found.
+
+    Where it holds record files besides, either may be meant.
+    """
+    if not found:
+        return _without_metadata(ref, path, search)
+    if holds_record_files(asked_for(path)):
         below = choices(way_below(path, folder) for folder in found)
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files, and below it are datasets with "
             f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
             f"{quoted(os.path.join(ref, '*'), 200)}"
         )
-    if found:
-        return dataset_in(only_folder(found, path))
+    return dataset_in(only_folder(found, path))
+
+
+def _without_metadata(ref: str, path: AnyPath, search: _Search) -> Dataset:
     try:
         return read_bare(asked_for(path), search.counting)
     except DatasetError as error:
-        if has_records:
+        if holds_record_files(asked_for(path)):
             raise
         raise DatasetError(
             f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
             f"{error}"
         ) from error
+
+
+def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
+    with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
+        return dataset_in(path)
+    try:
+        found = tfds_folders(path)
+        if not found and not is_folder(path):
+            raise NotThereError
+    except NotThereError as error:
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}") from error
+    return _with_records(ref, path, found, search)
 
 
 def _names_a_file(path: RemotePath) -> bool:

@@ -114,8 +114,8 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
 def holds_tfds_metadata(folder: AnyPath) -> bool:
     """Return whether a folder has a dataset_info.json, and one of TFDS.
 
-    Hugging Face Datasets writes a file of that name beside its Arrow files, where `features` are
-    instead of a `name`. Broken metadata beside other files counts as TFDS's, which says so.
+    Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, where `features` are
+    instead of a `name`; broken metadata beside other files counts as TFDS's, which says so.
 
     Raises:
         DatasetError: the place of a remote one cannot be asked.
@@ -123,20 +123,20 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
     path = folder / DATASET_INFO_FILENAME
     if not is_file(path):
         return False
-    if not (is_file(folder / _STATE_OF_ARROW) or _has_arrow_files(folder)):
+    if not (is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
         return True
     try:
         info = read_json(path)
     except DatasetError:
         return True
-    return not (isinstance(info, dict) and "features" in info and "name" not in info)
+    return not is_hugging_face_info(info)
 
 
-def _has_arrow_files(folder: AnyPath) -> bool:
+def _has_files_of_hugging_face(folder: AnyPath) -> bool:
     if isinstance(folder, RemotePath):  # not worth a listing: the cache of a hub is on a disk
         return False
     try:
-        return any(file.path.endswith(".arrow") for file in files_in(folder))
+        return any(file.path.endswith((".arrow", ".parquet")) for file in files_in(folder))
     except DatasetError:
         return False
 

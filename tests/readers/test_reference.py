@@ -207,7 +207,7 @@ class TestPaths:
         ("ref", "said"),
         [
             ("no://bucket/toy", "nobody knows the scheme no://; there are gs, s3, hf, http, https"),
-            ("memory://bucket/toy", "'memory://bucket/toy' holds no dataset_info.json, nor does"),
+            ("memory://bucket/toy", "no file or folder 'memory://bucket/toy'"),
             ("memory://bucket/toy.yaml", "cannot read 'memory://bucket/toy.yaml': no such file"),
             (
                 "gs:/bucket/toy",
