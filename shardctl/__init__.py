@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from shardctl.planning.verify import Verification
     from shardctl.readers.index.answer import Index
     from shardctl.readers.index.check import IndexCheck, check_index
+    from shardctl.readers.index.beam.beam_runner import BeamRunner
     from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
@@ -131,6 +132,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BeamRunner",
     "Cause",
     "Comparison",
     "Dataset",
@@ -212,6 +214,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BeamRunner": "readers.index.beam.beam_runner",
     "Cause": "planning.diff.causes",
     "Comparison": "planning.hosts.hosts",
     "Dataset": "core.dataset.dataset",
@@ -299,14 +302,19 @@ PROVIDERS.update(
 
 
 def read_dataset(
-    *refs: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None
+    *refs: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    cache: bool = True,
 ) -> Dataset:
     """Return the dataset that a reference stands for, or several references as one dataset.
 
     Args:
-        refs: each a folder with dataset_info.json, a layout.yaml, or `name[/config][:version]`,
-            which is looked up in data dirs and then in the built-in catalog.
+        refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
+            is looked up in data dirs and then in the built-in catalog, or record files without
+            metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
         data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        cache: take counts of files that have not changed from the user's cache folder, and keep new
+            ones there.
 
     Returns:
         The dataset, which every function takes in place of a reference.
@@ -321,7 +329,7 @@ def read_dataset(
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import read_dataset as read
 
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder())
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 
 
 if not TYPE_CHECKING:  # which would believe that every name is there

@@ -31,6 +31,7 @@ _CSV = {
     "Plans": "plan:plan",
     "Quality": "quality.quality:quality",
     "Simulation": "simulate:simulate",
+    "TfdsMetadata": "tfds_metadata:tfds_metadata",
     "Verification": "verify:verify",
 }
 

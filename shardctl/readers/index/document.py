@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
@@ -25,7 +25,6 @@ from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
 from shardctl.readers.records.contents import Compression
 
 KIND = "index"
-ORIGIN = "layout file"
 
 
 def is_index_document(document: object) -> bool:
@@ -213,7 +212,7 @@ def read_index_document(
         data_dir=folder,
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
         splits=tuple(split for split, _, _ in parts),
-        origin=ORIGIN,
+        origin=COUNTED_LAYOUT,
     )
     if dataset.fingerprint != stated.fingerprint:
         raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")
