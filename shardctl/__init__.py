@@ -291,7 +291,7 @@ def read_dataset(
     Args:
         refs: each a folder with dataset_info.json, a layout.yaml, or `name[/config][:version]`,
             which is looked up in data dirs and then in the built-in catalog.
-        data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        data_dir: a folder or URL to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
 
     Returns:
         The dataset, which every function takes in place of a reference.
