@@ -37,6 +37,7 @@ from unittest import mock
 
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
+from tests.files.stores.servers import gcs_server
 from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
 
@@ -54,11 +55,14 @@ _WITH_DATASETS = (
     "questions.md",
     "keras.md",
     "pipeline.md",
+    "remote-data.md",
     "training.md",
     "verify.md",
 )
 # Documents in whose folder there are record files without metadata, see `write_files`.
 _WITH_FILES = ("bare-files.md", "questions.md")
+# In which `gs://my-bucket/tfds` is a data dir with that dataset too.
+_WITH_BUCKET = ("questions.md", "remote-data.md")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -177,7 +181,17 @@ def write_files(folder: Path) -> None:
     for name, length in lengths.items():
         file = folder / name
         file.parent.mkdir(exist_ok=True)
-        file.write_bytes(framed(b"twenty-four bytes of data") * length)
+        file.write_bytes(framed(b"these are 24 bytes, data.") * length)
+
+
+@contextlib.contextmanager
+def bucket(folder: Path) -> Iterator[None]:
+    """Copy the dataset `toy` of a folder to a bucket, which a server on this machine holds."""
+    with gcs_server("my-bucket") as server, mock.patch.dict(os.environ, server.variables()):
+        for file in sorted((folder / "toy").rglob("*")):
+            if file.is_file():
+                server.put(f"tfds/{file.relative_to(folder).as_posix()}", file.read_bytes())
+        yield
 
 
 def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
@@ -192,7 +206,10 @@ def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
         write_datasets(folder)
     if document.name in _WITH_FILES:
         write_files(folder)
-    with alone_in(folder):
+    with contextlib.ExitStack() as around:
+        around.enter_context(alone_in(folder))
+        if document.name in _WITH_BUCKET:
+            around.enter_context(bucket(folder))
         for block in blocks(document):
             if block.file is not None:
                 file = Path(block.file)

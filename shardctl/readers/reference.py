@@ -435,7 +435,7 @@ _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
 def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
     folder = find_dataset(search.dirs, name)
     if folder is not None:
-        return read_tfds_folder(folder)
+        return dataset_in(folder)
     for reading in name.readings():
         dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
         if dataset is not None:

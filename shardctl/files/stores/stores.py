@@ -2,8 +2,9 @@
 
 Remote places are reached as fsspec reaches them, whose file systems `etils.epath` uses too:
 `pip install tensorflow-datasets` brings fsspec along (etils[epath] asks for it), and a login that
-works for one works for the other. Not through epath itself: it has no ranges, only files that read
-ahead, no versions, and where TensorFlow is installed it goes to tf.io.gfile, which knows gs:// alone.
+works for one works for the other. Not through epath itself: it tells no versions and reads no
+ranges, only files that read ahead; and where TensorFlow is installed it asks tf.io.gfile instead,
+which knows gs:// alone.
 """
 
 from __future__ import annotations
