@@ -181,7 +181,7 @@ def write_files(folder: Path) -> None:
     for name, length in lengths.items():
         file = folder / name
         file.parent.mkdir(exist_ok=True)
-        file.write_bytes(framed(b"these are 24 bytes, data.") * length)
+        file.write_bytes(framed(b"twenty-five bytes of data") * length)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
-from shardctl.files.stores.stores import is_remote
 from shardctl.readers.dataset_name import parse_dataset_name
 
 _ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
@@ -88,6 +87,7 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
             to go on without them.
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
+    path = public_url(path)  # it is shown; who asks the place knows the rest
     if counting.names_only:
         return _uncounted(path)
     from shardctl.core.progress import watching
@@ -96,9 +96,8 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     found = index(path, cache=counting.cache, watch=watching())
     for fault in found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
-    reference = public_url(path) if is_remote(path) else path
     notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
-    return replace(found.dataset, reference=reference, notes=notes)
+    return replace(found.dataset, reference=path, notes=notes)
 
 
 def _way_out(path: str) -> str:
