@@ -11,13 +11,13 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.listed_files import listing_warnings
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.file_formats import format_warnings
-from shardctl.planning.listed_files import listing_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
 if TYPE_CHECKING:
