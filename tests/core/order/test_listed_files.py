@@ -58,7 +58,7 @@ def check_listed(tf: Any, folder: Path, rng: random.Random) -> int:
             cycle=cycle,
             block=block,
             shuffle_seed=seed,
-            file_order=None if in_bytes == names else in_bytes,
+            file_order=None if in_bytes == names else tuple(in_bytes),
             pass_index=pass_index,
         )
         planned = plan_order(files_named(names, lengths), "train", settings)
