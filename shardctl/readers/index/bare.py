@@ -8,9 +8,10 @@ import shlex
 from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.core.phrase import Phrase, phrase
 from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.dataset_name import parse_dataset_name
 
 _ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
@@ -93,7 +94,13 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     from shardctl.core.progress import watching
     from shardctl.readers.index.index import index
 
-    found = index(path, cache=counting.cache, watch=watching())
+    try:
+        found = index(path, cache=counting.cache, watch=watching())
+    except (DatasetError, UsageError) as error:
+        said = error.args[0]
+        if isinstance(said, Phrase):  # of an argument of `index`
+            said = phrase("{}; shardctl index takes it, and writes a layout.yaml for here", said)
+        raise DatasetError(said) from error
     for fault in found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
     notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
