@@ -11,7 +11,8 @@ from shardctl.readers.index.naming.file_kinds import FileKind, file_kind, is_pas
         (
             FileKind.RECORDS,
             "a.tfrecord a.tfrecords a-train.tfrecord-00000-of-00001 x.tfrecord-00012 "
-            "TRAIN.TFRECORD a.record a.array_record a.arrayrecord-00000-of-00002 a.parquet a.snappy.parquet "
+            "TRAIN.TFRECORD a.record a.array_record a.arrayrecord-00000-of-00002 a.parquet "
+            "a.snappy.parquet "
             "a.arrow shard.00000.mds shard.00000.mds.zstd 000.tar a.tfrecord.gz "
             "part-00000-3f2504e0-4f89-11d3-9a0c-0305e82c3301.c000.snappy.parquet",
         ),
