@@ -114,6 +114,8 @@ if TYPE_CHECKING:
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
+    from shardctl.readers.index.answer import Index
+    from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
@@ -139,6 +141,7 @@ __all__ = [
     "Host",
     "HostShare",
     "HostsPlan",
+    "Index",
     "InspectedStage",
     "Inspection",
     "Layout",
@@ -179,6 +182,7 @@ __all__ = [
     "diff",
     "evaluate",
     "hosts",
+    "index",
     "inspect",
     "layout",
     "lint",
@@ -216,6 +220,7 @@ _HOMES = {
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
     "InspectedStage": "planning.inspect",
+    "Index": "readers.index.answer",
     "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
@@ -251,6 +256,7 @@ _HOMES = {
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
+    "index": "readers.index.index",
     "inspect": "tfds.inspecting.inspect",
     "layout": "planning.layout",
     "lint": "planning.lint.lint",
@@ -284,14 +290,19 @@ PROVIDERS.update(
 
 
 def read_dataset(
-    *refs: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None
+    *refs: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    cache: bool = True,
 ) -> Dataset:
     """Return the dataset that a reference stands for, or several references as one dataset.
 
     Args:
-        refs: each a folder with dataset_info.json, a layout.yaml, or `name[/config][:version]`,
-            which is looked up in data dirs and then in the built-in catalog.
+        refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
+            is looked up in data dirs and then in the built-in catalog, or record files without
+            metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
         data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        cache: take counts of files that have not changed from the user's cache folder, and keep new
+            ones there.
 
     Returns:
         The dataset, which every function takes in place of a reference.
@@ -306,7 +317,7 @@ def read_dataset(
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import read_dataset as read
 
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder())
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 
 
 if not TYPE_CHECKING:  # which would believe that every name is there

@@ -24,6 +24,7 @@ _CSV = {
     "DatasetList": "list:list",
     "Evaluation": "eval:eval",
     "FilesVerification": "verify_files:verify_files",
+    "Index": "index:index",
     "Layout": "layout:layout",
     "Located": "locate:locate",
     "Plans": "plan:plan",

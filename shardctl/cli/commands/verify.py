@@ -69,6 +69,10 @@ def verify(
             "--plan", metavar="FILE", help="Run a plan of shardctl resume instead; - is stdin."
         ),
     ] = None,
+    jobs: Annotated[
+        Any,
+        number_option("--jobs", "With --files, read with N processes [default: one a processor]."),
+    ] = None,
     allow_version: AllowVersionOption = False,
     every_row: AllOption = False,
 ) -> None:
@@ -96,8 +100,11 @@ def verify(
         raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
     if files:
         others = {"take": take, "plan": plan, "allow_version": allow_version or None}
-        _files(source, out, specs or [], {**reading.given(), **others}, every_row=every_row)
+        given = {**reading.given(), **others}
+        _files(source, out, specs or [], given, jobs=jobs, every_row=every_row)
         return
+    if jobs is not None:
+        raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
     if specs and _FUNCTION.fullmatch(specs[0]):
         others = {"plan": plan, "allow_version": allow_version or None}
         found = _function(source, reading, specs, others, "all" if take == -1 else take)
@@ -162,6 +169,7 @@ def _files(
     splits: list[str],
     given: dict[str, Any],
     *,
+    jobs: int | None,
     every_row: bool,
 ) -> None:
     for name, value in given.items():
@@ -173,7 +181,7 @@ def _files(
 
     dataset = chosen_dataset(source, project_here(source))
     with ProgressBars() as bars:
-        found = verify_files(dataset, *splits, watch=bars.show)
+        found = verify_files(dataset, *splits, jobs=jobs, watch=bars.show)
     _OF_FILES.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)

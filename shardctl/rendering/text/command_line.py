@@ -11,7 +11,9 @@ from shardctl.core.text import printable, quoted
 # Arguments of the functions whose options have other names; those of settings are in their table.
 OPTION_BY_ARGUMENT = {
     "code": "--explain",
+    "checksums": "--crc",
     "evaluated": "--eval",
+    "file_format": "--format-of-files",
     "max_open_files": "--open-files",
     "num_classes": "--classes",
     "num_devices": "--devices",  # as the fields of answers are called

@@ -106,5 +106,5 @@ def test_formats_that_are_not_read_say_why(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="bagz"):
         read_record_file(str(tmp_path), "bagz")
     (tmp_path / "a").write_bytes(b"a")
-    with pytest.raises(MissingDependencyError, match="not on PyPI.*as array_record"):
+    with pytest.raises(MissingDependencyError, match=r"not on PyPI.*as array_record"):
         read_record_file(str(tmp_path / "a"), "riegeli")

@@ -20,7 +20,9 @@ from shardctl.files.stores.transfer.limits import limits
 from shardctl.files.stores.transfer.redaction import said, shown
 from shardctl.files.stores.transfer.web import changed
 
-_LOGIN = "log in (`aws configure`, `aws sso login`), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_LOGIN = (
+    "log in (`aws configure`, `aws sso login`), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+)
 _RETRIED_CODES = ("SlowDown", "Throttl", "RequestTimeout", "InternalError", "ServiceUnavailable")
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _LOGIN_ERRORS = (
@@ -80,7 +82,9 @@ class S3Store(ListedStore):
             )
         total = said_range.rpartition("/")[2]
         etag = found.get("ETag", "")
-        if total != str(file.num_bytes) or (file.version and etag and f"etag:{etag}" != file.version):
+        if total != str(file.num_bytes) or (
+            file.version and etag and f"etag:{etag}" != file.version
+        ):
             raise changed(file.path)
         data: bytes = found["data"]
         return data
@@ -171,9 +175,13 @@ def _refused(response: dict[str, Any], path: str) -> None:
         return
     if status in (401, 403) or "Access" in code:
         if _anonymous(os.getpid()):
-            raise _end(path, f"it is not open to everybody, and there are no AWS credentials: {_LOGIN}")
+            raise _end(
+                path, f"it is not open to everybody, and there are no AWS credentials: {_LOGIN}"
+            )
         if code in ("AccessDenied", "403", "Forbidden"):
-            raise _end(path, "the account has no permission to read it (s3:GetObject, s3:ListBucket)")
+            raise _end(
+                path, "the account has no permission to read it (s3:GetObject, s3:ListBucket)"
+            )
         raise _end(path, f"the AWS credentials are refused ({said(code, 40)}): {_LOGIN}")
     raise _end(path, f"the server answers {status} {said(code, 40)}")
 

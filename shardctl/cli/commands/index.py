@@ -1,0 +1,139 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl index`: record files without metadata, counted and written as a layout."""
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.options.shared import number_option
+from shardctl.cli.output import ProgressBars, fail, say, warn
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.readers.index.answer import Index
+
+_MOST_FAULTS = 20  # that are named on stderr; the answer has all
+
+FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
+
+
+def index(
+    out: OutputOptions,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="Record files, folders of them, globs, or prefix@1024; local or remote.",
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--split", metavar="NAME=GLOB", help="The files of a split, where names do not say it."
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="What the dataset is called [default: by its files]."
+        ),
+    ] = None,
+    format_of_files: Annotated[
+        str | None,
+        typer.Option(
+            "--format-of-files",
+            metavar="FORMAT",
+            help="What the files are [default: by their names, or by how they begin].",
+        ),
+    ] = None,
+    crc: Annotated[
+        bool, typer.Option("--crc", help="Read the contents too, and check their checksums.")
+    ] = False,
+    jobs: Annotated[
+        Any, number_option("--jobs", "Count with N processes [default: one a processor].")
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going",
+            help="Name all that is broken or missing, and write what is whole.",
+        ),
+    ] = False,
+    no_cache: Annotated[
+        bool,
+        typer.Option("--no-cache", help="Count every file anew, and keep no counts for next time."),
+    ] = False,
+    every_row: AllOption = False,
+) -> None:
+    """Count the examples of record files without metadata, and write them as a layout.
+
+    Examples:
+      # What do these files hold?
+      shardctl index data/
+      # As a layout that -d takes
+      shardctl index data/ -o layout.yaml
+    """
+    from shardctl.readers.index.index import index as index_files
+
+    if not paths:
+        raise UsageError("no PATH; name record files, a folder of them, or a glob")
+    with ProgressBars() as bars:
+        found = index_files(
+            *paths,
+            split=_splits(split or []),
+            name=name,
+            file_format=format_of_files,
+            checksums=crc,
+            keep_going=keep_going,
+            jobs=jobs,
+            cache=not no_cache,
+            earlier=None if no_cache else out.output,
+            watch=bars.show,
+        )
+    warn(found.warnings)
+    _write(found, out, paths, every_row=every_row)
+    if not found.whole:
+        raise typer.Exit(1)
+
+
+def _splits(words: list[str]) -> dict[str, str]:
+    splits: dict[str, str] = {}
+    for word in words:
+        name, sign, glob = word.partition("=")
+        if not (name and sign and glob):
+            raise UsageError(f"--split {quoted(word)}: NAME=GLOB is needed, as train='train-*'")
+        if name in splits:
+            raise UsageError(f"--split {quoted(name)} is there twice")
+        splits[name] = glob
+    return splits
+
+
+def _name_faults(found: "Index") -> None:
+    from shardctl.rendering.text.quantities import first_few
+
+    for fault in first_few(list(found.faults()), _MOST_FAULTS):
+        fail(fault)
+
+
+def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
+    from shardctl.rendering.index import written
+
+    form = FORMATS.chosen(out)
+    if not found.whole and not found.keep_going:
+        _name_faults(found)
+        return
+    to_file = out.output not in (None, "-")
+    if form == "table":
+        FORMATS.write(out, found, every_row=every_row, refs=paths)
+    elif form == "csv":
+        FORMATS.write(out, found)
+    else:
+        beside = os.path.dirname(os.path.abspath(out.output or "")) if to_file else None
+        FORMATS.write(out, found, beside)
+    if to_file:
+        _name_faults(found)
+        for line in written(found, out.output or ""):
+            say(line)
