@@ -1,4 +1,4 @@
-"""What `tf.data.Dataset.list_files` makes of record files that were counted, and where it differs."""
+"""What `tf.data.Dataset.list_files` makes of record files that were counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shardctl.readers.index.naming.globs import (
 
 
 def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
-    """Return the spec that reads all files of a pattern as `list_files` orders them: by their bytes.
+    """Return the spec that reads all files of a pattern in the order of their paths by bytes.
 
     dataset: what the pattern means as a reference. look: whether it is looked for what else the
     pattern matches, which tf.data would read too.
