@@ -25,6 +25,10 @@ What is read
     read_dataset(DATASET.., data_dir=)     the Dataset, from a data_dir that you name
     list_datasets(WORD.., data_dir=)       the datasets that names lead to; also shardctl.list
 
+Record files without metadata
+    index(PATH..)                          their examples, counted; its `dataset` is a DATASET
+    check_index(LAYOUT)                    what changed since `shardctl index PATH -o LAYOUT`
+
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
@@ -115,6 +119,8 @@ if TYPE_CHECKING:
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
     from shardctl.readers.index.answer import Index
+    from shardctl.readers.index.check import IndexCheck, check_index
+    from shardctl.readers.index.beam.beam_runner import BeamRunner
     from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
@@ -126,6 +132,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BeamRunner",
     "Cause",
     "Comparison",
     "Dataset",
@@ -142,6 +149,7 @@ __all__ = [
     "HostShare",
     "HostsPlan",
     "Index",
+    "IndexCheck",
     "InspectedStage",
     "Inspection",
     "Layout",
@@ -179,6 +187,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "Verification",
+    "check_index",
     "diff",
     "evaluate",
     "hosts",
@@ -205,6 +214,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BeamRunner": "readers.index.beam.beam_runner",
     "Cause": "planning.diff.causes",
     "Comparison": "planning.hosts.hosts",
     "Dataset": "core.dataset.dataset",
@@ -221,6 +231,7 @@ _HOMES = {
     "HostsPlan": "planning.hosts.hosts",
     "InspectedStage": "planning.inspect",
     "Index": "readers.index.answer",
+    "IndexCheck": "readers.index.check",
     "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
@@ -253,6 +264,7 @@ _HOMES = {
     "TakenSnapshot": "planning.snapshot",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
+    "check_index": "readers.index.check",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",

@@ -14,7 +14,20 @@ from shardctl.files.flow_lists import cut_lists
 from shardctl.files.yaml_text import parse_yaml
 from tests.cases import counted
 
-WORDS = ("a", "null", "Yes", "d-00001.tfrecord", "a/b c", "", "7", "é", "it's", "mtime:17", "n", "~")
+WORDS = (
+    "a",
+    "null",
+    "Yes",
+    "d-00001.tfrecord",
+    "a/b c",
+    "",
+    "7",
+    "é",
+    "it's",
+    "mtime:17",
+    "n",
+    "~",
+)
 
 
 @pytest.fixture(autouse=True)

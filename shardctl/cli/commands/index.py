@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.options.runner import RunnerOption, beam_runner
 from shardctl.cli.options.shared import number_option
 from shardctl.cli.output import ProgressBars, fail, say, warn
 from shardctl.core.text import quoted
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
 FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("rendering.index_check", "index_check"))
+_OF_TFDS = Formats(renderers=verb_formats("rendering.tfds_metadata", "tfds_metadata"))
 
 
 def index(
+    ctx: typer.Context,
     out: OutputOptions,
     paths: Annotated[
         list[str] | None,
@@ -62,9 +66,39 @@ def index(
             help="Name all that is broken or missing, and write what is whole.",
         ),
     ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="LAYOUT",
+            help="Name the files that changed since index wrote this layout, in PATH.. or where "
+            "they were; exit with 1 if there are any.",
+        ),
+    ] = None,
     no_cache: Annotated[
         bool,
         typer.Option("--no-cache", help="Count every file anew, and keep no counts for next time."),
+    ] = False,
+    runner: RunnerOption = "local",
+    tfds: Annotated[
+        str | None,
+        typer.Option(
+            "--tfds",
+            metavar="FOLDER",
+            help="Write the metadata that TFDS reads the files by into their folder, or one above.",
+        ),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features",
+            metavar="FEATURES",
+            help="With --tfds, what examples hold: a features.json, module:function, "
+            "module:Builder, or a dataset of TFDS with the same.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --tfds, replace metadata that is there already.")
     ] = False,
     every_row: AllOption = False,
 ) -> None:
@@ -78,9 +112,22 @@ def index(
     """
     from shardctl.readers.index.index import index as index_files
 
+    if check is not None:
+        others = {"--split": split, "--name": name, "--format-of-files": format_of_files}
+        given = [
+            option for option, value in {**others, "--keep-going": keep_going}.items() if value
+        ]
+        if given:
+            raise UsageError(f"{given[0]} with --check: the layout says what the files are")
+        _check(check, out, paths or [], crc=crc, jobs=jobs, cache=not no_cache, every_row=every_row)
+        return
     if not paths:
         raise UsageError("no PATH; name record files, a folder of them, or a glob")
+    _check_tfds(tfds, features, force=force)
     with ProgressBars() as bars:
+        chosen = beam_runner(runner, paths, ctx.obj or (), jobs=jobs, watch=bars.show)
+        if not paths:
+            raise UsageError("no PATH before --; name record files, a folder of them, or a glob")
         found = index_files(
             *paths,
             split=_splits(split or []),
@@ -91,11 +138,63 @@ def index(
             jobs=jobs,
             cache=not no_cache,
             earlier=None if no_cache else out.output,
+            runner=chosen,
             watch=bars.show,
         )
     warn(found.warnings)
-    _write(found, out, paths, every_row=every_row)
+    if tfds is None or not found.whole or out.output not in (None, "-"):
+        _write(found, out, paths, every_row=every_row)
     if not found.whole:
+        raise typer.Exit(1)
+    if tfds is not None:
+        _write_tfds(found, out, tfds, features or "", force=force, every_row=every_row)
+
+
+def _check_tfds(tfds: str | None, features: str | None, *, force: bool) -> None:
+    if tfds is None and (features is not None or force):
+        given = "--force" if features is None else "--features"
+        raise UsageError(f"{given} without --tfds FOLDER, where the metadata goes")
+    if tfds is not None and features is None:
+        raise UsageError(
+            "--tfds without --features: TFDS decodes examples by their features, which no file "
+            "tells; give a features.json, module:function, or a dataset of TFDS with the same"
+        )
+
+
+def _write_tfds(
+    found: "Index", out: OutputOptions, folder: str, features: str, *, force: bool, every_row: bool
+) -> None:
+    """Write the metadata of TFDS, and say so on stdout, or in which way files are to be renamed."""
+    from shardctl.tfds.imports import quiet_tensorflow
+
+    with quiet_tensorflow():
+        from shardctl.tfds.metadata.write import write_metadata
+
+        written = write_metadata(found.dataset, folder, features, force=force)
+    warn(written.warnings)
+    to_stdout = out if out.output in (None, "-") else OutputOptions()
+    _OF_TFDS.write(to_stdout, written, every_row=every_row)
+    if not written.readable:
+        raise typer.Exit(1)
+
+
+def _check(
+    layout: str,
+    out: OutputOptions,
+    paths: list[str],
+    *,
+    crc: bool,
+    jobs: int | None,
+    cache: bool,
+    every_row: bool,
+) -> None:
+    from shardctl.readers.index.check import check_index
+
+    with ProgressBars() as bars:
+        found = check_index(layout, *paths, checksums=crc, jobs=jobs, cache=cache, watch=bars.show)
+    warn(found.warnings)
+    _OF_CHECK.write(out, found, every_row=every_row)
+    if not found.equal:
         raise typer.Exit(1)
 
 

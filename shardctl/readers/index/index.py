@@ -17,6 +17,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
+from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.store import StoredFile
@@ -73,7 +74,8 @@ def index(
     """
     jobs = checked_jobs(jobs)
     begin = time.monotonic()
-    listing = list_files([os.fspath(path) for path in paths], watch=_listed(watch))
+    wanted = tuple(public_url(os.fspath(path)) for path in paths)
+    listing = list_files(wanted, watch=_listed(watch))
     arranged = arrange(listing, splits=split, name=name)
     files = _Files(arranged, _format_of(arranged, file_format))
     counts, problems, warnings = None, arranged.problems, arranged.notes
@@ -88,12 +90,11 @@ def index(
                 keep_going=keep_going,
                 watch=watch,
             )
-        warnings += tuple(known.warnings)
         sidecars = Sidecars(arranged.sidecars)
         problems += files.compare(counts, sidecars)
-        warnings += tuple(sidecars.problems)
+        warnings += (*known.warnings, *sidecars.problems)
     found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
-    return replace(found, problems=problems, warnings=warnings)
+    return replace(found, paths=wanted, problems=problems, warnings=warnings)
 
 
 def _listed(watch: Watch | None) -> Callable[[int], None] | None:
