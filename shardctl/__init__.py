@@ -297,6 +297,7 @@ PROVIDERS.update(
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
     kept="readers.seen_file:read_kept",
+    listed="readers.index.listed:listed_spec",
     to_pandas="api.tables:to_pandas",
 )
 
