@@ -9,6 +9,7 @@ from shardctl.core.dataset.combined import combined, distinct_datasets, labels_o
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.listed_files import listing_warnings
 from shardctl.core.order.order import Order
 from shardctl.core.order.staged import Origin, StagedOrder
 from shardctl.core.phrase import phrase
@@ -114,6 +115,9 @@ def sources(
         origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
+        if not read.listed:  # which is refused instead
+            own_settings = settings_of_read(settings, read)
+            warnings += listing_warnings(own, found[read].ranges, own_settings)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
