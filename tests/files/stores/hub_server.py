@@ -96,12 +96,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def bytes_of(self, data: bytes, **headers: str) -> None:
         found = _RANGE.fullmatch(self.headers.get("Range", ""))
         if found is None:
-            return self.answer(200, data, **headers)
+            self.answer(200, data, **headers)
+            return
         first, last = int(found[1]), min(int(found[2] or len(data)), len(data) - 1)
         if first > last:
-            return self.answer(416, Content_Range=f"bytes */{len(data)}")
+            self.answer(416, Content_Range=f"bytes */{len(data)}")
+            return
         where = f"bytes {first}-{last}/{len(data)}"
-        return self.answer(206, data[first : last + 1], Content_Range=where, **headers)
+        self.answer(206, data[first : last + 1], Content_Range=where, **headers)
 
     def handle_it(self) -> None:
         hub = self.hub
@@ -147,7 +149,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             folder_row = {"type": "directory", "oid": "0" * 40, "size": 0, "path": here}
             rows.setdefault(here, folder_row if slash else self.hub.entry(path))
         if not rows:
-            return self.answer(404, b"{}", X_Error_Code="EntryNotFound")
+            self.answer(404, b"{}", X_Error_Code="EntryNotFound")
+            return
         first = int(query.get("cursor", ["0"])[0])
         page = list(rows.values())[first : first + self.hub.page_size]
         more: dict[str, str] = {}
@@ -168,13 +171,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def resolve(self, revision: str, name: str) -> None:
         data = self.hub.files.get(name)
         if data is None or not self.known(revision):
-            return self.answer(404, X_Error_Code="EntryNotFound")
+            self.answer(404, X_Error_Code="EntryNotFound")
+            return
         told = {"X_Repo_Commit": self.hub.commit(), "ETag": f'"{etag(data)}"'}
         if not large(data):
-            return self.bytes_of(data, **told)
+            self.bytes_of(data, **told)
+            return
         linked = {"X_Linked_Size": str(len(data)), "X_Linked_Etag": f'"{etag(data)}"'}
         where = f"{self.hub.storage}/{urllib.parse.quote(name)}?X-Amz-Signature=signed"
-        return self.answer(302, Location=where, **linked, **told)
+        self.answer(302, b"", Location=where, **linked, **told)
 
     do_GET = do_HEAD = do_POST = handle_it  # noqa: N815
 

@@ -1,4 +1,4 @@
-"""What stores of objects have in common: folders that are beginnings of keys, listed page by page."""
+"""What stores have in common whose listings say all of a file: in pages, by folders."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class OtherStore(ListedStore):
     def pages(self, folder: str, *, at_most: int | None = None) -> Iterator[Page]:
         """Yield one page: fsspec lists a folder at once."""
         try:
-            found = self._tried(folder, lambda filesystem, name: _listed(filesystem, name))
+            found = self._tried(folder, _listed)
         except (FileNotFoundError, NotADirectoryError):
             return
         base = folder.rstrip("/") if not folder.endswith("://") else folder

@@ -1,4 +1,4 @@
-"""Files of a web server, `http://` and `https://`: ranges that are checked, folders by their page."""
+"""Files of a web server, `http://` and `https://`: checked ranges, folders by their page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.stores.places.index_page import links_of
@@ -44,7 +44,8 @@ class WebServerStore:
         Raises:
             DatasetError: the server does not say how long it is.
         """
-        if urlsplit(path).path.endswith("/") or not urlsplit(path).path:
+        name = _split(path).path
+        if name.endswith("/") or not name:
             return None
         reply = self._looked_at(path)
         if reply is None or _folder_of(reply.url) == _folder_of(path) + "/":
@@ -176,10 +177,17 @@ def _length(reply: Reply) -> int | None:
 
 
 def _with_slash(url: str) -> str:
-    parts = urlsplit(url)
+    parts = _split(url)
     path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
     return urlunsplit(parts._replace(path=path))
 
 
 def _folder_of(url: str) -> str:
-    return unquote(urlsplit(url).path)
+    return unquote(_split(url).path)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise DatasetError(f"cannot read {shown(url)}: it is not a valid URL") from None

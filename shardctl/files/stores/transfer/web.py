@@ -160,7 +160,7 @@ class Web:
                     f" (it answers {status} for a part of the file); copy the file to a disk, or"
                     " serve it with a server that knows ranges"
                 )
-            _receive(response, got, last + 1 - wanted.start)
+            _receive(response, got, last + 1 - wanted.start, wanted.path)
         if len(got) < wanted.stop - wanted.start:
             came = f"{len(got)} of {wanted.stop - wanted.start} bytes came"
             raise TransientError(f"truncated: {came}, then the answer ended")
@@ -257,8 +257,10 @@ def _same_size(headers: Headers, wanted: Range) -> None:
         raise changed(wanted.path, f"it has {int(length):,} bytes, not {wanted.num_bytes:,}")
 
 
-def _receive(response: Any, got: bytearray, enough: int) -> None:
-    """Add to `got` until there is `enough`; never more, whatever the server sends."""
+def _receive(response: Any, got: bytearray, enough: int, path: str) -> None:
+    """Add to `got` until there is `enough` or the answer ends; never more than enough."""
+    from http.client import IncompleteRead
+
     from urllib3.exceptions import HTTPError
 
     end = time.monotonic() + limits().seconds_for(enough - len(got))
@@ -273,7 +275,8 @@ def _receive(response: Any, got: bytearray, enough: int) -> None:
             if time.monotonic() > end:
                 raise TransientError("the server sends less than 20 kB/s")
     except (HTTPError, OSError) as error:
-        raise as_failure(error, "") from None
+        if not any(isinstance(each, IncompleteRead) for each in (error, *error.args)):
+            raise as_failure(error, path) from None
 
 
 def _whole_body(response: Any, path: str, max_num_bytes: int) -> bytes:
@@ -281,7 +284,7 @@ def _whole_body(response: Any, path: str, max_num_bytes: int) -> bytes:
     expected = int(length) if length.isdigit() else None
     got = bytearray()
     if expected is None or expected <= max_num_bytes:
-        _receive(response, got, max_num_bytes + 1 if expected is None else expected)
+        _receive(response, got, max_num_bytes + 1 if expected is None else expected, path)
     if (expected or len(got)) > max_num_bytes:
         raise DatasetError(f"{shown(path)} is larger than {max_num_bytes} bytes, the most read")
     if expected is not None and len(got) < expected:
