@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
-from shardctl.cli.options.runner import RunnerOption, beam_runner
+from shardctl.cli.options.runner import RunnerOption, chosen_runner
 from shardctl.cli.options.shared import number_option
 from shardctl.cli.output import ProgressBars, fail, say, warn
 from shardctl.core.text import quoted
@@ -106,7 +106,7 @@ def index(
         raise UsageError("no PATH; name record files, a folder of them, or a glob")
     _check_tfds(tfds, features, force=force)
     with ProgressBars() as bars:
-        chosen = beam_runner(runner, paths, ctx.obj or (), jobs=jobs, watch=bars.show)
+        chosen = chosen_runner(runner, paths, ctx.obj or (), jobs=jobs, watch=bars.show)
         if not paths:
             raise UsageError("no PATH before --; name record files, a folder of them, or a glob")
         found = index_files(

@@ -32,7 +32,7 @@ RunnerOption = Annotated[
 ]
 
 
-def beam_runner(
+def chosen_runner(
     name: str, words: list[str], typed: Sequence[str], *, jobs: int | None, watch: Watch
 ) -> "BeamRunner | None":
     """Return the runner that an option names, None for this machine, and take its words away.
@@ -46,9 +46,7 @@ def beam_runner(
     options = list(typed[typed.index("--") + 1 :]) if "--" in typed else []
     if name == "local":
         if any(word.startswith("--") for word in options):
-            raise UsageError(
-                "options of Beam, after --, need --runner beam before it"
-            )
+            raise UsageError("options of Beam, after --, need --runner beam before it")
         return None
     if jobs is not None:
         raise UsageError(

@@ -16,7 +16,7 @@ from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError,
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.beam import pipeline
-from shardctl.readers.index.beam.beam_runner import BeamRunner
+from shardctl.readers.index.beam.beam_runner import BeamRunner, beam_runner
 from shardctl.readers.index.runner import CountedFile, FileToCount
 from shardctl.readers.records import read_file
 from shardctl.readers.records.read_file import count_file, read_record_file
@@ -45,7 +45,7 @@ def counted_here(tasks: list[FileToCount]) -> list[CountedFile]:
 
 
 def by_beam(tasks: list[FileToCount], *options: str) -> list[CountedFile]:
-    return sorted(BeamRunner(options).count(tasks), key=lambda counted: counted.index)
+    return sorted(beam_runner(*options).count(tasks), key=lambda counted: counted.index)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_paths_are_read_whatever_is_there(files: Path) -> None:
 
 
 def test_nothing_to_count_runs_nothing() -> None:
-    assert list(BeamRunner().count(iter(()))) == []
+    assert list(beam_runner().count(iter(()))) == []
 
 
 def test_what_was_counted_comes_back_through_the_folder_that_is_named(
@@ -128,7 +128,7 @@ def test_what_was_counted_comes_back_through_the_folder_that_is_named(
 ) -> None:
     place = tmp_path / "temporary"
     tasks = tasks_of(files)
-    answers = BeamRunner([f"--temp_location={place}"]).count(tasks)
+    answers = beam_runner(f"--temp_location={place}").count(tasks)
     first = next(answers)
     (made,) = place.iterdir()
     assert {path.name.partition("-")[0] for path in made.iterdir()} == {"files", "whole", "broken"}
@@ -154,7 +154,7 @@ def test_a_worker_that_fails_is_one_line(files: Path, monkeypatch: pytest.Monkey
         raise TypeError("no such thing")
 
     monkeypatch.setattr(read_file, "count_file", fails)
-    error = failing(BeamRunner(), tasks_of(files))
+    error = failing(beam_runner(), tasks_of(files))
     assert isinstance(error, DatasetError)
     assert str(error).startswith("Beam's FnApiRunner failed: TypeError: no such thing")
 
@@ -164,7 +164,7 @@ def test_what_workers_lack_is_named(files: Path, monkeypatch: pytest.MonkeyPatch
         raise MissingDependencyError("pyarrow is needed")
 
     monkeypatch.setattr(read_file, "count_file", fails)
-    error = failing(BeamRunner(), tasks_of(files))
+    error = failing(beam_runner(), tasks_of(files))
     assert isinstance(error, MissingDependencyError)
     assert str(error) == "a worker of Beam cannot count: pyarrow is needed"
 
@@ -180,11 +180,11 @@ def test_a_file_that_is_lost_or_there_twice_is_no_count(
             yield from count_line(line)
 
     monkeypatch.setattr(pipeline, "count_line", counting)
-    said = str(failing(BeamRunner(), tasks_of(files)))
+    said = str(failing(beam_runner(), tasks_of(files)))
     assert said.startswith("Beam answered twice" if times else "Beam answered for 7 of 8 files")
 
 
 def test_files_of_this_machine_are_not_for_dataflow(files: Path) -> None:
-    runner = BeamRunner(["--runner=DataflowRunner", "--temp_location=gs://bucket/tmp"])
+    runner = beam_runner("--runner=DataflowRunner", "--temp_location=gs://bucket/tmp")
     error = failing(runner, tasks_of(files))
     assert "workers of Dataflow do not see it" in str(error)
