@@ -25,6 +25,10 @@ What is read
     read_dataset(DATASET.., data_dir=)     the Dataset, from a data_dir that you name
     list_datasets(WORD.., data_dir=)       the datasets that names lead to; also shardctl.list
 
+Record files without metadata
+    index(PATH..)                          their examples, counted; its `dataset` is a DATASET
+    check_index(LAYOUT)                    what changed since `shardctl index PATH -o LAYOUT`
+
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
@@ -117,6 +121,7 @@ if TYPE_CHECKING:
     from shardctl.planning.verify import Verification
     from shardctl.readers.index.answer import Index
     from shardctl.readers.index.beam.beam_runner import beam_runner
+    from shardctl.readers.index.check import IndexCheck, check_index
     from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
@@ -144,6 +149,7 @@ __all__ = [
     "HostShare",
     "HostsPlan",
     "Index",
+    "IndexCheck",
     "InspectedStage",
     "Inspection",
     "Layout",
@@ -182,6 +188,7 @@ __all__ = [
     "UsageError",
     "Verification",
     "beam_runner",
+    "check_index",
     "diff",
     "evaluate",
     "hosts",
@@ -224,6 +231,7 @@ _HOMES = {
     "HostsPlan": "planning.hosts.hosts",
     "InspectedStage": "planning.inspect",
     "Index": "readers.index.answer",
+    "IndexCheck": "readers.index.check",
     "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
@@ -257,6 +265,7 @@ _HOMES = {
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
     "beam_runner": "readers.index.beam.beam_runner",
+    "check_index": "readers.index.check",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",

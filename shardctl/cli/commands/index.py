@@ -9,6 +9,7 @@ import typer
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.runner import RunnerOption, chosen_runner
 from shardctl.cli.options.shared import number_option
+from shardctl.cli.options.tfds import TfdsOptions
 from shardctl.cli.output import ProgressBars, fail, say, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
-FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
-_OF_TFDS = Formats(renderers=verb_formats("rendering.tfds_metadata", "tfds_metadata"))
+FORMATS = Formats(renderers=verb_formats("rendering.index.index", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("rendering.index.check", "check"))
 
 
 def index(
     ctx: typer.Context,
     out: OutputOptions,
+    metadata: TfdsOptions,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -65,31 +67,20 @@ def index(
             help="Name all that is broken or missing, and write what is whole.",
         ),
     ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="LAYOUT",
+            help="Name the files that changed since index wrote this layout, in PATH.. or where "
+            "they were; exit with 1 if there are any.",
+        ),
+    ] = None,
     no_cache: Annotated[
         bool,
         typer.Option("--no-cache", help="Count every file anew, and keep no counts for next time."),
     ] = False,
     runner: RunnerOption = "local",
-    tfds: Annotated[
-        str | None,
-        typer.Option(
-            "--tfds",
-            metavar="FOLDER",
-            help="Write the metadata that TFDS reads the files by into their folder, or one above.",
-        ),
-    ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            "--features",
-            metavar="FEATURES",
-            help="With --tfds, what examples hold: a features.json, module:function, "
-            "module:Builder, or a dataset of TFDS with the same.",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="With --tfds, replace metadata that is there already.")
-    ] = False,
     every_row: AllOption = False,
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
@@ -102,15 +93,29 @@ def index(
     """
     from shardctl.readers.index.index import index as index_files
 
-    if not paths:
+    words, to_tfds = paths or [], metadata.wanted
+    counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+    if check is not None:
+        others = {"--split": split, "--name": name, "--format-of-files": format_of_files}
+        given = [
+            option
+            for option, value in {
+                **others,
+                "--keep-going": keep_going,
+                "--tfds": to_tfds,
+            }.items()
+            if value
+        ]
+        if given:
+            raise UsageError(f"{given[0]} with --check: the layout says what the files are")
+        how = {"checksums": crc, "jobs": jobs, "cache": not no_cache, "runner": counting}
+        _check(check, out, words, how, every_row=every_row)
+        return
+    if not words:
         raise UsageError("no PATH; name record files, a folder of them, or a glob")
-    _check_tfds(tfds, features, force=force)
     with ProgressBars() as bars:
-        chosen = chosen_runner(runner, paths, ctx.obj or (), jobs=jobs, watch=bars.show)
-        if not paths:
-            raise UsageError("no PATH before --; name record files, a folder of them, or a glob")
         found = index_files(
-            *paths,
+            *words,
             split=_splits(split or []),
             name=name,
             file_format=format_of_files,
@@ -119,43 +124,36 @@ def index(
             jobs=jobs,
             cache=not no_cache,
             earlier=None if no_cache else out.output,
-            runner=chosen,
+            runner=counting,
             watch=bars.show,
         )
     warn(found.warnings)
-    if tfds is None or not found.whole or out.output not in (None, "-"):
-        _write(found, out, paths, every_row=every_row)
+    to_file = out.output not in (None, "-")
+    if to_file or not to_tfds or not found.whole:
+        _write(found, out, words, every_row=every_row)
     if not found.whole:
         raise typer.Exit(1)
-    if tfds is not None:
-        _write_tfds(found, out, tfds, features or "", force=force, every_row=every_row)
+    if to_tfds:
+        out = OutputOptions() if to_file else out
+        if not metadata.write(found.dataset, out, every_row=every_row):
+            raise typer.Exit(1)
 
 
-def _check_tfds(tfds: str | None, features: str | None, *, force: bool) -> None:
-    if tfds is None and (features is not None or force):
-        given = "--force" if features is None else "--features"
-        raise UsageError(f"{given} without --tfds FOLDER, where the metadata goes")
-    if tfds is not None and features is None:
-        raise UsageError(
-            "--tfds without --features: TFDS decodes examples by their features, which no file "
-            "tells; give a features.json, module:function, or a dataset of TFDS with the same"
-        )
-
-
-def _write_tfds(
-    found: "Index", out: OutputOptions, folder: str, features: str, *, force: bool, every_row: bool
+def _check(
+    layout: str,
+    out: OutputOptions,
+    paths: list[str],
+    how: dict[str, Any],
+    *,
+    every_row: bool,
 ) -> None:
-    """Write the metadata of TFDS, and say so on stdout, or in which way files are to be renamed."""
-    from shardctl.tfds.imports import quiet_tensorflow
+    from shardctl.readers.index.check import check_index
 
-    with quiet_tensorflow():
-        from shardctl.tfds.metadata.write import write_metadata
-
-        written = write_metadata(found.dataset, folder, features, force=force)
-    warn(written.warnings)
-    to_stdout = out if out.output in (None, "-") else OutputOptions()
-    _OF_TFDS.write(to_stdout, written, every_row=every_row)
-    if not written.readable:
+    with ProgressBars() as bars:
+        found = check_index(layout, *paths, **how, watch=bars.show)
+    warn(found.warnings)
+    _OF_CHECK.write(out, found, every_row=every_row)
+    if not found.equal:
         raise typer.Exit(1)
 
 
@@ -179,7 +177,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
-    from shardctl.rendering.index import written
+    from shardctl.rendering.index.index import written
 
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:

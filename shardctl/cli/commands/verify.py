@@ -109,7 +109,7 @@ def verify(
         given = {**reading.given(), **others}
         with ProgressBars() as bars:
             words = specs or []
-            chosen = chosen_runner(runner, words, ctx.obj or (), jobs=jobs, watch=bars.show)
+            chosen = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
             found_files = _files(source, words, given, jobs=jobs, runner=chosen, watch=bars.show)
         _OF_FILES.write(out, found_files, every_row=every_row)
         if not found_files.equal:

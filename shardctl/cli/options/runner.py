@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardctl.core.nearness import nearest_first
-from shardctl.core.progress import Watch
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
@@ -33,7 +32,7 @@ RunnerOption = Annotated[
 
 
 def chosen_runner(
-    name: str, words: list[str], typed: Sequence[str], *, jobs: int | None, watch: Watch
+    name: str, words: list[str], typed: Sequence[str], *, jobs: int | None
 ) -> "BeamRunner | None":
     """Return the runner that an option names, None for this machine, and take its words away.
 
@@ -57,4 +56,4 @@ def chosen_runner(
         del words[-len(options) :]
     from shardctl.readers.index.beam.beam_runner import BeamRunner
 
-    return BeamRunner(options, watch=watch)
+    return BeamRunner(options)

@@ -41,6 +41,7 @@ class Index(Tabular):
 
     splits: in the order of their names; whole files alone.
     broken: with `keep_going` all broken files, else the first; problems are those of the names.
+    paths: what was asked for. keep_going: whether what is whole is an answer where not all is.
     num_known: files whose counts were known; `num_counted` were read, `num_bytes_read` of them.
     """
 
@@ -58,6 +59,7 @@ class Index(Tabular):
     num_counted: int
     num_bytes_read: int
     seconds: float = field(compare=False)
+    paths: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

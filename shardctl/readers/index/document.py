@@ -13,6 +13,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
 from shardctl.files.json_text import read_json
 from shardctl.files.shard_files import files_field, files_of_field
@@ -43,6 +44,7 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     document["ordered"] = dataset.ordered
     if index.compression is not None:
         document["compression"] = index.compression
+    document["paths"] = [_inside(path, index.data_dir) for path in index.paths]
     document["splits"] = [_split(split, index.data_dir) for split in index.splits]
     if index.keep_going:
         document["broken"] = [
@@ -59,6 +61,14 @@ def index_document(index: Index, beside: str | None = None) -> Document:
             for file in index.broken
         ]
     return document
+
+
+def _inside(path: str, root: str) -> str:
+    """Return a path as it is said from a folder: relative where it lies in there."""
+    whole = path if is_remote(path) else absolute(path)
+    if whole == root:
+        return "."
+    return whole.removeprefix(f"{root.rstrip('/')}/")
 
 
 def _relative(data_dir: str, beside: str | None) -> str:
@@ -95,8 +105,10 @@ class IndexedLayout:
         shard_bytes: Sequence[Sequence[int]],
         versions: Sequence[Sequence[str]],
         broken: Sequence[BrokenFile],
+        paths: Sequence[str],
     ) -> None:
         self.dataset = dataset
+        self._wanted = paths
         self.broken = broken
         self._stops = list(accumulate(split.num_shards for split in dataset.splits))
         self._shard_bytes = shard_bytes
@@ -119,6 +131,13 @@ class IndexedLayout:
             for part in split.files:
                 for name in part:
                     yield _joined(part.data_dir, name)
+
+    def wanted(self) -> Iterator[str]:
+        """Yield the whole paths that were given to `index`."""
+        root = self.dataset.data_dir or ""
+        for path in self._wanted or ["."]:
+            whole = is_remote(path) or os.path.isabs(path)
+            yield path if whole else root if path == "." else _joined(root, path)
 
     def file(self, place: int) -> StoredFile:
         """Return a file as it was."""
@@ -201,6 +220,7 @@ def read_index_document(
         [sizes for _, sizes, _ in parts],
         [versions for _, _, versions in parts],
         [_read_broken(item) for item in fields.items(layout.get("broken", []), "broken")],
+        [fields.text(item, "a path") for item in fields.items(layout.get("paths", []), "paths")],
     )
 
 
