@@ -8,7 +8,7 @@ import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.output import warn
-from shardctl.cli.panels import THIS_COMMAND
+from shardctl.cli.panels import TFDS
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ FORMATS = Formats(renderers=verb_formats("rendering.tfds_metadata", "tfds_metada
 class TfdsOptions:
     """The folder of the metadata, the features, and whether others may be replaced."""
 
-    panel: ClassVar[str] = THIS_COMMAND
+    panel: ClassVar[str] = TFDS
 
     tfds: Annotated[
         str | None,
         typer.Option(
             "--tfds",
             metavar="FOLDER",
-            help="Write the metadata that TFDS reads the files by into their folder, or one above.",
+            help="Write dataset_info.json and features.json into the files' folder, or one above.",
         ),
     ] = None
     features: Annotated[
@@ -36,12 +36,12 @@ class TfdsOptions:
         typer.Option(
             "--features",
             metavar="FEATURES",
-            help="With --tfds, what examples hold: a features.json, module:function, "
-            "module:Builder, or a dataset of TFDS with the same.",
+            help="What examples hold: a features.json, module:function, module:Builder, or a "
+            "dataset of TFDS with the same.",
         ),
     ] = None
     force: Annotated[
-        bool, typer.Option("--force", help="With --tfds, replace metadata that is there already.")
+        bool, typer.Option("--force", help="Replace metadata that is there already.")
     ] = False
 
     @property
