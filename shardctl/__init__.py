@@ -303,14 +303,19 @@ PROVIDERS.update(
 
 
 def read_dataset(
-    *refs: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None
+    *refs: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    cache: bool = True,
 ) -> Dataset:
     """Return the dataset that a reference stands for, or several references as one dataset.
 
     Args:
-        refs: each a folder with dataset_info.json, a layout.yaml, or `name[/config][:version]`,
-            which is looked up in data dirs and then in the built-in catalog.
+        refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
+            is looked up in data dirs and then in the built-in catalog, or record files without
+            metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
         data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        cache: take counts of files that have not changed from the user's cache folder, and keep new
+            ones there.
 
     Returns:
         The dataset, which every function takes in place of a reference.
@@ -325,7 +330,7 @@ def read_dataset(
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import read_dataset as read
 
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder())
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 
 
 if not TYPE_CHECKING:  # which would believe that every name is there

@@ -18,6 +18,16 @@ from hypothesis import is_hypothesis_test, settings
 
 from tests.cases import add_cases, taken_count
 from tests.core.order.toy_pipelines import Toys, build_toys
+from tests.files.stores.fixtures import (  # noqa: F401  # they start when a test asks for one
+    faults,
+    gcs,
+    hub,
+    s3,
+    started_gcs,
+    started_s3,
+    web,
+    web_without_ranges,
+)
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -62,10 +62,13 @@ def read_layout_file(path: AnyPath) -> Dataset:
         return folder_of_layout(value, path.parent)
 
     with fields.said_about(printable(str(path))):
-        if is_layout_document(document):
-            return dataset_of_document(document, data_dir)
-        if is_index_document(document):
-            return read_index_document(document, data_dir).dataset
+        if is_layout_document(document) or is_index_document(document):
+            if is_layout_document(document):
+                dataset = dataset_of_document(document, data_dir)
+            else:
+                dataset = read_index_document(document, data_dir).dataset
+            remote = isinstance(path, RemotePath)
+            return replace(dataset, reference=str(path) if remote else absolute(str(path)))
         return dataset_from_layout(document, stem=path.stem, folder=path.parent)
 
 

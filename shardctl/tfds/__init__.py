@@ -8,6 +8,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.metadata.write import write_metadata
+from shardctl.tfds.record_files import record_files
 from shardctl.tfds.training.keras import keras_epochs
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.position import Position
@@ -28,6 +29,7 @@ __all__ = [
     "keras_epochs",
     "pipeline",
     "read_config",
+    "record_files",
     "resume",
     "resume_epochs",
     "resume_like",

@@ -85,34 +85,40 @@ def index(
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
 
+    From framing or footers alone; contents are read where --crc asks for it. Splits and shard order
+    come from the files' names. A file that is broken, missing between others or there twice is
+    named, nothing is written, and index exits with 1; with --keep-going the layout of all that is
+    whole is written nevertheless. Counts are kept in a cache: the next run reads what changed.
+
     Examples:
       # What do these files hold?
       shardctl index data/
-      # As a layout that -d takes
+      # As a layout, which -d takes
       shardctl index data/ -o layout.yaml
+      # What changed since? Exits with 1 where something did
+      shardctl index --check layout.yaml
     """
     from shardctl.readers.index.index import index as index_files
 
     words, to_tfds = paths or [], metadata.wanted
     counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
     if check is not None:
-        others = {"--split": split, "--name": name, "--format-of-files": format_of_files}
-        given = [
-            option
-            for option, value in {
-                **others,
-                "--keep-going": keep_going,
-                "--tfds": to_tfds,
-            }.items()
-            if value
-        ]
-        if given:
-            raise UsageError(f"{given[0]} with --check: the layout says what the files are")
+        others = {
+            "--split": split,
+            "--name": name,
+            "--format-of-files": format_of_files,
+            "--keep-going": keep_going,
+            "--tfds": to_tfds,
+        }
+        for option, value in others.items():
+            if value:
+                raise UsageError(f"{option} with --check, which compares files with a layout alone")
         how = {"checksums": crc, "jobs": jobs, "cache": not no_cache, "runner": counting}
         _check(check, out, words, how, every_row=every_row)
         return
     if not words:
         raise UsageError("no PATH; name record files, a folder of them, or a glob")
+    FORMATS.chosen(out)  # what is wrong there is said before anything is counted
     with ProgressBars() as bars:
         found = index_files(
             *words,
@@ -130,7 +136,8 @@ def index(
     warn(found.warnings)
     to_file = out.output not in (None, "-")
     if to_file or not to_tfds or not found.whole:
-        _write(found, out, words, every_row=every_row)
+        again = {"--split": split, "--name": name, "--format-of-files": format_of_files}
+        _write(found, out, [*words, *_words(again)], every_row=every_row)
     if not found.whole:
         raise typer.Exit(1)
     if to_tfds:
@@ -155,6 +162,13 @@ def _check(
     _OF_CHECK.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)
+
+
+def _words(options: dict[str, Any]) -> list[str]:
+    """Return options as they were given."""
+    given = {option: value for option, value in options.items() if value}
+    lists = {option: [one] if isinstance(one, str) else one for option, one in given.items()}
+    return [word for option, values in lists.items() for one in values for word in (option, one)]
 
 
 def _splits(words: list[str]) -> dict[str, str]:

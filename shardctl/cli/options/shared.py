@@ -117,8 +117,8 @@ class DatasetOptions:
             "--dataset",
             "-d",
             metavar="REF",
-            help="A folder with dataset_info.json, name[/config][:version], or a layout.yaml; "
-            "several are read as one.",
+            help="A folder with dataset_info.json, name[/config][:version], a layout.yaml, or "
+            "record files (a folder, a glob, prefix@1024); several are read as one.",
             autocompletion=completion.datasets,
         ),
     ] = None
@@ -130,6 +130,13 @@ class DatasetOptions:
             help="Where names are looked up [default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
         ),
     ] = None
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            "--no-cache",
+            help="Count record files without metadata anew, and keep no counts for next time.",
+        ),
+    ] = False
 
     def taken(self, project: "Project") -> Iterator[str]:
         """Yield what is left to a project, in words; see `project_here`."""

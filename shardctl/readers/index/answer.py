@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import DatasetError
 from shardctl.readers.index.arrangement import NameProblem
 from shardctl.readers.records.contents import Compression
-
-ORIGIN = "record files"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +83,7 @@ class Index(Tabular):
             compression=self.compression,
             data_dir=self.data_dir,
             splits=tuple(split.split for split in self.splits),
-            origin=ORIGIN,
+            origin=COUNTED_FILES,
         )
 
     def faults(self) -> Iterator[str]:

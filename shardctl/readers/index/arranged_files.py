@@ -109,7 +109,7 @@ class ArrangedFiles:
                 files = OnDemand(len(whole), _at(arranged.files, whole))
                 lengths = array("q", (lengths[place] for place in whole))
             sizes = tuple(file.num_bytes for file in files)
-            unsettled = {place for place in whole if first + place in counts.unsettled}
+            unsettled = {n for n, place in enumerate(whole) if first + place in counts.unsettled}
             yield IndexedSplit(
                 split=Split(
                     name=arranged.name,

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
@@ -25,7 +25,6 @@ from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
 from shardctl.readers.records.contents import Compression
 
 KIND = "index"
-ORIGIN = "layout file"
 
 
 def is_index_document(document: object) -> bool:
@@ -202,16 +201,18 @@ def read_index_document(
         for item in fields.items(layout.get("splits"), "splits")
     ]
     compression = layout.get("compression")
+    if compression not in (None, "GZIP", "ZLIB"):
+        raise DatasetError(f"compression {fields.shown(compression)}; it is GZIP or ZLIB")
     dataset = Dataset(
         name=stated.name,
         config=stated.config,
         version=stated.version,
         file_format=fields.file_format(stated.file_format),
-        compression=None if compression is None else fields.text(compression, "compression"),
+        compression=None if compression is None else str(compression),
         data_dir=folder,
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
         splits=tuple(split for split, _, _ in parts),
-        origin=ORIGIN,
+        origin=COUNTED_LAYOUT,
     )
     if dataset.fingerprint != stated.fingerprint:
         raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")

@@ -151,11 +151,11 @@ class _Lister:
             if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
                 there = self._files.names_in(folder)
-                missing += [folder + name for name in names if name not in there]
+                missing += [name for name in names if name not in there]
                 continue
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
-                    missing.append(folder + name)
+                    missing.append(name)
         if missing:
             are = "is" if len(missing) == 1 else "are"
             raise DatasetError(

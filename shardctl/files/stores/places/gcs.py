@@ -19,6 +19,7 @@ from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.places.buckets import ListedStore, Page, bucket_and_key, prefix_of
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.redaction import said, shown
+from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 from shardctl.files.stores.transfer.web import Headers, Range, Web, changed
 
 _LOGIN = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
@@ -29,7 +30,7 @@ class GcsStore(ListedStore):
     """Objects by `gs://bucket/key`; read by everybody where there are no credentials."""
 
     def __init__(self) -> None:
-        self._web = Web(lambda: _authorization(os.getpid()), _refusal)
+        self._web = Web(_authorization, _refusal)
 
     def status(self, path: str) -> StoredFile | None:
         """Return the object at a path."""
@@ -64,14 +65,16 @@ class GcsStore(ListedStore):
         generation = file.version.removeprefix("generation:")
         asked = f"alt=media&ifGenerationMatch={generation}" if generation else "alt=media"
 
+        told: list[str] = []
+
         def check(headers: Headers) -> None:
-            found = headers.get("X-Goog-Generation", "")
-            if generation and found and found != generation:
+            told.append(headers.get("X-Goog-Generation", ""))
+            if generation and told[-1] and told[-1] != generation:
                 raise changed(file.path)
 
         wanted = Range(
             path=file.path,
-            url=f"{_base(os.getpid())}b/{_quoted(bucket)}/o/{_quoted(key)}?{asked}",
+            url=f"{_base()}b/{_quoted(bucket)}/o/{_quoted(key)}?{asked}",
             start=start,
             stop=stop,
             num_bytes=file.num_bytes,
@@ -80,11 +83,15 @@ class GcsStore(ListedStore):
             headers={"Accept-Encoding": "gzip"},
             check=check,
         )
-        return self._web.range(wanted)
+        data = self._web.range(wanted)
+        # Google says which generation it sends; of what does not, as emulators, it is asked after.
+        if generation and not all(told) and self.status(file.path) != file:
+            raise changed(file.path)
+        return data
 
     def _json(self, resource: str, path: str, asked: dict[str, str]) -> dict[str, Any] | None:
-        url = _base(os.getpid()) + resource
-        reply = self._web.ask(url, path=path, params={**asked, **_project(os.getpid())})
+        url = _base() + resource
+        reply = self._web.ask(url, path=path, params={**asked, **_project()})
         if reply.status == 404:
             return None
         try:
@@ -109,37 +116,42 @@ def _stored(bucket: str, item: dict[str, Any]) -> StoredFile:
 def _refusal(status: int) -> str | None:
     if status not in (401, 403):
         return None
-    if _filesystem(os.getpid()).credentials.credentials is None:
+    if _filesystem().credentials.credentials is None:
+        _made.cache_clear()  # so that a login is noticed
         return f"it is not open to everybody, and there are no Google credentials: {_LOGIN}"
     if status == 401:
         return f"Google refuses the credentials: {_LOGIN}"
     return "the account has no permission to read it (storage.objects.get and .list)"
 
 
-def _authorization(process: int) -> str:
+def _authorization() -> str:
     headers: dict[str, str] = {}
     try:
-        _filesystem(process).credentials.apply(headers)
+        _filesystem().credentials.apply(headers)
     except Exception as error:
         message = f"Google's credentials cannot be used ({type(error).__name__}): {_LOGIN}"
         raise DatasetError(message) from None
     return headers.get("authorization") or headers.get("Authorization") or ""
 
 
-def _project(process: int) -> dict[str, str]:
+def _project() -> dict[str, str]:
     """Return who pays for the request, where fsspec's settings say that it is not the bucket."""
-    pays = _filesystem(process).requester_pays
-    project = pays if isinstance(pays, str) else _filesystem(process).project
+    pays = _filesystem().requester_pays
+    project = pays if isinstance(pays, str) else _filesystem().project
     return {"userProject": project} if pays and project else {}
 
 
-def _base(process: int) -> str:
-    return str(_filesystem(process).base)
+def _base() -> str:
+    return str(_filesystem().base)
+
+
+def _filesystem() -> Any:
+    return _made(surroundings("GOOGLE_", "GCSFS_", "GCLOUD_", "STORAGE_EMULATOR", "CLOUDSDK_"))
 
 
 @cache
-def _filesystem(process: int) -> Any:
-    """Return gcsfs's file system of this process; none of its methods that list or read is used."""
+def _made(around: Surroundings) -> Any:
+    """Return gcsfs's file system; none of its methods that list or read is used."""
     try:
         import fsspec
         import gcsfs  # noqa: F401
@@ -151,12 +163,14 @@ def _filesystem(process: int) -> Any:
 
     settings = fsspec.config.conf.get("gs") or fsspec.config.conf.get("gcs") or {}
     if os.environ.get("STORAGE_EMULATOR_HOST") and "token" not in settings:
-        return fsspec.filesystem("gs", token="anon")  # noqa: S106  # as Google's own client does
+        # As Google's own client does.
+        return fsspec.filesystem("gs", token="anon", skip_instance_cache=True)  # noqa: S106
     try:
         # By itself gcsfs asks the metadata server a second time, for many seconds.
-        return fsspec.filesystem("gs", **({} if "token" in settings else _DEFAULT_LOGIN))
+        login = {} if "token" in settings else _DEFAULT_LOGIN
+        return fsspec.filesystem("gs", skip_instance_cache=True, **login)
     except DefaultCredentialsError:
-        return fsspec.filesystem("gs", token="anon")  # noqa: S106
+        return fsspec.filesystem("gs", token="anon", skip_instance_cache=True)  # noqa: S106
     except Exception as error:
         message = f"Google's credentials cannot be used: {said(error)}; {_LOGIN}"
         raise DatasetError(message) from None

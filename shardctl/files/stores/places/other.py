@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -15,10 +15,11 @@ from shardctl.files.stores.transfer.attempts import TransientError, attempted
 from shardctl.files.stores.transfer.failures import as_failure
 from shardctl.files.stores.transfer.ranges import RemoteSource
 from shardctl.files.stores.transfer.redaction import said, shown
+from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 from shardctl.files.stores.transfer.web import changed
 
 # Under these keys file systems say which version an entry is; times only where nothing better is.
-_EXACT = ("etag", "ETag", "generation", "version_id", "content_hash", "checksum", "md5", "ino")
+_EXACT = ("etag", "ETag", "generation", "version_id", "content_hash", "checksum", "md5")
 _TIMES = ("mtime", "last_modified", "LastModified", "modified", "modify", "created")
 
 Answer = TypeVar("Answer")
@@ -83,7 +84,9 @@ class OtherStore(ListedStore):
         found = self.status(file.path)
         if found is None:
             raise changed(file.path, "it is gone")
-        if found.num_bytes != file.num_bytes or found.version != file.version:
+        # Some say less in a listing than of one file: then the size alone is compared.
+        comparable = _kind(found.version) == _kind(file.version)
+        if found.num_bytes != file.num_bytes or (comparable and found.version != file.version):
             raise changed(file.path)
 
     def _stored(self, path: str, found: dict[str, Any]) -> StoredFile:
@@ -97,7 +100,7 @@ class OtherStore(ListedStore):
         """Return what a call of the file system answers; FileNotFoundError is the caller's."""
 
         def once() -> Answer:
-            filesystem, name = _filesystem(os.getpid(), self._scheme, path)
+            filesystem, name = _filesystem(self._scheme, path)
             try:
                 return call(filesystem, name)
             except (ShardctlError, TransientError, FileNotFoundError, NotADirectoryError):
@@ -120,10 +123,15 @@ def _listed(filesystem: Any, name: str) -> list[dict[str, Any]]:
 def _version(found: dict[str, Any]) -> str:
     exact = next((key for key in _EXACT if found.get(key)), None)
     time = next((key for key in _TIMES if found.get(key)), None)
-    if exact == "ino":  # the same one when a file is written over
-        return f"mtime:{found[time]}" if time else ""
     key = exact or time
-    return f"{key}:{found[key]}" if key else ""
+    if key is None:
+        return ""
+    value = found[key]
+    return f"{key}:{value.timestamp() if isinstance(value, datetime) else value}"
+
+
+def _kind(version: str) -> str:
+    return version.partition(":")[0]
 
 
 def _no_ranges(path: str) -> DatasetError:
@@ -131,17 +139,17 @@ def _no_ranges(path: str) -> DatasetError:
 
 
 @cache
-def _chosen(process: int, scheme: str, host: str) -> Any:
+def _chosen(around: Surroundings, scheme: str, host: str) -> Any:
     import fsspec
 
     return fsspec.core.url_to_fs(f"{scheme}://{host}", use_listings_cache=False)[0]
 
 
-def _filesystem(process: int, scheme: str, path: str) -> tuple[Any, str]:
+def _filesystem(scheme: str, path: str) -> tuple[Any, str]:
     """Return fsspec's file system of a path for this process, and its name there."""
     host = path.partition("://")[2].partition("/")[0]
     try:
-        filesystem = _chosen(process, scheme, host)
+        filesystem = _chosen(surroundings("AZURE_", "HF_"), scheme, host)
         return filesystem, filesystem._strip_protocol(path)
     except ImportError as error:
         package = {"az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "sftp": "paramiko"}

@@ -6,7 +6,6 @@ one by one here, so that ranges carry a condition and nothing is tried again beh
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -18,6 +17,7 @@ from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientE
 from shardctl.files.stores.transfer.failures import as_failure
 from shardctl.files.stores.transfer.limits import limits
 from shardctl.files.stores.transfer.redaction import said, shown
+from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 from shardctl.files.stores.transfer.web import changed
 
 _LOGIN = (
@@ -80,11 +80,9 @@ class S3Store(ListedStore):
             raise DatasetError(
                 f"cannot read {shown(file.path)} in parts: the server ignores Range requests"
             )
-        total = said_range.rpartition("/")[2]
-        etag = found.get("ETag", "")
-        if total != str(file.num_bytes) or (
-            file.version and etag and f"etag:{etag}" != file.version
-        ):
+        etag = f"etag:{found.get('ETag', '')}"
+        another = file.version and etag not in ("etag:", file.version)
+        if said_range.rpartition("/")[2] != str(file.num_bytes) or another:
             raise changed(file.path)
         data: bytes = found["data"]
         return data
@@ -97,8 +95,8 @@ class S3Store(ListedStore):
 def _called(method: str, path: str, asked: dict[str, Any]) -> dict[str, Any] | None:
     from fsspec.asyn import sync
 
-    process = os.getpid()
-    filesystem = _filesystem(process, _Anonymous.processes.get(process, False))
+    around = surroundings("AWS_", "BOTO")
+    filesystem = _filesystem(around, around in _ANONYMOUS)
     seconds = limits().seconds_for(_asked_bytes(asked))
     try:
         found: dict[str, Any] = sync(
@@ -108,20 +106,15 @@ def _called(method: str, path: str, asked: dict[str, Any]) -> dict[str, Any] | N
     except ShardctlError:
         raise
     except Exception as error:
-        if type(error).__name__ == "NoCredentialsError" and not _anonymous(process):
-            _Anonymous.processes[process] = True
+        if type(error).__name__ == "NoCredentialsError" and around not in _ANONYMOUS:
+            _ANONYMOUS.add(around)
             return _called(method, path, asked)
-        return _failure(error, path)
+        _raise_unless_missing(error, path, anonymous=around in _ANONYMOUS)
+        return None
 
 
-class _Anonymous:
-    """In which processes there were no credentials, so that buckets are read as by everybody."""
-
-    processes: dict[int, bool] = {}  # noqa: RUF012
-
-
-def _anonymous(process: int) -> bool:
-    return _Anonymous.processes.get(process, False)
+# Where there were no credentials, so that buckets are read as by everybody.
+_ANONYMOUS: set[Surroundings] = set()
 
 
 async def _answer(filesystem: Any, method: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -145,14 +138,15 @@ def _asked_bytes(asked: dict[str, Any]) -> int:
     return int(last) - int(first) + 1
 
 
-def _failure(error: Exception, path: str) -> None:
-    """Raise what an exception of botocore comes to; return None where nothing is there."""
+def _raise_unless_missing(error: Exception, path: str, *, anonymous: bool) -> None:
+    """Raise what an exception of botocore comes to; return where it says that nothing is there."""
     if isinstance(error, TransientError):
         raise error
     name = type(error).__name__
     response = getattr(error, "response", None)
     if isinstance(response, dict):
-        return _refused(response, path)
+        _raise_refusal(response, path, anonymous)
+        return
     if name == "ProfileNotFound":
         raise _end(path, f"AWS_PROFILE names a profile that is not there; {_LOGIN}")
     if name.startswith(_LOGIN_ERRORS) or name == "NoCredentialsError":
@@ -162,7 +156,7 @@ def _failure(error: Exception, path: str) -> None:
     raise as_failure(error, path) from None
 
 
-def _refused(response: dict[str, Any], path: str) -> None:
+def _raise_refusal(response: dict[str, Any], path: str, anonymous: bool) -> None:
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     code = str(response.get("Error", {}).get("Code", ""))
     if status in RETRIED_STATUSES or any(word in code for word in _RETRIED_CODES):
@@ -174,14 +168,14 @@ def _refused(response: dict[str, Any], path: str) -> None:
     if status == 404 or code in _MISSING:
         return
     if status in (401, 403) or "Access" in code:
-        if _anonymous(os.getpid()):
-            raise _end(
-                path, f"it is not open to everybody, and there are no AWS credentials: {_LOGIN}"
-            )
+        if anonymous:
+            _ANONYMOUS.clear()  # so that a login is noticed
+            _filesystem.cache_clear()
+            reason = "it is not open to everybody, and there are no AWS credentials"
+            raise _end(path, f"{reason}: {_LOGIN}")
         if code in ("AccessDenied", "403", "Forbidden"):
-            raise _end(
-                path, "the account has no permission to read it (s3:GetObject, s3:ListBucket)"
-            )
+            reason = "the account has no permission to read it (s3:GetObject, s3:ListBucket)"
+            raise _end(path, reason)
         raise _end(path, f"the AWS credentials are refused ({said(code, 40)}): {_LOGIN}")
     raise _end(path, f"the server answers {status} {said(code, 40)}")
 
@@ -196,8 +190,8 @@ def _stored(path: str, num_bytes: int, found: dict[str, Any]) -> StoredFile:
 
 
 @cache
-def _filesystem(process: int, anonymous: bool) -> Any:
-    """Return s3fs's file system of this process; its client waits and tries again as we say."""
+def _filesystem(around: Surroundings, anonymous: bool) -> Any:
+    """Return s3fs's file system; its client waits and tries again as we say."""
     try:
         import fsspec
         import s3fs  # noqa: F401

@@ -20,7 +20,8 @@ class _Call:
     """One call: what it is made with, and what came of it."""
 
     def __init__(self, item: Any) -> None:
-        self.item, self.answer, self.error = item, None, None
+        self.item, self.answer = item, None
+        self.error: BaseException | None = None
         self.done = threading.Event()
 
     def run(self, function: Callable[[Any], Any]) -> None:

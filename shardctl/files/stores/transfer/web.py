@@ -22,6 +22,7 @@ from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientE
 from shardctl.files.stores.transfer.failures import as_failure
 from shardctl.files.stores.transfer.limits import limits
 from shardctl.files.stores.transfer.redaction import shown
+from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 
 _PIECE = 64 << 10
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
@@ -93,7 +94,7 @@ class Web:
         answers: frozenset[int] = ANSWERS,
         **options: Any,
     ) -> Reply:
-        """Return an answer with its whole body, without one where `max_num_bytes` is 0.
+        """Return an answer, of success with its whole body where `max_num_bytes` is not 0.
 
         answers: the statuses that are taken as answers besides those of success.
 
@@ -104,7 +105,7 @@ class Web:
         def once() -> Reply:
             sent = self._sent(method, url, path, headers or {}, follow, answers, **options)
             with sent as response:
-                read = method != "HEAD" and max_num_bytes > 0
+                read = method != "HEAD" and max_num_bytes > 0 and response.status_code < 300
                 body = _whole_body(response, path, max_num_bytes) if read else b""
                 return Reply(
                     status=response.status_code,
@@ -176,7 +177,7 @@ class Web:
         **options: Any,
     ) -> Iterator[Any]:
         """Send a request; yield what begins to answer, where that is no failure."""
-        session = _session(os.getpid())
+        session = _session(surroundings())
         bounds = limits()
         authorization = self._authorization() if self._authorization else ""
         with _slots(os.getpid(), bounds.requests):
@@ -299,7 +300,7 @@ def _auth(authorization: str) -> Callable[[Any], Any]:
 
 
 @cache
-def _session(process: int) -> Any:
+def _session(around: Surroundings) -> Any:
     """Return the connections of this process; those of the process that forked it are not its."""
     try:
         import requests

@@ -39,7 +39,7 @@ def problems_of(
             yield from missing.between(order, first, last + 1, None)
         return
     total = found.totals[0]
-    start = 1 if first == 1 and last == total else 0
+    start = 1 if first > 0 and last == total else 0  # some count from 1
     if last >= start + total:
         beyond = [row for row in order if numbers[row] >= start + total]
         names = choices((name_of(row) for row in beyond), _SHOWN)

@@ -33,9 +33,10 @@ _PAIR = re.compile(f"{NUMBER}[-_]of[-_]{NUMBER}")
 class Shape:
     """The files of a folder whose names have one shape.
 
-    text: the name with marks. folder: the number of the folder. places: of the files, and numbers:
-    a column a mark, with the fewest and most digits that it is written with. random: the random
-    words, None where they are not the same in all names.
+    text: the name with marks, without what compressed copies have behind it; endings: all that they
+    have. folder: the number of the folder. places: of the files, and numbers: a column a mark, with
+    the fewest and most digits that it is written with. random: the random words, None where they
+    are not the same in all names.
     """
 
     folder: int
@@ -44,6 +45,7 @@ class Shape:
     numbers: list[array[int]] = field(default_factory=list)
     widths: list[tuple[int, int]] = field(default_factory=list)
     random: list[str] | None = None
+    endings: set[str] = field(default_factory=set)
 
     def add(self, place: int, digits: Sequence[str], random: list[str]) -> None:
         """Put a file behind the others."""
@@ -102,8 +104,9 @@ def shapes_of(files: StoredFiles, places: Sequence[int] | None = None) -> list[S
     chosen = files if places is None else files.chosen(places)
     numbers = range(len(files)) if places is None else places
     for place, (folder, name) in zip(numbers, chosen.folders_and_names(), strict=True):
-        random = _RANDOM.findall(name)
-        bare = _RANDOM.sub(RANDOM, name) if random else name
+        plain = uncompressed(name)
+        random = _RANDOM.findall(plain)
+        bare = _RANDOM.sub(RANDOM, plain) if random else plain
         text = _NUMBER.sub(NUMBER, bare)
         shape = shapes.get((folder, text))
         if shape is None:
@@ -111,6 +114,7 @@ def shapes_of(files: StoredFiles, places: Sequence[int] | None = None) -> list[S
                 return None
             shape = shapes[folder, text] = Shape(folder=folder, text=text)
         shape.add(place, _NUMBER.findall(bare), random)
+        shape.endings.add(name[len(plain) :])
     return list(shapes.values())
 
 

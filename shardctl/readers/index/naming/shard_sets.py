@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from shardctl.files.stores.stored_files import StoredFiles, as_bytes
-from shardctl.readers.index.naming.shapes import RANDOM, Shape, uncompressed
+from shardctl.readers.index.naming.shapes import RANDOM, Shape
 
 
 @dataclass(kw_only=True)
@@ -41,18 +41,8 @@ class ShardSet:
         return len(self.places)
 
     def join(self, other: ShardSet) -> None:
-        """Take the files of a set of the same text, of copies that are compressed."""
+        """Take the files of another set that nothing counts either."""
         self.places.extend(other.places)
-        if self.numbers is not None and other.numbers is not None:
-            self.numbers.extend(other.numbers)
-        else:
-            self.numbers = None
-        if self.totals is not None and other.totals is not None:
-            self.totals.extend(other.totals)
-        ends = (*self.widths, *other.widths)
-        self.widths = min(ends), max(ends)
-        ends = (*self.total_widths, *other.total_widths)
-        self.total_widths = min(ends), max(ends)
         self.random = self.random if self.random == other.random else None
         self.texts |= other.texts
         self.unclear |= other.unclear
@@ -65,13 +55,7 @@ class ShardSet:
 
 def sets_of(shapes: Iterable[Shape]) -> list[ShardSet]:
     """Return the sets of shards that the files of some shapes make up."""
-    sets: dict[tuple[int, str], ShardSet] = {}
-    for shape in shapes:
-        for found in _sets(shape):
-            known = sets.setdefault((found.folder, found.text), found)
-            if known is not found:
-                known.join(found)
-    return list(sets.values())
+    return [found for shape in shapes for found in _sets(shape)]
 
 
 def _sets(shape: Shape) -> Iterator[ShardSet]:
@@ -109,7 +93,9 @@ def _numbered(shape: Shape, varying: list[int]) -> Iterator[ShardSet]:
 
 def _consecutive(shape: Shape, varying: list[int]) -> int | None:
     """Return which of several varying numbers counts the files, None where that is not certain."""
-    found = [at for at in varying if _all_unlike(shape.numbers[at])]
+    # A shard and its compressed copy have the same numbers.
+    num_shards = len(set(zip(*(shape.numbers[at] for at in varying), strict=True)))
+    found = [at for at in varying if len(set(shape.numbers[at])) == num_shards]
     found = [at for at in found if _is_consecutive(shape.numbers[at])]
     if not found:
         return None
@@ -154,14 +140,14 @@ def _set(
     text = shape.text_of(rows[0], marks)
     return ShardSet(
         folder=shape.folder,
-        text=uncompressed(text),
+        text=text,
         places=column(shape.places),
         numbers=None if index is None else column(shape.numbers[index]),
         totals=None if total is None else column(shape.numbers[total]),
         widths=(0, 0) if index is None else shape.widths[index],
         total_widths=(0, 0) if total is None else shape.widths[total],
         random=shape.random,
-        texts={text},
+        texts={text + ending for ending in shape.endings},
     )
 
 
@@ -190,7 +176,7 @@ def _all_unlike(numbers: array[int]) -> bool:
 
 
 def _is_consecutive(numbers: array[int]) -> bool:
-    return max(numbers) - min(numbers) + 1 == len(numbers)
+    return max(numbers) - min(numbers) + 1 == len(set(numbers))
 
 
 def ordered(files: StoredFiles, found: ShardSet) -> list[int]:

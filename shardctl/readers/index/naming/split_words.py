@@ -16,9 +16,9 @@ _WORDS = (
 _WORD = re.compile(
     rf"(?<![A-Za-z0-9])(?:{_WORDS})(?:(?:19|20)[0-9][0-9])?(?![A-Za-z0-9])", re.IGNORECASE
 )
-# `split=train`, as Hive names folders.
+# `split=extra`, as Hive names folders, may be of any name.
 _FOLDER = re.compile(
-    rf"(?:split=)?(?P<word>(?:{_WORDS})(?:[-_]?(?:19|20)[0-9][0-9])?)", re.IGNORECASE
+    rf"(?:{_WORDS})(?:[-_]?(?:19|20)[0-9][0-9])?|(?P<hive>split=)[a-z]\w*", re.IGNORECASE
 )
 # TFDS core/naming.py, DEFAULT_FILENAME_TEMPLATE and _VAR_REGEX_MAPPING; the format one of TFDS's.
 _TFDS = re.compile(
@@ -53,9 +53,7 @@ def named_split(folder: str, text: str) -> NamedSplit | None:
     (None, None)
     """
     parts = folder.split("/")[:-1]
-    spoken = [
-        (at, found["word"]) for at, part in enumerate(parts) if (found := _FOLDER.fullmatch(part))
-    ]
+    spoken = [(at, word) for at, part in enumerate(parts) if (word := split_word(part))]
     tfds = _TFDS.fullmatch(text)
     if tfds is not None:
         rest = f"{folder}{text[: tfds.start('split')]}{SPLIT}{text[tfds.end('split') :]}"
@@ -65,7 +63,7 @@ def named_split(folder: str, text: str) -> NamedSplit | None:
         return None
     if words:
         word = words[0]
-        if spoken and spoken[-1][1].lower() != word[0].lower():
+        if spoken and _family(spoken[-1][1]) != _family(word[0]):
             return None
         if not spoken:
             rest = f"{folder}{text[: word.start()]}{SPLIT}{text[word.end() :]}"
@@ -73,7 +71,7 @@ def named_split(folder: str, text: str) -> NamedSplit | None:
     if not spoken:
         return None
     at, name = spoken[-1]
-    rest = "/".join([*parts[:at], SPLIT, *parts[at + 1 :], ""])
+    rest = "/".join([*parts[:at], parts[at][: -len(name)] + SPLIT, *parts[at + 1 :], ""])
     return NamedSplit(split=name, rest=rest)
 
 
@@ -84,7 +82,13 @@ def split_word(name: str) -> str | None:
     ('train', 'val', 'train2017', None)
     """
     found = _FOLDER.fullmatch(name)
-    return found["word"] if found else None
+    return name[len(found["hive"] or "") :] if found else None
+
+
+def _family(word: str) -> str:
+    """Return what names of the same split have in common: `val`, `valid`, `validation`."""
+    begin = word[:2].lower()
+    return {"ts": "te", "de": "va"}.get(begin, begin)
 
 
 def split_in_place(rest: str, folder: str, text: str) -> str | None:
