@@ -22,7 +22,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
-from shardctl.planning.tfds_metadata import TfdsMetadata, check_readable, plan_tfds_metadata
+from shardctl.readers.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
 from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
 from shardctl.tfds.metadata.features import FeaturesLike, FoundFeatures, find_features
 from shardctl.tfds.metadata.first_records import check_first_records
@@ -55,7 +55,6 @@ def write_metadata(
     """
     dataset = as_dataset(dataset)
     folder = folder if is_remote(folder) else os.path.expanduser(folder)
-    check_readable(dataset)
     planned = plan_tfds_metadata(dataset, folder, _version(dataset, folder))
     if not planned.readable:
         return planned

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import re
+import string
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 import pytest
 
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError
 from shardctl.readers.index.arrangement import Arrangement
 from shardctl.readers.index.names import arrange
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
-from tests.named_files import listing_of
+from tests.named_files import ROOT, listing_of, tfds_names
 
 Namer = Callable[[str, int, int, random.Random], str]
 
