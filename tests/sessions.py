@@ -52,6 +52,7 @@ _WITH_DATASETS = (
     "code.md",
     "questions.md",
     "keras.md",
+    "petabyte.md",
     "pipeline.md",
     "training.md",
     "verify.md",
