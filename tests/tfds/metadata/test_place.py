@@ -31,6 +31,21 @@ def test_the_last_file_comes_last(made: Path, tmp_path: Path) -> None:
     assert contents(target) == contents(made)
 
 
+def test_a_remote_folder_is_one_of_epath(tmp_path: Path) -> None:
+    folder = place._Remote(str(tmp_path))  # epath reads and writes local folders as others
+    assert folder.read("a.json") is None
+    folder.write("a.json", b"one")
+    folder.write("a.json", b"two")
+    assert folder.read("a.json") == b"two"
+    folder.restore("a.json", b"one")
+    assert contents(tmp_path) == {"a.json": "one"}
+    folder.restore("a.json", None)
+    assert contents(tmp_path) == {}
+    with pytest.raises(UsageError, match=r"cannot write .*/a/b"):
+        (tmp_path / "a").write_text("")
+        folder.write("a/b", b"")
+
+
 def test_others_are_replaced_when_told(made: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.mkdir()

@@ -17,6 +17,7 @@ import pytest
 import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.documents import to_yaml
+from shardctl.files.silence import silent_libraries
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.beam import pipeline
@@ -89,6 +90,25 @@ def test_several_processes_count_the_same(files: Path) -> None:
     tasks = tasks_of(files)
     options = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
     assert by_beam(tasks, *options) == counted_here(tasks)
+
+
+def test_a_job_server_counts_the_same(files: Path, tmp_path: Path) -> None:
+    """Beam's own one, which is spoken to as those of Flink and Spark are."""
+    from apache_beam.runners.portability.local_job_service import LocalJobServicer
+
+    place = tmp_path / "shared"
+    server = LocalJobServicer(str(tmp_path / "staging"))
+    tasks = tasks_of(files)
+    with silent_libraries():
+        options = [f"--job_endpoint=localhost:{server.start_grpc_server(0)}"]
+    try:
+        options += ["--runner=PortableRunner", "--environment_type=LOOPBACK"]
+        with pytest.raises(UsageError, match="PortableRunner has its workers elsewhere"):
+            beam_runner(*options)
+        assert by_beam(tasks, *options, f"--temp_location={place}") == counted_here(tasks)
+    finally:
+        server.stop()
+    assert list(place.iterdir()) == []
 
 
 @pytest.mark.parametrize("file_format", ["array_record", "parquet"])
