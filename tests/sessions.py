@@ -54,6 +54,7 @@ _WITH_DATASETS = (
     "code.md",
     "questions.md",
     "keras.md",
+    "petabyte.md",
     "pipeline.md",
     "remote-data.md",
     "training.md",

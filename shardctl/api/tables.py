@@ -31,7 +31,7 @@ _CSV = {
     "Plans": "plan:plan",
     "Quality": "quality.quality:quality",
     "Simulation": "simulate:simulate",
-    "TfdsMetadata": "tfds_metadata:tfds_metadata",
+    "TfdsMetadata": "index.tfds_metadata:tfds_metadata",
     "Verification": "verify:verify",
 }
 
