@@ -189,7 +189,7 @@ def without_own(settings: ReadSettings) -> ReadSettings:
     reader = single_reader(settings)
     if reader is None or settings.stages is None:
         return settings
-    plain = replace(settings.stages, source=replace(reader, spec=None, data=None, listed=False))
+    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
     return short_form(replace(settings, stages=plain))
 
 
