@@ -182,6 +182,9 @@ class _OddHeaders:
         following = tar.offset
         if following <= position or info.size < 0:
             raise tarfile.HeaderError("its size is negative")
+        if any(key == "size" or key.startswith("GNU.sparse.") for key in tar.pax_headers):
+            # tarfile goes by the headers of the members, and reads their data by this.
+            raise tarfile.HeaderError("a global header gives all files one size")
         self.is_all = not tar.pax_headers.keys() <= {"comment"}
         member = Member(position, info.name, info.size) if info.isreg() else None
         return member, following
