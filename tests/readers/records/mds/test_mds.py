@@ -11,24 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.mds.mds import MDS
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import counted
-
-COLUMNS = json.dumps(
-    {"column_encodings": ["int"], "column_names": ["x"], "column_sizes": [8], "format": "mds"}
-).encode()
-
-
-def shard(*samples: bytes) -> bytes:
-    """Return a shard as encode_joint_shard of streaming/base/format/mds/writer.py makes it."""
-    offsets = np.array([0, *map(len, samples)]).cumsum().astype(np.uint32)
-    offsets += 4 + offsets.nbytes + len(COLUMNS)
-    return np.uint32(len(samples)).tobytes() + offsets.tobytes() + COLUMNS + b"".join(samples)
+from tests.mds_shards import shard
 
 
 def read(data: bytes, **options: Any) -> FileContents:
@@ -110,7 +99,7 @@ def test_little_of_a_large_shard_is_read() -> None:
     for source in (near(data), far(data)):
         found = MDS().count(source)
         assert found.num_records == 20_000
-        assert source.num_bytes_read == found.num_bytes_read < (1 << 23)
+        assert source.num_bytes_read == found.num_bytes_read < 200_000
     packed = gzip.compress(data, 1)
     source = near(packed)
     assert MDS().count(source).num_records == 20_000
