@@ -7,11 +7,13 @@ is installed.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.records.contents import Told, untold
@@ -46,13 +48,28 @@ def hash_difference(
 
 
 def hash_differences(
-    files: Iterable[tuple[StoredFile, tuple[tuple[str, str], ...]]],
+    files: Iterable[tuple[StoredFile, tuple[tuple[str, str], ...]]], *, told: Told = untold
 ) -> Iterator[tuple[StoredFile, str | None]]:
-    """Yield the files with what `hash_difference` says of each, in their order, several at once."""
+    """Yield the files with what `hash_difference` says of each, in their order, several at once.
+
+    A file that cannot be read is said too, as the way in which it differs.
+    """
+    waiting: deque[tuple[StoredFile, Future[str | None]]] = deque()
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl") as threads:
-        waiting = [(file, threads.submit(hash_difference, file, stated)) for file, stated in files]
-        for file, answer in waiting:
-            yield file, answer.result()
+        for file, stated in files:
+            waiting.append((file, threads.submit(_difference, file, stated, told)))
+            if len(waiting) > 4 * _AT_ONCE:
+                done, answer = waiting.popleft()
+                yield done, answer.result()
+        for done, answer in waiting:
+            yield done, answer.result()
+
+
+def _difference(file: StoredFile, stated: tuple[tuple[str, str], ...], told: Told) -> str | None:
+    try:
+        return hash_difference(file, stated, told=told)
+    except (DatasetError, OSError) as error:
+        return f"cannot be read: {error}"
 
 
 def unknown_hashes(names: Iterable[str]) -> list[str]:

@@ -40,5 +40,5 @@ def test_few_large_copies_are_there_at_once(monkeypatch: Any) -> None:
     monkeypatch.setattr(partial_copy, "_LARGE", 2)
     at_once = partial_copy._at_once
     with partial_copy.partial_copy(far(b"abcd"), 0, 4), partial_copy.partial_copy(far(b"ab"), 0, 2):
-        assert at_once._value == 1  # type: ignore[attr-defined]
-    assert at_once._value == 2  # type: ignore[attr-defined]
+        assert at_once._value == 1
+    assert at_once._value == 2

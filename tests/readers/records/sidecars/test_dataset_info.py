@@ -58,5 +58,6 @@ def test_names_of_datasets_are_written_as_hugging_face_writes_them() -> None:
 
 
 def test_metadata_without_splits_say_nothing() -> None:
-    for document in ({}, {"features": {}}, {"dataset_name": "d"}, {"splits": {}}):
+    documents: list[dict[str, object]] = [{}, {"features": {}}, {"dataset_name": "d"}]
+    for document in (*documents, {"splits": {}}):
         assert HuggingFaceInfo(document, folder="").expected("d-train.arrow") is None

@@ -55,7 +55,10 @@ def test_a_file_that_changed_is_not_compared(tmp_path: Path) -> None:
     file = stored(tmp_path / "a")
     (tmp_path / "a").write_bytes(b"abcd")
     with pytest.raises(DatasetError, match="changed"):
-        list(hash_differences([(file, (("sha1", "0"),))]))
+        hash_difference(file, [("sha1", "0")])
+    ((found, text),) = hash_differences([(file, (("sha1", "0"),))])
+    assert found == file
+    assert str(text).startswith("cannot be read: ")
 
 
 def test_unknown_algorithms_are_said(monkeypatch: pytest.MonkeyPatch) -> None:

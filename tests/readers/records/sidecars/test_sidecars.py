@@ -8,8 +8,10 @@ from pathlib import Path
 
 from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.store import StoredFile
+from shardctl.readers.index.index import index
 from shardctl.readers.records.read_file import FORMATS, count_file, format_of
 from shardctl.readers.records.sidecars.sidecars import Sidecars, expected_counts
+from shardctl.rendering.index.index import summary
 from tests.byte_sources import RECORDED
 from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
@@ -42,7 +44,8 @@ def test_what_libraries_wrote_agrees_with_their_files() -> None:
         assert set(differences(RECORDED / name).values()) == {None}
         for file in files:
             assert sidecars.disagreement(file, 99) is not None
-        assert sidecars.num_compared == len(files)
+            assert sidecars.disagreement(file, sidecars.expected(file.path)[0].num_examples) is None
+        assert sidecars.num_agreed == len(files)
         assert sidecars.absent([file.path for file in files]) == []
 
 
@@ -52,7 +55,7 @@ def test_what_was_saved_of_a_dataset_is_not_compared_with_metadata_of_all_of_it(
     sidecars, files = of_folder(folder)
     assert not sidecars
     assert sidecars.disagreement(files[0], 3) is None
-    assert sidecars.num_compared == 0
+    assert sidecars.num_agreed == 0
 
 
 def test_files_that_are_not_as_the_metadata_say_are_named(tmp_path: Path) -> None:
@@ -108,3 +111,44 @@ def test_what_is_said_of_each_path() -> None:
     found = expected_counts([file for file in files if file.path.endswith("index.json")], paths)
     assert sum(expected.num_examples for expected in found.values()) == 37
     assert len(found) == 3
+
+
+def test_index_names_the_files_that_are_not_as_is_said(tmp_path: Path) -> None:
+    folder = shutil.copytree(RECORDED / "mds_plain", tmp_path / "d")
+    found = index(folder, cache=False)
+    assert (found.whole, found.num_agreed, found.said_by) == (True, 3, ("index.json",))
+    assert summary(found).endswith("; 3 as index.json said")
+    shutil.copy(folder / "shard.00000.mds", folder / "shard.00001.mds")
+    (folder / "shard.00002.mds").unlink()
+    found = index(folder, cache=False)
+    assert [(problem.kind, problem.text) for problem in found.problems] == [
+        ("sidecar", "'shard.00001.mds': holds 18 examples, and index.json says 16"),
+        ("sidecar", "'shard.00002.mds' is not there"),
+    ]
+    assert not found.whole
+    assert found.num_agreed == 1
+
+
+def test_index_compares_hashes_where_contents_are_checked(tmp_path: Path) -> None:
+    folder = shutil.copytree(RECORDED / "mds_zstd", tmp_path / "d")
+    assert index(folder, cache=False, checksums=True).whole
+    path = folder / "index.json"
+    document = json.loads(path.read_text())
+    hashes = document["shards"][1]["zip_data"]["hashes"]
+    stated, hashes["sha1"] = hashes["sha1"], "0" * 40
+    hashes["crc0"] = "1"
+    path.write_text(json.dumps(document))
+    assert index(folder, cache=False).whole
+    found = index(folder, cache=False, checksums=True)
+    (problem,) = found.problems
+    assert problem.text == f"'shard.00001.mds.zstd': has sha1 {stated}, not '{'0' * 40}'"
+    assert found.warnings == ("index.json states hashes of crc0, which cannot be compared here",)
+
+
+def test_many_faulty_sidecars_are_not_all_named(tmp_path: Path) -> None:
+    for shard in range(50):
+        (tmp_path / f"{shard:02}.tfrecord").write_bytes(framed(b"a"))
+        (tmp_path / f"{shard:02}.idx").write_text("hello")
+    warnings = index(tmp_path, cache=False).warnings
+    assert len(warnings) == 21
+    assert warnings[-1] == "more files beside the record files cannot be read"
