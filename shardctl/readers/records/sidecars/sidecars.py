@@ -129,7 +129,7 @@ class Sidecars:
         unknown = unknown_hashes(name for name, _ in expected.hashes)
         for name in unknown:
             said = f"{expected.said_by} states hashes of {name}, which cannot be compared here"
-            hint = ": pip install xxhash" if name.startswith("xxh") else ""
+            hint = ": pip install 'shardctl[files]'" if name.startswith("xxh") else ""
             if said + hint not in self.problems:
                 self._note(said + hint)
         return tuple((name, value) for name, value in expected.hashes if name not in unknown)

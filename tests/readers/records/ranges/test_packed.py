@@ -101,5 +101,5 @@ def test_what_is_not_compressed_has_no_kind() -> None:
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "zstandard", hidden)
-    with pytest.raises(MissingDependencyError, match="pip install zstandard"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
         Unpacked(near(b""), "zstd")
