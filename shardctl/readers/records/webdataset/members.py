@@ -27,6 +27,7 @@ _MOST_HEADER = 1 << 26  # bytes of one extended header, which is held in memory
 # tarfile.py, SUPPORTED_TYPES: the data of any other kind are skipped, those of these are not there.
 _FILES = (0x30, 0x00)  # REGTYPE, AREGTYPE
 _WITHOUT_DATA = (0x31, 0x32, 0x35)  # LNKTYPE, SYMTYPE, DIRTYPE
+_ENDS = (0x00, 0x20)  # of a number
 _NUMBER = re.compile(rb" *[0-7]* *(?:\0.*)?", re.DOTALL)
 _MOST_KNOWN = 1 << 12
 
@@ -94,9 +95,10 @@ class Archive:
         is_file = kind in _FILES
         if not is_file and kind not in _WITHOUT_DATA:
             return None
-        try:
-            size = int(header[124:136].split(b"\0", 1)[0].strip() or b"0", 8)
-            stated = int(header[148:156].split(b"\0", 1)[0].strip() or b"0", 8)
+        if header[135] not in _ENDS or header[154]:
+            return None
+        try:  # a NUL or a letter inside makes it odd
+            size, stated = int(header[124:135], 8), int(header[148:154], 8)
         except ValueError:
             return None
         # The low half of Adler-32 is one more than the sum of the bytes; eight of the sum are
@@ -104,25 +106,25 @@ class Archive:
         total = (zlib.adler32(header[156:], zlib.adler32(header[:148])) & 0xFFFF) + 255
         if size < 0 or total != stated or not self._are_numbers(header):
             return None
-        name = header[:100].split(b"\0", 1)[0]
+        name = header[:100].partition(b"\0")[0]
         if kind == 0 and name.endswith(b"/"):
             is_file = False  # a folder, as archives of the seventh edition of Unix have it
-        prefix = header[345:500].split(b"\0", 1)[0]
-        if prefix:
-            name = prefix + b"/" + name
+        if header[345]:
+            name = header[345:500].partition(b"\0")[0] + b"/" + name
         return name.decode("utf-8", "surrogateescape"), size, is_file
 
     def _are_numbers(self, header: bytes) -> bool:
         """Return whether mode, owners, time and device are such as `tarfile` takes them."""
+        known = self._known
+        if header[100:124] in known and header[136:148] in known and header[329:345] in known:
+            return True
         for fields in (header[100:124], header[136:148], header[329:345]):
-            if fields in self._known:
-                continue
             size = 12 if len(fields) == 12 else 8
             numbers = (fields[start : start + size] for start in range(0, len(fields), size))
             if not all(_NUMBER.fullmatch(number) for number in numbers):
                 return False
-            if len(self._known) < _MOST_KNOWN:
-                self._known.add(fields)
+            if len(known) < _MOST_KNOWN:
+                known.add(fields)
         return True
 
     def _end(self, position: int, header: bytes) -> None:
@@ -147,7 +149,8 @@ class Archive:
             text = f"no header of a member ({said}); WebDataset takes that for the end"
             self._damage("header", position, text)
         else:
-            self.damage = Damage(kind="broken", text=f"no tar archive: {said}", byte=0)
+            text = f"no tar archive, or its first header is damaged: {said}"
+            self.damage = Damage(kind="broken", text=text, byte=0)
 
     def _damage(self, kind: FindingKind, position: int, text: str) -> None:
         self.end = position

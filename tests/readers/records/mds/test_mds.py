@@ -134,5 +134,5 @@ def test_a_shard_is_known_by_its_first_bytes() -> None:
     form = MDS()
     assert form.is_of(shard(b"a", b"b")) is True
     assert form.is_of(shard(*[b"x"] * 5000)[:4096]) is True
-    for other in (b"", b"PAR1" + bytes(99), bytes(4096), b"hello" * 99):
+    for other in (b"", shard(b"a", b"b")[:12], b"PAR1" + bytes(99), bytes(4096), b"hello" * 99):
         assert form.is_of(other) is False

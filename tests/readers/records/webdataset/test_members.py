@@ -150,7 +150,7 @@ def test_what_is_no_archive_is_said() -> None:
     for data, said in (
         (b"", "the file is empty"),
         (b"hello", "5 of the 512 bytes of a header are left"),
-        (b"hello" * 200, "no tar archive: "),
+        (b"hello" * 200, "no tar archive, or its first header is damaged: "),
     ):
         damage = walked(data)[1].damage
         assert damage is not None
