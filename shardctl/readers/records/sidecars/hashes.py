@@ -7,6 +7,7 @@ is installed.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -52,17 +53,29 @@ def hash_differences(
 ) -> Iterator[tuple[StoredFile, str | None]]:
     """Yield the files with what `hash_difference` says of each, in their order, several at once.
 
-    A file that cannot be read is said too, as the way in which it differs.
+    A file that cannot be read is said too, as the way in which it differs. An end of the asking, or
+    an interrupt, ends the reading at the next pieces.
     """
+    stopped = threading.Event()
+
+    def noting(count: int) -> None:
+        if stopped.is_set():
+            raise DatasetError("nobody asks any more")
+        told(count)
+
     waiting: deque[tuple[StoredFile, Future[str | None]]] = deque()
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl") as threads:
+    threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl")
+    try:
         for file, stated in files:
-            waiting.append((file, threads.submit(_difference, file, stated, told)))
+            waiting.append((file, threads.submit(_difference, file, stated, noting)))
             if len(waiting) > 4 * _AT_ONCE:
                 done, answer = waiting.popleft()
                 yield done, answer.result()
         for done, answer in waiting:
             yield done, answer.result()
+    finally:
+        stopped.set()
+        threads.shutdown(wait=True, cancel_futures=True)
 
 
 def _difference(file: StoredFile, stated: tuple[tuple[str, str], ...], told: Told) -> str | None:

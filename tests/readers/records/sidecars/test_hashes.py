@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,13 @@ def test_unknown_algorithms_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "xxhash", hidden)
     assert unknown_hashes(["xxh64"]) == ["xxh64"]
+
+
+def test_an_end_of_the_asking_ends_the_reading(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / str(number)).write_bytes(b"x")
+    asked = ((stored(tmp_path / str(number)), (("sha1", "0"),)) for number in range(40))
+    answers = hash_differences(asked)
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("shardctl")]

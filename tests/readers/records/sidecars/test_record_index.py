@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.store import StoredFile
+from shardctl.readers.records.sidecars import record_index
 from shardctl.readers.records.sidecars.record_index import RecordIndices, is_record_index
 from tests.record_files import framed
 
@@ -61,3 +64,28 @@ def test_what_is_no_index_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.idx").write_text(text)
     with pytest.raises(DatasetError, match=r"'a.idx'.*(record|index)"):
         indices(tmp_path).expected(str(tmp_path / "a.tfrecord"))
+
+
+def test_remote_indices_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {f"gs://b/{number:02}.idx": f"0 {number}\n" for number in range(20)}
+    texts["gs://b/20.idx"] = "hello"
+    at_once = threading.Barrier(8, timeout=10)  # nobody goes on before so many read
+    asked: list[str] = []
+
+    class Store:
+        def read(self, path: str, *, max_num_bytes: int) -> bytes:
+            asked.append(path)
+            if len(asked) <= 8:
+                at_once.wait()
+            return texts[path].encode()
+
+    monkeypatch.setattr(record_index, "store_of", lambda path: Store())
+    found = RecordIndices(StoredFile(path=path, num_bytes=1) for path in texts)
+    for number in range(20):
+        expected = found.expected(f"gs://b/{number:02}.tfrecord")
+        assert expected is not None
+        assert expected.num_bytes == number
+    for _ in range(2):
+        with pytest.raises(DatasetError, match=r"'20.idx' is no index"):
+            found.expected("gs://b/20.tfrecord")
+    assert sorted(asked) == sorted(texts)
