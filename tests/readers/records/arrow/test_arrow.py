@@ -14,7 +14,7 @@ from shardctl.errors import MissingDependencyError
 from shardctl.readers.records.arrow.arrow import Arrow
 from shardctl.readers.records.contents import FileContents
 from tests.byte_sources import RECORDED, far, near
-from tests.cases import counted
+from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 
 END = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -192,3 +192,21 @@ def test_files_are_known_by_their_first_bytes() -> None:
     assert form.is_of(written(3)) is True
     for other in (b"", b"\xff" * 99, b"PAR1" + bytes(99), bytes(99)):
         assert form.is_of(other) is False
+
+
+@pytest.mark.fuzz
+def test_many_changes_beside_pyarrow() -> None:
+    rng = random_of_a_fuzz_run()
+    files = [written(3, 0, 9, 40, **options) for options in OPTIONS]
+    for _ in counted(range(20 * FUZZ)):
+        damaged = bytearray(rng.choice(files))
+        for _ in range(rng.randrange(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        if rng.random() < 0.2:
+            del damaged[rng.randrange(len(damaged)) :]
+        found, now = read(bytes(damaged)), rows_by_pyarrow(bytes(damaged))
+        if found.damage is None and now is not None:
+            assert found.num_records == now
+        checked = read(bytes(damaged), checksums=True)
+        if checked.damage is None:
+            assert checked.num_records == now
