@@ -117,7 +117,9 @@ def test_a_shard_that_is_missing_is_an_error(shardctl: Shardctl, data: Path) -> 
 
 def test_splits_by_hand(shardctl: Shardctl, data: Path) -> None:
     arguments = ["--split", "a=*train*", "--split", "b=*test*", "--name", "mine"]
-    document = json.loads(shardctl("index", data, *arguments, "-f", "json").stdout)
+    ran = shardctl("index", data, *arguments, "-f", "json")
+    assert ran.stderr == ""
+    document = json.loads(ran.stdout)
     assert document["dataset"]["name"] == "mine"
     assert [split["name"] for split in document["splits"]] == ["a", "b"]
 

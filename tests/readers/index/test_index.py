@@ -6,7 +6,7 @@ import gzip
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +136,8 @@ def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
         aged_cut(files[shard])
 
     class Backwards:
-        def count(self, tasks: Iterator[FileToCount]) -> Iterator[CountedFile]:
-            yield from map(count_one, reversed(list(tasks)))
+        def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
+            yield from map(count_one, reversed(list(files)))
 
     for runner in (None, Backwards()):
         found = index(tmp_path / "data", runner=runner, cache=False)
