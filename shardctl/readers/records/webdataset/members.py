@@ -145,12 +145,16 @@ class Archive:
 
     def _refuse(self, position: int, error: Exception) -> None:
         said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 100)
-        if position:
-            text = f"no header of a member ({said}); WebDataset takes that for the end"
-            self._damage("header", position, text)
-        else:
+        if self._odd.is_cut:
+            self._damage("cut", position, "its headers are cut off")
+        elif not position:
             text = f"no tar archive, or its first header is damaged: {said}"
             self.damage = Damage(kind="broken", text=text, byte=0)
+        else:
+            # tarfile.py, TarFile.next: other errors are raised.
+            is_silent = type(error).__name__ == "InvalidHeaderError"
+            ends = "; WebDataset takes that for the end" if is_silent else ""
+            self._damage("header", position, f"no header of a member ({said}){ends}")
 
     def _damage(self, kind: FindingKind, position: int, text: str) -> None:
         self.end = position
@@ -162,6 +166,11 @@ class _OddHeaders:
 
     is_all: whether all further headers are odd, since a global one changes their fields.
     """
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last member was refused where the archive is cut off."""
+        return self._file.is_short
 
     def __init__(self, data: Bytes) -> None:
         self.is_all = False
@@ -199,6 +208,7 @@ class _Forwards(io.RawIOBase):
     def __init__(self, data: Bytes) -> None:
         super().__init__()
         self.position = 0
+        self.is_short = False
         self._data = data
 
     def read(self, size: int = -1) -> bytes:
@@ -210,6 +220,7 @@ class _Forwards(io.RawIOBase):
         if not 0 <= size <= _MOST_HEADER:
             raise tarfile.HeaderError(f"a header of {size} bytes")
         found = self._data.at(self.position, size)
+        self.is_short = len(found) < size
         self.position += len(found)
         return found
 

@@ -80,6 +80,15 @@ def test_each_place_at_which_an_archive_is_cut_off_is_named(form: int) -> None:
     assert (len(found), walk.damage, walk.end) == (3, None, end)
 
 
+def test_an_archive_that_is_cut_off_in_headers_of_pax_is_cut() -> None:
+    data = archive(["a.txt", "l" * 200 + ".txt"], format=tarfile.PAX_FORMAT)
+    begin = data.index(b"./PaxHeaders") if b"./PaxHeaders" in data else 1024
+    for cut in counted(range(begin + 1, begin + 3 * 512, 100)):
+        damage = walked(data[:cut])[1].damage
+        assert damage is not None
+        assert (damage.kind, damage.byte) == ("cut", 1024)
+
+
 def changed(start: int, value: bytes) -> Callable[[bytes], bytes]:
     """Return what writes into the second header of an archive, and makes its checksum right."""
 
