@@ -169,7 +169,10 @@ def _made(around: Surroundings) -> Any:
         # By itself gcsfs asks the metadata server a second time, for many seconds.
         login = {} if "token" in settings else _DEFAULT_LOGIN
         return fsspec.filesystem("gs", skip_instance_cache=True, **login)
-    except DefaultCredentialsError:
+    except DefaultCredentialsError as error:
+        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
+            message = f"GOOGLE_APPLICATION_CREDENTIALS leads to no credentials: {said(error)}"
+            raise DatasetError(message) from None
         return fsspec.filesystem("gs", token="anon", skip_instance_cache=True)  # noqa: S106
     except Exception as error:
         message = f"Google's credentials cannot be used: {said(error)}; {_LOGIN}"

@@ -23,6 +23,8 @@ from shardctl.files.stores.transfer.web import changed
 _LOGIN = (
     "log in (`aws configure`, `aws sso login`), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
+_PAGE = 1000  # the most that S3 gives
+_SECONDS_TO_LOG_IN = 60.0
 _RETRIED_CODES = ("SlowDown", "Throttl", "RequestTimeout", "InternalError", "ServiceUnavailable")
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _LOGIN_ERRORS = (
@@ -46,7 +48,7 @@ class S3Store(ListedStore):
         """Yield the objects and the beginnings of keys below a folder."""
         bucket, prefix = prefix_of(folder)
         asked = {"Bucket": bucket, "Prefix": prefix, "Delimiter": "/"}
-        more: dict[str, Any] = {"MaxKeys": at_most} if at_most else {}
+        more: dict[str, Any] = {"MaxKeys": at_most or _PAGE}
         while True:
             found = self._asked("list_objects_v2", folder, **asked, **more)
             if found is None:
@@ -93,12 +95,12 @@ class S3Store(ListedStore):
 
 
 def _called(method: str, path: str, asked: dict[str, Any]) -> dict[str, Any] | None:
-    from fsspec.asyn import sync
-
     around = surroundings("AWS_", "BOTO")
-    filesystem = _filesystem(around, around in _ANONYMOUS)
     seconds = limits().seconds_for(_asked_bytes(asked))
     try:
+        filesystem = _filesystem(around, around in _ANONYMOUS)
+        from fsspec.asyn import sync
+
         found: dict[str, Any] = sync(
             filesystem.loop, _answer, filesystem, method, asked, timeout=seconds
         )
@@ -195,6 +197,7 @@ def _filesystem(around: Surroundings, anonymous: bool) -> Any:
     try:
         import fsspec
         import s3fs  # noqa: F401
+        from fsspec.asyn import sync
     except ImportError as error:
         raise MissingDependencyError(
             "reading s3:// needs a package: pip install 'shardctl[s3]'"
@@ -208,4 +211,7 @@ def _filesystem(around: Surroundings, anonymous: bool) -> Any:
         **(fsspec.config.conf.get("s3") or {}).get("config_kwargs", {}),
     }
     anon = {"anon": True} if anonymous else {}
-    return fsspec.filesystem("s3", config_kwargs=config, skip_instance_cache=True, **anon)
+    made = fsspec.filesystem("s3", config_kwargs=config, skip_instance_cache=True, **anon)
+    # Here, where no request's time-out counts: it reads megabytes of descriptions.
+    sync(made.loop, made.set_session, timeout=_SECONDS_TO_LOG_IN)
+    return made
