@@ -25,6 +25,10 @@ class DatasetError(ShardctlError):
     """A dataset, its metadata or a layout file is missing, broken or contradicts itself."""
 
 
+class NotThereError(DatasetError):
+    """No file, or no folder, is at a path."""
+
+
 class UnpredictableOrderError(ShardctlError):
     """TensorFlow leaves this order open; the text says why and what would fix the order."""
 

@@ -6,8 +6,15 @@ import json
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
+
+from shardctl.files.stores.local import LocalSource
+from shardctl.readers.records.contents import FileContents, Told, untold
+from shardctl.readers.records.tfrecord.tfrecord import TFRecord
 
 
 def crc32c(data: bytes) -> int:
@@ -35,6 +42,47 @@ def header(length: int) -> bytes:
 def framed(*records: bytes) -> bytes:
     """Return a TFRecord file of some records."""
     return b"".join(header(len(data)) + data + stored(data) for data in records)
+
+
+class FarSource:
+    """Bytes behind requests for ranges; `asked` has the requests, those of one call together."""
+
+    local_path: str | None = None
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.num_bytes = data, len(data)
+        self.asked: list[list[tuple[int, int]]] = []
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Return the bytes [start, stop)."""
+        assert 0 <= start < stop <= self.num_bytes or not self.num_bytes
+        self.asked.append([(start, stop)])
+        return self.data[start:stop]
+
+    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return several ranges."""
+        assert all(0 <= start < stop <= self.num_bytes for start, stop in ranges)
+        self.asked.append(list(ranges))
+        return [self.data[start:stop] for start, stop in ranges]
+
+    def file(self) -> BinaryIO:
+        """Return it as a file."""
+        return BytesIO(self.data)
+
+
+def counted_near(
+    data: bytes, *, checksums: bool = True, lost: int = 0, told: Told = untold
+) -> FileContents:
+    """Return what a file on a disk holds, of which the last bytes are lost once it is open."""
+    with tempfile.TemporaryFile(buffering=0) as file:
+        file.write(data[: len(data) - lost])
+        source = LocalSource(file, "records", len(data))
+        return TFRecord().count(source, checksums=checksums, told=told)
+
+
+def counted_far(data: bytes, *, checksums: bool = True) -> FileContents:
+    """Return what a remote file holds."""
+    return TFRecord().count(FarSource(data), checksums=checksums)
 
 
 _READ_BY_TENSORFLOW = r"""

@@ -17,15 +17,21 @@ from shardctl.errors import DatasetError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.file_text import working_folder
 from shardctl.files.plan import reader as plan_reader
+from shardctl.files.stores.stores import is_remote
 from shardctl.readers.dataset_name import parse_dataset_name
 from shardctl.readers.reference import read_dataset, ref_from
 
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
+_CACHE: ContextVar[bool] = ContextVar("cache", default=True)
 
 
-def look_up_in(data_dir: str) -> None:
-    """Look names up in the data dir of a command too, for the rest of its context."""
+def look_up_in(data_dir: str | None, *, cache: bool = True) -> None:
+    """Look names up in the data dir of a command too, for the rest of its context.
+
+    Without `cache` record files are counted anew, see `index`.
+    """
     _DATA_DIR.set(data_dir)
+    _CACHE.set(cache)
 
 
 def dataset_of_argument(given: object) -> Dataset | None:
@@ -42,7 +48,13 @@ def dataset_of_argument(given: object) -> Dataset | None:
         return None
     if not all(isinstance(ref, str | os.PathLike) for ref in refs):
         return None
-    return read_dataset(refs, data_dir=_DATA_DIR.get(), env=os.environ, cwd=working_folder())
+    return read_dataset(
+        refs,
+        data_dir=_DATA_DIR.get(),
+        env=os.environ,
+        cwd=working_folder(),
+        cache=_CACHE.get(),
+    )
 
 
 @checked
@@ -99,8 +111,8 @@ def _from_here(refs: Sequence[str], folder: Path) -> tuple[str, ...]:
     here = working_folder()
     rebased = []
     for ref in refs:
-        is_name = parse_dataset_name(ref) is not None
-        is_gone = not (is_name or os.path.exists(here / folder / ref))
+        is_named = is_remote(ref) or parse_dataset_name(ref) is not None
+        is_gone = not (is_named or os.path.exists(here / folder / ref))
         rebased.append(
             os.path.relpath(here / folder / ref, here)
             if is_gone

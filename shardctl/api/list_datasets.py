@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from shardctl.core.arguments.checked import checked
 from shardctl.errors import DatasetError
+from shardctl.files.stores.anywhere import answers
+from shardctl.files.stores.remote_path import RemotePath
 from shardctl.planning.list import DatasetList, ListedDataset, may_have
 from shardctl.readers.catalog import catalog_datasets, catalog_names
 from shardctl.readers.data_dirs import DataDirs, FoundDataset, data_dirs
 from shardctl.readers.data_dirs import list_datasets as found_in
 from shardctl.readers.project_file import Project
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.readers.tfds_metadata import dataset_in
 
 
 @checked
@@ -28,7 +31,7 @@ def list_datasets(*words: str, data_dir: str | os.PathLike[str] | None = None) -
         those with broken metadata have a `problem`.
 
     Raises:
-        DatasetError: `data_dir` is no folder on this machine.
+        DatasetError: `data_dir` is no folder on this machine, or its place cannot be asked.
 
     >>> import shardctl
     >>> [found.title for found in shardctl.list_datasets("cifar100").built_in]
@@ -40,8 +43,8 @@ def list_datasets(*words: str, data_dir: str | os.PathLike[str] | None = None) -
 def datasets_in(dirs: DataDirs, words: Sequence[str] = ()) -> DatasetList:
     """Return the datasets in some data dirs, and the built-in layouts, that have all words."""
     listed = DatasetList(
-        data_dirs=tuple(map(str, dirs.local())),
-        in_data_dirs=tuple(_read(found, words) for found in found_in(dirs)),
+        data_dirs=tuple(map(str, dirs)),
+        in_data_dirs=tuple(_read_all(found_in(dirs), words)),
         built_in=tuple(
             ListedDataset(
                 name=dataset.name, config=dataset.config, version=dataset.version, dataset=dataset
@@ -53,6 +56,11 @@ def datasets_in(dirs: DataDirs, words: Sequence[str] = ()) -> DatasetList:
     return listed.having(words) if words else listed
 
 
+def _read_all(found: Sequence[FoundDataset], words: Sequence[str]) -> Iterator[ListedDataset]:
+    at_once = any(isinstance(one.path, RemotePath) for one in found)
+    return answers(partial(_read, words=words), found, at_once=at_once)
+
+
 def _read(found: FoundDataset, words: Sequence[str]) -> ListedDataset:
     """Return a dataset with its metadata, or with what is broken in it.
 
@@ -61,7 +69,7 @@ def _read(found: FoundDataset, words: Sequence[str]) -> ListedDataset:
     dataset, problem = None, None
     if may_have(str(found), words):
         try:
-            dataset = read_tfds_folder(found.path)
+            dataset = dataset_in(found.path)
         except DatasetError as error:
             problem = str(error)
     return ListedDataset(

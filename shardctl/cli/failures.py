@@ -62,6 +62,8 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
     """Return what to type where the spec names a dataset, the likeliest mistake of all."""
     from shardctl.cli.options.dataset import project_here
     from shardctl.files.file_text import working_folder
+    from shardctl.files.stores.stores import is_remote
+    from shardctl.readers.index.bare import Counting
     from shardctl.readers.reference import choose_dataset
 
     data_dirs, _ = _taken_out(arguments, ("--data-dir",))
@@ -72,10 +74,11 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
             data_dir=data_dirs[-1] if data_dirs else None,
             env=os.environ,
             cwd=working_folder(),
+            counting=Counting(names_only=True),
         ).dataset
     except (ShardctlError, OSError, ValueError) as no_dataset:
         # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
-        is_here = os.path.exists(error.named)
+        is_here = is_remote(error.named) or os.path.exists(error.named)
         return f"{error}; read as a dataset: {no_dataset}" if is_here else error
     names = [split.name for split in dataset.splits]
     typed = _with_dataset(arguments, error.named, "train" if "train" in names else names[0])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from shardctl.cli.color import is_colored
+from shardctl.core.secrets import without_secrets
 from shardctl.core.text import inert, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.looks import styled
@@ -123,7 +124,7 @@ def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
     What kind of line it is stands before it, as in `error: ..`, and that word is coloured.
     """
     lead = "" if kind is None else f"{kind}:"
-    line = inert(printable(f"{lead} {line}" if lead else line, 2000))
+    line = inert(printable(without_secrets(f"{lead} {line}" if lead else line), 2000))
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             encoding = sys.stderr.encoding or "ascii"

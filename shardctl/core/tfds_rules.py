@@ -115,6 +115,11 @@ FEATURES_FILENAME = "features.json"
 # TFDS core/file_adapters.py, FileFormat.
 FILE_FORMATS = ("tfrecord", "riegeli", "array_record", "parquet")
 
+# None of TFDS core/file_adapters.py, FileFormat: MosaicML Streaming's, WebDataset's tar, Arrow of
+# Hugging Face Datasets. Their examples are counted too; TFDS reads none of them.
+OTHER_FORMATS = ("mds", "webdataset", "arrow")
+RECORD_FORMATS = FILE_FORMATS + OTHER_FORMATS
+
 # TFDS core/file_adapters.py, DEFAULT_FILE_FORMAT.
 DEFAULT_FILE_FORMAT = "tfrecord"
 

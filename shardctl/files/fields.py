@@ -10,7 +10,7 @@ from typing import Any
 
 from shardctl.core.nearness import did_you_mean, nearest_first
 from shardctl.core.text import choices, printable, quoted
-from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX
+from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
 from shardctl.errors import DatasetError
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
@@ -119,10 +119,19 @@ def split_name(value: object) -> str:
 
 
 def file_format(value: object) -> str:
+    """Return a file format whose examples are counted here, or raise."""
+    return _format_of(value, RECORD_FORMATS, "there are")
+
+
+def tfds_file_format(value: object) -> str:
     """Return a file format TFDS knows, or raise."""
-    if value not in FILE_FORMATS:
-        names = choices(nearest_first(value, FILE_FORMATS))
-        raise DatasetError(f"unknown file format {shown(value)}; TFDS has: {names}")
+    return _format_of(value, FILE_FORMATS, "TFDS has")
+
+
+def _format_of(value: object, known: tuple[str, ...], said: str) -> str:
+    if value not in known:
+        names = choices(nearest_first(value, known))
+        raise DatasetError(f"unknown file format {shown(value)}; {said}: {names}")
     return str(value)
 
 

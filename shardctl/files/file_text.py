@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 
 MAX_FILE_BYTES = 1 << 30  # a million shards take about 20 MB
 MAX_PLAN_BYTES = 1 << 31  # of a plan file, which has a line a file; ten million take 1.3 GB
@@ -37,7 +37,8 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
         with path.open("rb") as file:
             data = _content(file, max_num_bytes)
     except OSError as error:
-        raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
+        kind = NotThereError if isinstance(error, FileNotFoundError) else DatasetError
+        raise kind(f"cannot read {shown}: {os_reason(error)}") from error
     except ValueError as error:  # a NUL in the path
         raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
     if data is None:
@@ -76,8 +77,9 @@ def subfolder_names(folder: Path) -> list[str]:
                 except OSError:  # links in a circle
                     continue
     except OSError as error:
-        what = "no such folder" if isinstance(error, FileNotFoundError) else os_reason(error)
-        raise DatasetError(f"cannot read {quoted(folder, 200)}: {what}") from error
+        if isinstance(error, FileNotFoundError):
+            raise NotThereError(f"cannot read {quoted(folder, 200)}: no such folder") from error
+        raise DatasetError(f"cannot read {quoted(folder, 200)}: {os_reason(error)}") from error
     except ValueError as error:
         message = f"cannot read {quoted(folder, 200)}: no path holds a NUL character"
         raise DatasetError(message) from error

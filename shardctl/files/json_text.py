@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import NoReturn
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
-from shardctl.files.file_text import MAX_VALUES, decode, read_file
+from shardctl.files.file_text import MAX_VALUES, decode
 from shardctl.files.number_lists import packed_lists, unpacked
+from shardctl.files.stores.anywhere import read_file
+from shardctl.files.stores.remote_path import AnyPath
 
 
-def read_json(path: Path, *, packed: tuple[str, ...] = ()) -> object:
+def read_json(path: AnyPath, *, packed: tuple[str, ...] = ()) -> object:
     """Return the value a JSON file holds; long lists of counts under the keys of `packed` packed.
 
     Raises:

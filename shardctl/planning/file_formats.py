@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.tfds_rules import PARQUET_BATCH
+from shardctl.core.tfds_rules import OTHER_FORMATS, PARQUET_BATCH
 from shardctl.errors import DatasetError
 
 # TFDS core/file_adapters.py, ArrayRecordFileAdapter.make_tf_data.
 NOT_BY_AS_DATASET = ("array_record",)
 _WAYS_OUT = "read with as_data_source, where a sampler decides the order, or prepare as tfrecord"
+_WAYS_OUT_OF_OTHERS = "read them with their own library, or write them as tfrecord"
 
 
 def why_not_as_dataset(dataset: Dataset) -> str | None:
@@ -22,6 +23,8 @@ def why_not_as_dataset(dataset: Dataset) -> str | None:
     'as_dataset does not read array_record files: it raises NotImplementedError'
     """
     form = dataset.file_format
+    if form in OTHER_FORMATS:
+        return f"TFDS does not read {form} files"
     if form not in NOT_BY_AS_DATASET:
         return None
     return f"as_dataset does not read {form} files: it raises NotImplementedError"
@@ -35,7 +38,9 @@ def refuse_unreadable(dataset: Dataset) -> None:
     """
     why = why_not_as_dataset(dataset)
     if why is not None:
-        raise DatasetError(f"{dataset.title}: {why}, so tf.data has no pipeline; {_WAYS_OUT}")
+        raise DatasetError(
+            f"{dataset.title}: {why}, so tf.data has no pipeline; {_ways_out(dataset)}"
+        )
 
 
 def format_warnings(dataset: Dataset, ranges: Iterable[SplitRange]) -> Iterator[str]:
@@ -45,11 +50,16 @@ def format_warnings(dataset: Dataset, ranges: Iterable[SplitRange]) -> Iterator[
     """
     why = why_not_as_dataset(dataset)
     if why is not None:
-        yield f"{why}, so this is the order of tf.data over files of another format; {_WAYS_OUT}"
+        of_others = "this is the order of tf.data over files of another format"
+        yield f"{why}, so {of_others}; {_ways_out(dataset)}"
     for split in {piece.split.name: piece.split for piece in ranges}.values():
         why = why_short(dataset, split)
         if why is not None:
             yield f"{why}; as_dataset fails behind them. Count them with `shardctl verify --files`"
+
+
+def _ways_out(dataset: Dataset) -> str:
+    return _WAYS_OUT_OF_OTHERS if dataset.file_format in OTHER_FORMATS else _WAYS_OUT
 
 
 def why_short(dataset: Dataset, split: Split) -> str | None:
@@ -59,7 +69,7 @@ def why_short(dataset: Dataset, split: Split) -> str | None:
     >>> why_short(Dataset(name="d", splits=(train,), file_format="parquet"), train)
     'train: as TFDS writes it, a file of 214 examples holds 114 rows'
     """
-    if dataset.file_format != "parquet":
+    if dataset.file_format != "parquet" or dataset.is_counted:  # by its footers
         return None
     longest = max(split.shard_lengths, default=0)
     num_rows = num_rows_written(longest)

@@ -12,7 +12,7 @@ from shardctl.core.dataset.identity import dataset_title
 from shardctl.core.nearness import nearest
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
-from shardctl.core.tfds_rules import FILE_FORMATS
+from shardctl.core.tfds_rules import RECORD_FORMATS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +80,7 @@ def may_have(title: str, words: Sequence[str]) -> bool:
     >>> may_have("mnist:3.0.1", ["mni", "record"]), may_have("mnist:3.0.1", ["cifar"])
     (True, False)
     """
-    texts = (title.casefold(), *FILE_FORMATS)
+    texts = (title.casefold(), *RECORD_FORMATS)
     return all(any(word.casefold() in text for text in texts) for word in words)
 
 

@@ -168,8 +168,12 @@ def _taken(ds: Any, asked: _Asked, root: Path, folder: Path) -> Iterator[TakenSn
 def _refs(data_dir: str | None, root: Path, folder: Path) -> tuple[str, ...]:
     """Return how a snapshot names the folder of a dataset of the project; others it leaves out.
 
-    A path outside of the project is another on the next machine.
+    A path outside of the project is another on the next machine; a URL is the same there.
     """
+    from shardctl.files.stores.stores import is_remote
+
+    if data_dir is not None and is_remote(data_dir):
+        return (data_dir,)
     if data_dir is None or not Path(data_dir).resolve().is_relative_to(root.resolve()):
         return ()
     return (Path(os.path.relpath(data_dir, folder)).as_posix(),)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from shardctl.core.dataset.example_size import ExampleSize
@@ -17,6 +16,7 @@ from shardctl.core.tfds_rules import FEATURES_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.json_text import read_json
+from shardctl.files.stores.remote_path import AnyPath
 
 _DTYPE_BYTES = {
     **dict.fromkeys(("bool", "bool_", "int8", "uint8"), 1),
@@ -29,7 +29,7 @@ _TFDS = "tensorflow_datasets."
 _EXAMPLE = "the example"  # the name of a feature that has none, since it is all there is
 
 
-def read_example_size(folder: Path) -> ExampleSize | None:
+def read_example_size(folder: AnyPath) -> ExampleSize | None:
     """Return what the features.json of a folder says of an example's size.
 
     None where there is none, or where it cannot be read: no answer but a size depends on it.

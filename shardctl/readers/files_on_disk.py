@@ -1,10 +1,9 @@
-"""The files of a dataset on disk, compared with what the metadata says of them."""
+"""The files of a dataset where they lie, compared with what the metadata says of them."""
 
 from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,6 +12,9 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
+from shardctl.errors import DatasetError, NotThereError, ShardctlError
+from shardctl.files.stores.anywhere import files_in
+from shardctl.files.stores.remote_path import AnyPath, RemotePath, name_of, path_of
 
 ProblemKind = Literal["missing", "extra", "wrong-count", "empty", "size"]
 
@@ -36,25 +38,32 @@ class FilesOnDisk:
     """Size in bytes of each shard's file by split, None where it is missing; and the problems.
 
     `present` is False where no file of the dataset is here at all; there are then no problems,
-    unless files that look alike lie in their place.
+    unless files that look alike lie in their place. `unlisted` says why a remote folder cannot be
+    listed: then nothing is known of any file.
     """
 
     present: bool
     shard_bytes: Mapping[str, tuple[int | None, ...]]
     problems: tuple[FileProblem, ...] = ()
+    unlisted: str | None = None
 
 
 def check_files(dataset: Dataset) -> FilesOnDisk:
     """Return the sizes of a dataset's files and where they disagree with its metadata.
 
     Each folder is listed once. A missing file of a shard without examples is not a problem: nothing
-    reads it. Folders that cannot be listed count as empty.
+    reads it. Local folders that cannot be listed count as empty.
     """
     folders = _Folders()
-    sizes = {split.name: tuple(_sizes(split, folders)) for split in dataset.splits}
+    try:
+        sizes = {split.name: tuple(_sizes(split, folders)) for split in dataset.splits}
+    except ShardctlError as error:
+        unknown = {split.name: (None,) * split.num_shards for split in dataset.splits}
+        return FilesOnDisk(present=False, shard_bytes=unknown, unlisted=str(error))
     present = any(size is not None for found in sizes.values() for size in found)
     unclaimed: tuple[FileProblem, ...] = ()
-    if present or any(folders.listings.values()):
+    # A reference to files chooses them, so that no other is one too many.
+    if not dataset.is_counted and (present or any(folders.listings.values())):
         unclaimed = tuple(_unclaimed_files(dataset, folders))
     if not present and not any(problem.kind == "wrong-count" for problem in unclaimed):
         return FilesOnDisk(present=False, shard_bytes=sizes)
@@ -91,6 +100,12 @@ def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Datas
     return replace(dataset, splits=tuple(splits))
 
 
+def not_listed(files: FilesOnDisk) -> Iterator[str]:
+    """Yield, in a sentence, why nothing is known of the files, if a folder cannot be listed."""
+    if files.unlisted is not None:
+        yield f"the sizes of the files are not known: {files.unlisted}"
+
+
 @dataclass
 class _Folders:
     """Regular files and their sizes, by folder; filled as folders are asked for."""
@@ -99,22 +114,19 @@ class _Folders:
 
     def sizes(self, folder: str) -> dict[str, int]:
         if folder not in self.listings:
-            self.listings[folder] = dict(_list_files(folder))
+            self.listings[folder] = dict(_list_files(path_of(folder)))
         return self.listings[folder]
 
 
-def _list_files(folder: str) -> Iterator[tuple[str, int]]:
+def _list_files(folder: AnyPath) -> Iterator[tuple[str, int]]:
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                try:
-                    status = entry.stat()
-                except OSError:  # a link to nowhere
-                    continue
-                if stat.S_ISREG(status.st_mode):
-                    yield entry.name, status.st_size
-    except (OSError, ValueError):
+        for file in files_in(folder):
+            yield name_of(file.path), file.num_bytes
+    except NotThereError:
         return
+    except DatasetError:
+        if isinstance(folder, RemotePath):
+            raise
 
 
 def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
@@ -129,7 +141,12 @@ def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
             continue
         for path in part:
             folder, _, name = path.rpartition("/")
-            yield folders.sizes(os.path.join(part.data_dir, folder)).get(name)
+            yield folders.sizes(_below(part.data_dir, folder)).get(name)
+
+
+def _below(data_dir: str, folder: str) -> str:
+    """Return a folder of a data dir, "" being the data dir itself."""
+    return os.path.join(data_dir, folder) if folder else data_dir
 
 
 def _shard_problems(
@@ -206,14 +223,14 @@ def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProble
                 continue
             folder, _, base = part.pattern.rpartition("/")
             if part.names is None and "\0" not in folder:
-                folder = os.path.join(part.data_dir, folder)
+                folder = _below(part.data_dir, folder)
                 shapes.append((split, part, folder, _shape(base, part.num_shards)))
                 names = claimed.setdefault(folder, set())
                 names.update(path.rpartition("/")[2] for path in part)
             else:
                 for path in part:
                     folder, _, name = path.rpartition("/")
-                    claimed.setdefault(os.path.join(part.data_dir, folder), set()).add(name)
+                    claimed.setdefault(_below(part.data_dir, folder), set()).add(name)
     record_file = re.compile(rf".*\.{re.escape(dataset.file_format)}-\d{{5,}}-of-\d{{5,}}")
     for folder, names in claimed.items():
         for name in sorted(folders.sizes(folder).keys() - names):

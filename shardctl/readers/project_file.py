@@ -12,7 +12,7 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import decode, read_file
-from shardctl.files.stores.stores import is_remote
+from shardctl.files.stores.remote_path import RemotePath, path_of
 
 PROJECT_FILENAME = "shardctl.yaml"
 PROJECT_KEYS = ("dataset", "data_dir", "read", "stages", "lint")
@@ -155,7 +155,8 @@ def _data_dir(value: object, folder: Path) -> str | None:
         return None
     if not isinstance(value, str) or not value or "\0" in value:
         raise DatasetError(f"data_dir must be the path of a folder, not {fields.shown(value)}")
-    return value if is_remote(value) else os.path.abspath(folder / os.path.expanduser(value))
+    path = path_of(os.path.expanduser(value), folder)
+    return str(path) if isinstance(path, RemotePath) else os.path.abspath(path)
 
 
 def _read(settings: Mapping[str, object]) -> Mapping[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,38 +20,47 @@ from shardctl.core.tfds_rules import (
 )
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.file_text import absolute, subfolder_names
+from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
+from shardctl.files.stores.anywhere import answers, files_in, is_file, subfolders
+from shardctl.files.stores.remote_path import AnyPath, RemotePath, way_below
 
 if TYPE_CHECKING:
     from shardctl.core.dataset.example_size import ExampleSize
 
+_STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
 _LENGTHS = ("shardLengths", "shard_lengths")
 
 
-def read_tfds_folder(path: Path) -> Dataset:
+def read_tfds_folder(path: AnyPath) -> Dataset:
     """Return the dataset whose dataset_info.json is in a folder, or in the one version below it.
 
     Raises:
         DatasetError: no or several datasets are there, or the metadata is broken.
     """
-    folder = find_tfds_folder(path)
+    return dataset_in(find_tfds_folder(path))
+
+
+def dataset_in(folder: AnyPath) -> Dataset:
+    """Return the dataset whose dataset_info.json is right in a folder; raises as above."""
     source = printable(str(folder / DATASET_INFO_FILENAME))
     document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS)
+    if not isinstance(folder, RemotePath):
+        folder = Path(absolute(folder))
     with fields.said_about(source):
-        dataset = dataset_from_info(document, data_dir=absolute(folder))
-    return replace(dataset, features=partial(_example_size, folder.absolute()))
+        dataset = dataset_from_info(document, data_dir=str(folder))
+    return replace(dataset, features=partial(_example_size, folder))
 
 
-def _example_size(folder: Path) -> ExampleSize | None:
+def _example_size(folder: AnyPath) -> ExampleSize | None:
     from shardctl.readers.features import read_example_size  # 2 ms, and few answers need it
 
     return read_example_size(folder)
 
 
-def find_tfds_folder(path: Path) -> Path:
+def find_tfds_folder(path: AnyPath) -> AnyPath:
     """Return the folder that holds dataset_info.json: `path` or the only such folder below it.
 
     So `mnist/` means `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders that
@@ -61,57 +69,99 @@ def find_tfds_folder(path: Path) -> Path:
     Raises:
         DatasetError: no folder, no dataset in it, or several; these are listed as the choices.
     """
-    found = tfds_folders(path)
+    return only_folder(tfds_folders(path), path)
+
+
+def only_folder(found: Sequence[AnyPath], path: AnyPath) -> AnyPath:
+    """Return the one folder that was found with a dataset at a path or below; raises as above."""
     if len(found) == 1:
         return found[0]
     if found:
-        listed = choices(os.path.relpath(folder, path) for folder in found)
+        listed = choices(way_below(path, folder) for folder in found)
         raise DatasetError(f"{quoted(path, 200)} holds {len(found)} datasets; choose one: {listed}")
     raise DatasetError(
         f"{quoted(path, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it"
     )
 
 
-def tfds_folders(path: Path) -> list[Path]:
+def tfds_folders(path: AnyPath) -> list[AnyPath]:
     """Return the folders with dataset_info.json at `path`, or else up to three levels below it.
 
     Raises:
         DatasetError: `path` is not a folder that can be listed.
     """
-    if _is_file(path / DATASET_INFO_FILENAME):
+    if holds_tfds_metadata(path):
         return [path]
-    found: list[Path] = []
-    level, num_folders = [path], 0
-    for _ in range(_MAX_DEPTH):
-        below: list[Path] = []
-        for folder in level:
-            for child in _subfolders(folder, strict=folder is path):
-                num_folders += 1
-                if _is_file(child / DATASET_INFO_FILENAME):
-                    found.append(child)
-                else:
-                    below.append(child)
-        level = below
-        if num_folders > _MAX_FOLDERS:
+    found: list[AnyPath] = []
+    at_once = isinstance(path, RemotePath)
+    level, num_folders = [path / name for name in _subfolders(path, strict=True)], 0
+    for depth in range(_MAX_DEPTH):
+        num_folders += len(level)
+        below: list[AnyPath] = []
+        for folder, is_dataset in zip(
+            level, answers(holds_tfds_metadata, level, at_once=at_once), strict=True
+        ):
+            (found if is_dataset else below).append(folder)
+        if num_folders > _MAX_FOLDERS or depth == _MAX_DEPTH - 1:
             break
-    return sorted(found)
+        names = answers(_subfolders, below, at_once=at_once)
+        level = [
+            folder / name for folder, inner in zip(below, names, strict=True) for name in inner
+        ]
+    return sorted(found, key=lambda folder: str(folder).split("/"))
 
 
-def _is_file(path: Path) -> bool:
+def holds_tfds_metadata(folder: AnyPath) -> bool:
+    """Return whether a folder has a dataset_info.json, and one of TFDS.
+
+    Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, where `features` are
+    instead of a `name`; broken metadata beside other files counts as TFDS's, which says so.
+
+    Raises:
+        DatasetError: the place of a remote one cannot be asked.
+    """
+    path = folder / DATASET_INFO_FILENAME
+    if not is_file(path):
+        return False
+    if not (is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
+        return True
     try:
-        return path.is_file()
-    except (OSError, ValueError):  # a folder that may not be entered; a NUL
+        info = read_json(path)
+    except DatasetError:
+        return True
+    return not is_hugging_face_info(info)
+
+
+def _has_files_of_hugging_face(folder: AnyPath) -> bool:
+    if isinstance(folder, RemotePath):  # not worth a listing: the cache of a hub is on a disk
+        return False
+    try:
+        return any(file.path.endswith((".arrow", ".parquet")) for file in files_in(folder))
+    except DatasetError:
         return False
 
 
-def _subfolders(folder: Path, *, strict: bool) -> list[Path]:
+def _subfolders(folder: AnyPath, *, strict: bool = False) -> list[str]:
     try:
-        names = subfolder_names(folder)
+        names = subfolders(folder)
     except DatasetError:
-        if strict:
+        if strict or isinstance(folder, RemotePath):
             raise
         return []
-    return [folder / name for name in names if ".incomplete" not in name]
+    return [name for name in names if ".incomplete" not in name]
+
+
+def is_hugging_face_info(document: object) -> bool:
+    """Return whether a parsed dataset_info.json is that of Hugging Face Datasets, not of TFDS.
+
+    Theirs has features, and splits by their names; TFDS's has a list of splits.
+
+    >>> is_hugging_face_info({"features": {}}), is_hugging_face_info({"name": "d", "splits": []})
+    (True, False)
+    """
+    if not isinstance(document, Mapping):
+        return False
+    return "features" in document or isinstance(document.get("splits"), Mapping)
 
 
 def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
@@ -124,10 +174,14 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
         DatasetError: a field that is needed is missing or of the wrong kind.
     """
     info = fields.mapping(document, "the metadata")
+    if is_hugging_face_info(info):
+        raise DatasetError(
+            "written by Hugging Face Datasets, not by TFDS; `shardctl index` counts the files"
+        )
     name = fields.name(_field(info, "name") or "", "dataset name")
     config = _field(info, "configName", "config_name") or None
     version = _field(info, "version") or None
-    file_format = fields.file_format(
+    file_format = fields.tfds_file_format(
         _field(info, "fileFormat", "file_format") or DEFAULT_FILE_FORMAT
     )
     ordered = _field(info, "disableShuffling", "disable_shuffling")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
+from shardctl.files.stores.stores import is_remote
 from shardctl.planning.layout import Layout, Shard, SplitLayout
 from shardctl.readers.layout_document import dataset_fields, split_fields
 from shardctl.rendering.text.quantities import first_and_last, human_bytes
@@ -35,6 +37,7 @@ _FACTS = (
 _BYTES = Column(heading="bytes")
 _LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
 _BYTES_FROM = {"disk": "bytes on disk", "metadata": "bytes by metadata", None: "bytes unknown"}
+_THERE = "bytes of the files"  # where they are on no disk of this machine
 
 _RECORD = ("index", "filename", "first_id", "num_examples", "num_bytes")  # the fields of a Shard
 
@@ -44,11 +47,11 @@ CSV_HEADER = ("split", *_RECORD)
 def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
     """Yield a summary of the splits, then the shards of each."""
     dataset = layout.dataset
-    sources = dict.fromkeys(_BYTES_FROM[split.bytes_from] for split in layout.splits)
+    sources = dict.fromkeys(_bytes_from(split, dataset) for split in layout.splits)
     where = dataset.data_dir or dataset.origin
     said = f", {next(iter(sources))}" if len(sources) == 1 else ""
     yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}{said}", screen, style="bold")
-    rows = [_summary(split, name_source=len(sources) > 1) for split in layout.splits]
+    rows = [_summary(split, dataset, name_source=len(sources) > 1) for split in layout.splits]
     yield table(_SUMMARY, rows, screen)
     yield paragraph(_LEGEND, screen)
     for split in layout.splits:
@@ -56,11 +59,17 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
         yield from _shard_table(split, screen)
 
 
-def _summary(split: SplitLayout, *, name_source: bool) -> Sequence[str]:
+def _bytes_from(split: SplitLayout, dataset: Dataset) -> str:
+    if split.bytes_from == "disk" and is_remote(dataset.data_dir or ""):
+        return _THERE
+    return _BYTES_FROM[split.bytes_from]
+
+
+def _summary(split: SplitLayout, dataset: Dataset, *, name_source: bool) -> Sequence[str]:
     balance = split.balance
     num_bytes = "unknown" if split.num_bytes is None else human_bytes(split.num_bytes)
     if name_source and split.bytes_from is not None:
-        num_bytes += _BYTES_FROM[split.bytes_from].removeprefix("bytes")
+        num_bytes += _bytes_from(split, dataset).removeprefix("bytes")
     return (
         split.split.name,
         f"{split.split.num_examples:,}",

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
@@ -15,8 +14,10 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stores.remote_path import path_of
 from shardctl.readers.features import read_example_size
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.tfds.record_files import RecordFiles
 
 
 def _is_builder(value: Any) -> Any:
@@ -39,6 +40,8 @@ def dataset_of(builder: Builder) -> Dataset:
     Raises:
         DatasetError: the builder has no splits, because nothing is prepared.
     """
+    if isinstance(builder, RecordFiles):
+        return builder.dataset
     info = builder.info
     splits = list(info.splits.values())
     if not splits:
@@ -56,7 +59,7 @@ def dataset_of(builder: Builder) -> Dataset:
         ordered=bool(info.disable_shuffling),
         splits=tuple(_split(split) for split in splits),
         origin="builder",
-        features=partial(read_example_size, Path(builder.data_dir)),
+        features=partial(read_example_size, path_of(os.fspath(builder.data_dir))),
     )
     if not dataset.in_several_folders:
         return dataset
@@ -71,7 +74,7 @@ def _with_metadata(folder: Dataset) -> Dataset:
     if folder.data_dir is None:
         return folder
     try:
-        found = read_tfds_folder(Path(folder.data_dir))
+        found = read_tfds_folder(path_of(folder.data_dir))
     except DatasetError:
         return folder
     known, here = ({s.name: s.shard_lengths for s in d.splits} for d in (folder, found))

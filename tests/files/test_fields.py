@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.tfds_rules import FILE_FORMATS
+from shardctl.core.tfds_rules import FILE_FORMATS, RECORD_FORMATS
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from tests.cases import FUZZ, check_cases
@@ -144,12 +144,24 @@ def test_a_file_format_is_one_of_those_of_tfds(value: object) -> None:
 
     known = [file_format.value for file_format in file_adapters.FileFormat]
     assert sorted(known) == sorted(FILE_FORMATS)
-    assert [fields.file_format(name) for name in known] == known
-    line = error_line(lambda: fields.file_format(value))
+    assert [fields.tfds_file_format(name) for name in known] == known
+    line = error_line(lambda: fields.tfds_file_format(value))
     assert line is not None
     said = line.partition("; TFDS has: ")[2].split(", ")
     assert sorted(said) == sorted(known)
     assert said[0] == "tfrecord"  # the nearest, else the first
+
+
+@pytest.mark.parametrize("value", ["MDS", "webdatase", "zip", None, 7])
+def test_the_format_of_a_layout_is_one_that_is_counted(value: object) -> None:
+    assert [fields.file_format(name) for name in RECORD_FORMATS] == [*RECORD_FORMATS]
+    assert set(RECORD_FORMATS) == {*FILE_FORMATS, "mds", "webdataset", "arrow"}
+    line = error_line(lambda: fields.file_format(value))
+    assert line is not None
+    said = line.partition("; there are: ")[2].split(", ")
+    assert sorted(said) == sorted(RECORD_FORMATS)
+    nearest = {"MDS": "mds", "webdatase": "webdataset"}
+    assert said[0] == nearest.get(str(value), "tfrecord")
 
 
 def test_errors_say_which_source_they_are_about() -> None:

@@ -16,7 +16,7 @@ _NUMBERS = (
 )
 # Each takes a text of this kind; the others take numbers.
 _VALUES: dict[str, tuple[str, ...]] = {
-    "--dataset": ("l.yaml", "l.yaml", "mnist", "imagenet2012", "coco/2017", "mnist:9", "gs://x"),
+    "--dataset": ("l.yaml", "l.yaml", "mnist", "imagenet2012", "coco/2017", "mnist:9", "no://x"),
     "--data-dir": (".", "missing", "::error::"),
     "--man-pages": ("out", "missing/out", "l.yaml", "l.yaml/x", ""),
     "--format": ("table", "json", "yaml", "csv", "jsonl", "ids", "tfds-ids", "github"),

@@ -74,6 +74,15 @@ def test_resume_refuses_what_no_reader_of_tf_data_can_do(plan: Callable[[Dataset
     assert plan(written_as("tfrecord")).warnings == ()
 
 
+@pytest.mark.parametrize("file_format", ["mds", "webdataset", "arrow"])
+def test_formats_of_other_libraries_are_named_and_not_resumed(file_format: str) -> None:
+    said = plan_order(written_as(file_format)).warnings
+    assert len(said) == 1
+    assert said[0].startswith(f"TFDS does not read {file_format} files, so this is the order of ")
+    with pytest.raises(DatasetError, match=f"d: TFDS does not read {file_format} files.*tfrecord"):
+        resume(written_as(file_format), "train", consumed=3)
+
+
 def test_only_the_splits_that_are_read_are_warned_of() -> None:
     both = Dataset(
         name="d",

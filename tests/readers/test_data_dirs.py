@@ -34,9 +34,11 @@ def test_each_data_dir_is_there_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "variable", "project", "said"),
     [
-        ("s3://bucket", None, None, 'data_dir="s3://bucket": remote paths are not supported yet'),
-        (None, "gs://bucket/data", None, "TFDS_DATA_DIR 'gs://bucket/data': remote paths are not"),
-        (None, None, "gs://b", "/project/shardctl.yaml: data_dir 'gs://b': remote paths are not"),
+        ("no://bucket", None, None, 'data_dir="no://bucket": \'no://bucket/toy'),
+        (None, "no://bucket/data", None, "TFDS_DATA_DIR 'no://bucket/data': 'no://bucket/data"),
+        (None, None, "no://b", "/project/shardctl.yaml: data_dir 'no://b': 'no://b/toy"),
+        ("no://me:pw@bucket", None, None, 'data_dir="no://bucket": \'no://***@bucket/toy'),
+        (None, "no://me:pw@bucket", None, "TFDS_DATA_DIR 'no://bucket': 'no://***@bucket/"),
         ("/no/such", None, None, 'data_dir="/no/such": no such local folder'),
         (
             None,
@@ -52,13 +54,13 @@ def test_a_data_dir_that_cannot_be_searched_is_refused_by_name(
     env = {"HOME": "/home/me"} | ({"TFDS_DATA_DIR": variable} if variable else {})
     dirs = data_dirs(given, env, Project(path=Path("/project/shardctl.yaml"), data_dir=project))
     with pytest.raises(DatasetError, match=f"^{re.escape(said)}"):
-        list(dirs)
+        find_dataset(dirs, DatasetName(name="toy"))
     assert list(dirs.local())[-1] == Path("/home/me/tensorflow_datasets")
 
 
 def test_a_folder_before_a_remote_one_may_hold_the_dataset(tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, with_files=False)
-    dirs = data_dirs(tmp_path, {"HOME": "/home/me", "TFDS_DATA_DIR": "gs://bucket"}, Project())
+    dirs = data_dirs(tmp_path, {"HOME": "/home/me", "TFDS_DATA_DIR": "no://bucket"}, Project())
     assert find_dataset(dirs, DatasetName(name="toy")) == folder
     with pytest.raises(DatasetError, match="TFDS_DATA_DIR"):
         find_dataset(dirs, DatasetName(name="mnist"))

@@ -120,7 +120,7 @@ class TestRefusals:
             ({"splits": [{"name": "a", "shard_lengths": []}] * 2}, "has split 'a' twice"),
             ({"version": 1.0, "splits": {}}, "version must be text, not 1.0; put it in quotes"),
             ({"name": "x" * 5000, "splits": {}}, "has 5000 characters; a file name holds at most"),
-            ({"file_format": "zip", "splits": {}}, "unknown file format 'zip'; TFDS has: tfrecord"),
+            ({"file_format": "zip", "splits": {}}, "file format 'zip'; there are: tfrecord"),
             ({"ordered": "yes", "splits": {"a": {"shard_lengths": []}}}, "must be true or false"),
         ],
     )

@@ -20,6 +20,7 @@ from shardctl.readers.reference import (
     refs_found_again,
 )
 from tests.cases import FUZZ, check_cases
+from tests.remote_copies import in_memory
 from tests.strategies import error_line
 from tests.tfds_datasets import build_dataset
 
@@ -205,16 +206,21 @@ class TestPaths:
     @pytest.mark.parametrize(
         ("ref", "said"),
         [
-            ("gs://bucket/toy", "'gs://bucket/toy': remote paths are not supported yet; describe"),
-            ("s3://bucket/toy", "remote paths are not supported yet; describe the dataset in a"),
-            ("x/toy-train.tfrecord@1024", "record files without metadata are not supported yet"),
-            ("x/toy-train.tfrecord@*", "record files without metadata are not supported yet"),
-            ("x/*.tfrecord*", "record files without metadata are not supported yet"),
-            ("records", "'records' holds record files and no dataset_info.json; such folders are"),
-            ("records/a.tfrecord-00000-of-00001", "record files without metadata are not support"),
+            ("no://bucket/toy", "nobody knows the scheme no://; there are gs, s3, hf, http, https"),
+            ("memory://bucket/toy", "no file or folder 'memory://bucket/toy'"),
+            ("memory://bucket/toy.yaml", "cannot read 'memory://bucket/toy.yaml': no such file"),
+            (
+                "gs:/bucket/toy",
+                "no file or folder 'gs:/bucket/toy'; a URL has two slashes",
+            ),
+            ("x/toy-train.tfrecord@1024", "x/toy-train.tfrecord@1024'; there is no folder"),
+            ("x/toy-train.tfrecord@*", "no file matches"),
+            ("x/*.tfrecord*", "no file matches"),
+            ("train[:10%]", "'train[:10%]' is a spec, which says what is read of a dataset; name"),
+            ("train[3shard:]+test", "'train[3shard:]+test' is a spec"),
             (
                 "notes.txt",
-                "'notes.txt' is not a layout file; their names end in .yaml, .yml, .json",
+                "'notes.txt' is neither a layout file, whose name ends in .yaml, .yml, .json, nor",
             ),
             ("no.yaml", "no file or folder 'no.yaml'"),
             ("./no", "no file or folder './no'"),
@@ -235,7 +241,7 @@ class TestPaths:
             ("toy/x=1", "no dataset 'toy/x=1'; a dataset is"),
             ("", "no dataset ''; a dataset is a folder with dataset_info.json"),
             ("a\0b", "no dataset 'a\\x00b'"),
-            ("\x1b[31m", "'\\x1b[31m'"),
+            ("\x1b[31m", "\\x1b[31m'; its folder has"),
             ("x" * 5000, "no dataset 'xxxxx"),
             ("x/" * 5000, "no file or folder 'x/x/"),
             ("../" * 5000, "'../../../"),
@@ -244,8 +250,6 @@ class TestPaths:
     def test_what_leads_nowhere_says_what_would(
         self, home: Path, tmp_path: Path, ref: str, said: str
     ) -> None:
-        (tmp_path / "records").mkdir()
-        (tmp_path / "records" / "a.tfrecord-00000-of-00001").touch()
         (tmp_path / "empty").mkdir()
         (tmp_path / "notes.txt").touch()
         line = refusal(ref, home=home, cwd=tmp_path)
@@ -258,6 +262,120 @@ class TestPaths:
     @pytest.mark.fuzz
     def test_very_many_texts_give_a_dataset_or_one_line_of_error(self, home: Path) -> None:
         check_cases(ref_texts, ref_check(home), FUZZ, fuzz=True)
+
+
+class TestRemote:
+    """What lies behind a URL is read as its copy on a disk is."""
+
+    def test_a_folder_is_one_dataset_with_the_fingerprint_of_its_copy(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        here = build_dataset(tmp_path / "tfds", with_files=False)
+        there = in_memory(tmp_path / "tfds")
+        local = read(str(here), home=home)
+        for ref in ("toy/1.0.0", "toy/1.0.0/", "toy", "", "toy/1.0.0/dataset_info.json"):
+            found = read(f"{there}/{ref}", home=home)
+            assert found.fingerprint == local.fingerprint
+            assert found.data_dir == f"{there}/toy/1.0.0"
+            assert found.title == "toy:1.0.0"
+            assert found.example_size == local.example_size is not None
+            assert found.splits[0].location(0) == (
+                f"{there}/toy/1.0.0",
+                "toy-train.tfrecord-00000-of-00003",
+            )
+
+    def test_several_versions_below_are_the_choices(self, home: Path) -> None:
+        there = in_memory(home / "tensorflow_datasets")
+        said = f"'{there}/toy' holds 3 datasets; choose one: 1.0.0, 1.10.0, 1.2.0"
+        assert said in refusal(f"{there}/toy", home=home)
+        assert "choose one: other/plain/1.0.0, toy/1.0.0" in refusal(there, home=home)
+
+    def test_a_name_is_looked_up_in_a_remote_data_dir_as_in_a_local_one(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        root = tmp_path / "root"
+        for version, config in (("1.0.0", None), ("1.2.0", None), ("2.0.0", "a"), ("1.0.0", "b")):
+            build_dataset(root, version=version, config=config, with_files=False)
+        (root / "toy" / "3.0.0.incompleteX").mkdir()
+        (root / "toy" / "3.0.0.incompleteX" / "dataset_info.json").touch()
+        there = in_memory(root)
+
+        def answer(ref: str, place: str) -> str:
+            try:
+                found = read_dataset([ref], data_dir=place, env={"HOME": "/nobody"}, cwd=home)
+            except DatasetError as error:
+                return str(error).replace(place, "")
+            return f"{found.title} in {str(found.data_dir).replace(place, '')}"
+
+        for ref in REFS:
+            assert answer(ref, there) == answer(ref, str(root))
+
+    def test_the_default_config_is_that_of_the_metadata(self, home: Path, tmp_path: Path) -> None:
+        for config in ("a", "b"):
+            build_dataset(tmp_path / "root", config=config, with_files=False)
+        settings = tmp_path / "root" / "toy" / ".config"
+        settings.mkdir()
+        (settings / "metadata.json").write_text('{"default_config_name": "b"}')
+        there = in_memory(tmp_path / "root")
+        assert read("toy", home=tmp_path, TFDS_DATA_DIR=there).title == "toy/b:1.0.0"
+
+    def test_environment_project_and_folders_may_name_urls(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        build_dataset(tmp_path / "tfds", with_files=False)
+        there = in_memory(tmp_path / "tfds")
+        chosen = choose(home=home, SHARDCTL_DATASET=f"{there}/toy")
+        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "environment")
+        project = tmp_path / "project"
+        project.mkdir()
+        (project / "shardctl.yaml").write_text(f"data_dir: {there}\ndataset: toy\n")
+        chosen = choose(home=tmp_path, cwd=project)
+        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "file")
+        (project / "shardctl.yaml").write_text(f"dataset: {there}/toy\n")
+        assert choose(home=tmp_path, cwd=project).refs == (f"{there}/toy",)
+
+    def test_local_and_remote_folders_are_read_as_one(self, home: Path, tmp_path: Path) -> None:
+        here = build_dataset(tmp_path / "tfds", with_files=False)
+        there = f"{in_memory(tmp_path / 'tfds')}/toy/1.0.0"
+        found = read(there, str(here), there, home=home)
+        assert [part.data_dir for part in found.splits[0].files] == [there, str(here)]
+        twice = read(str(here), str(tmp_path / "tfds/toy"), home=home)
+        assert found.fingerprint == twice.fingerprint
+
+    def test_the_data_of_a_remote_layout_file_lie_where_it_says(self, tmp_path: Path) -> None:
+        (tmp_path / "bucket").mkdir()
+        for name, data_dir in (("below", "files"), ("above", "../x"), ("there", "gs://b/c/")):
+            text = f"{{data_dir: '{data_dir}', splits: {{train: {{shard_lengths: [1]}}}}}}"
+            (tmp_path / "bucket" / f"{name}.yaml").write_text(text)
+        there = in_memory(tmp_path / "bucket")
+        assert read(f"{there}/below.yaml", home=tmp_path).data_dir == f"{there}/files"
+        above = there.removesuffix("bucket") + "x"
+        assert read(f"{there}/above.yaml", home=tmp_path).data_dir == above
+        assert read(f"{there}/there.yaml", home=tmp_path).data_dir == "gs://b/c"
+        assert read(f"{there}/there.yaml", home=tmp_path).name == "there"
+
+    def test_nothing_is_asked_of_a_network_where_disks_alone_may_be(self, home: Path) -> None:
+        there = in_memory(home / "tensorflow_datasets")
+        for refs, env in (([f"{there}/toy/1.0.0"], {}), (["other"], {"TFDS_DATA_DIR": there})):
+            with pytest.raises(DatasetError):
+                choose_dataset(
+                    refs,
+                    project=Project(),
+                    data_dir=None,
+                    env={"HOME": "/nobody", **env},
+                    cwd=home,
+                    on_disk=True,
+                )
+
+    @pytest.mark.parametrize("cwd", ["/work", "/elsewhere/deep"])
+    def test_a_url_is_kept_as_it_is_but_for_what_is_secret(self, cwd: str) -> None:
+        for ref, kept in (
+            ("gs://bucket/toy/1.0.0", "gs://bucket/toy/1.0.0"),
+            ("https://me:pw@reference.org/toy?sig=1", "https://reference.org/toy"),
+        ):
+            found = refs_found_again([ref], cwd=Path(cwd), folder=Path("/work"))
+            assert found == (kept,)
+        assert refs_found_again(["gs://b", "/here"], cwd=Path(cwd), folder=Path("/work")) == ()
 
 
 ref_texts = st.text(max_size=30) | st.lists(

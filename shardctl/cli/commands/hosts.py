@@ -103,7 +103,7 @@ def hosts(
     from shardctl.planning.hosts.advice import problems
     from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION
     from shardctl.planning.hosts.hosts import hosts as compare_hosts
-    from shardctl.readers.files_on_disk import with_disk_bytes
+    from shardctl.readers.files_on_disk import check_files, not_listed, with_disk_bytes
 
     if num_hosts is None:
         refuse_no_spec(spec, source)
@@ -112,8 +112,11 @@ def hosts(
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
     project = project_here(source, reading)
     settings = reading.settings(project)
-    dataset = with_disk_bytes(chosen_dataset(source, project, settings=settings))
+    chosen = chosen_dataset(source, project, settings=settings)
+    files = check_files(chosen)
+    dataset = with_disk_bytes(chosen, files)
     plan = compare_hosts(dataset, spec, settings, hosts=num_hosts)
+    warn(not_listed(files))
     warn(plan.warnings)
     if isinstance(num_hosts, int):
         FORMATS.write(out, plan, every_row=every_row, every_strategy=every_row)

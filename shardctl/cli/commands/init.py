@@ -19,6 +19,7 @@ from shardctl.cli.options.shared import DatasetOptions, setting_in_words
 from shardctl.cli.output import say, warn
 from shardctl.cli.panels import OUTPUT
 from shardctl.core.phrase import Argument, spelled
+from shardctl.core.secrets import public_url
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
@@ -177,7 +178,7 @@ class _Draft:
     def _path(self, path: str) -> str:
         """Return a path as the file states it: one that is relative here, relative to the file."""
         if is_remote(path) or os.path.isabs(path) or path.startswith("~"):
-            return path
+            return public_url(path)
         return Path(os.path.relpath(path, self._folder)).as_posix()
 
     def _stages(self, stages: "Pipeline") -> "Pipeline":

@@ -40,7 +40,7 @@ def layout(
       shardctl layout -d mnist -o layout.yaml
     """
     from shardctl.planning.layout import layout as lay_out
-    from shardctl.readers.files_on_disk import check_files, with_disk_bytes
+    from shardctl.readers.files_on_disk import check_files, not_listed, with_disk_bytes
     from shardctl.rendering.text.quantities import first_few
 
     dataset = chosen_dataset(source, project_here(source))
@@ -48,5 +48,6 @@ def layout(
     shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
     names = {None, *(split.split.name for split in shown.splits)}
     problems = [problem.text for problem in files.problems if problem.split in names]
+    warn(not_listed(files))
     warn(first_few(problems))
     FORMATS.write(out, shown, every_row=every_row)

@@ -216,6 +216,7 @@ def _from_here(stages: "Pipeline", folder: Path) -> "Pipeline":
     """Return stages of a file in a folder whose paths lead from the working folder."""
     from shardctl.core.stages.changed import with_changed
     from shardctl.files.file_text import working_folder
+    from shardctl.files.stores.stores import is_remote
     from shardctl.readers.reference import is_fixed, ref_from
 
     here = working_folder()
@@ -228,7 +229,7 @@ def _from_here(stages: "Pipeline", folder: Path) -> "Pipeline":
         return replace(read, data=ref_from(read.data, cwd=folder, folder=here))
 
     def kept(path: str) -> str:
-        return path if is_fixed(path) else os.path.relpath(folder / path, here)
+        return path if is_fixed(path) or is_remote(path) else os.path.relpath(folder / path, here)
 
     return with_changed(stages, read=read, kept=kept)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from shardctl.core.arguments.checked import keep_fields
+from shardctl.core.secrets import public_url
 from shardctl.core.stages.fields import (
     Buffer,
     Calls,
@@ -207,6 +208,11 @@ class Read(_Call):
     spec: Word | None = None
     data: Word | None = None
     settings: OwnSettings = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.data is not None:  # passwords of a URL stay out of all that is written of stages
+            object.__setattr__(self, "data", public_url(self.data))
 
 
 @dataclass(frozen=True, kw_only=True)

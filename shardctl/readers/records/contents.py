@@ -14,6 +14,9 @@ from shardctl.core.text import printable
 # carries no checksums, so that only what cannot be decoded is noticed.
 Checked = Literal["framing", "checksums", "decoded"]
 
+# How a TFRecord file was compressed as a whole, as tf.data names it.
+Compression = Literal["GZIP", "ZLIB"]
+
 # Told how many bytes were read; may raise to end the reading.
 Told = Callable[[int], None]
 
@@ -38,6 +41,7 @@ class FileContents:
 
     num_records: whole records, those with damaged data among them; None where nothing says.
     num_bytes: the size of the file, None where there is none; `num_bytes_read` of them were read.
+    compression: how the file is compressed as a whole; the records are those inside.
     """
 
     num_records: int | None
@@ -45,6 +49,7 @@ class FileContents:
     num_bytes_read: int = 0
     checked: Checked = "framing"
     damage: Damage | None = None
+    compression: Compression | None = None
 
     @property
     def whole(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,13 +9,17 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
+from shardctl.core.progress import Watch
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stores.remote_path import file_in
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.index.counting.local_runner import checked_jobs
+from shardctl.readers.index.runner import Runner
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.parallel import FileToRead, Watch, read_record_files
+from shardctl.readers.records.parallel import FileToRead, read_record_files
 from shardctl.readers.records.read_file import why_not_read
 
 # What names and sizes show, beside what the files hold.
@@ -81,13 +84,19 @@ class FilesVerification(Tabular):
 
 @checked
 def verify_files(
-    dataset: DatasetLike, *splits: str, watch: Watch | None = None
+    dataset: DatasetLike,
+    *splits: str,
+    jobs: int | None = None,
+    runner: Runner | None = None,
+    watch: Watch | None = None,
 ) -> FilesVerification:
     """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
     Args:
-        dataset: a reference, a path, a list of these, or a Dataset, with files on this machine.
+        dataset: a reference, a path, a list of these, or a Dataset; its files may be remote.
         splits: names of splits; all of them for none.
+        jobs: how many processes read, else as many as there are processors.
+        runner: what reads the files instead of processes of this machine.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:
@@ -97,7 +106,8 @@ def verify_files(
 
     Raises:
         UsageError: no such split, or nothing to verify: the splits have no examples and no files.
-        DatasetError: the dataset has no files on this machine, or in a format not read here.
+        DatasetError: the dataset names no folder of files, they are in a format not read here, or a
+            remote folder cannot be listed.
         MissingDependencyError: a package that the format needs is not installed.
 
     >>> import shardctl
@@ -106,6 +116,7 @@ def verify_files(
     ...
     shardctl.errors.DatasetError: 'mnist:3.0.1' has no files on this machine (built-in catalog); ...
     """
+    jobs = checked_jobs(jobs)
     dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "files are checked by whole splits")
     reason = why_not_read(dataset.file_format)
@@ -114,8 +125,10 @@ def verify_files(
     for split in chosen:
         _check_place(dataset, split)
     on_disk = check_files(dataset)
+    if on_disk.unlisted is not None:
+        raise DatasetError(on_disk.unlisted)
     check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
-    check.read(watch)
+    check.read(jobs, runner, watch)
     found = check.answer()
     if not found.num_files and found.equal:
         raise UsageError(
@@ -131,12 +144,6 @@ def _check_place(dataset: Dataset, split: Split) -> None:
         raise DatasetError(
             f"{quoted(dataset.title)} has no files on this machine ({dataset.origin}); name a "
             "prepared dataset, or a layout with data_dir"
-        )
-    remote = next((folder for folder in folders if folder and "://" in folder), None)
-    if remote is not None:
-        raise DatasetError(
-            f"{quoted(remote, 200)} is not on this machine; copy the files, or compare the order "
-            "with TensorFlow, which reads them there"
         )
 
 
@@ -154,10 +161,15 @@ class _Check:
         self._tallies = [Counter[str]() for _ in splits]
         self._checked = Counter[str]()
 
-    def read(self, watch: Watch | None) -> None:
+    def read(self, jobs: int | None, runner: Runner | None, watch: Watch | None) -> None:
         num_bytes = sum(size or 0 for sizes in self._sizes for size in sizes)
         read = read_record_files(
-            self._files(), self._dataset.file_format, num_bytes=num_bytes, watch=watch
+            self._files(),
+            self._dataset.file_format,
+            num_bytes=num_bytes,
+            jobs=jobs,
+            runner=runner,
+            watch=watch,
         )
         for file, contents in read:
             self._note(file, contents)
@@ -166,9 +178,10 @@ class _Check:
         for index, split in enumerate(self._splits):
             for shard, length in enumerate(split.shard_lengths):
                 folder, name = split.location(shard)
-                path = os.path.join(folder or "", name)
-                if length or self._sizes[index][shard] is not None:
-                    yield FileToRead(split=index, shard=shard, path=path)
+                path = file_in(folder or "", name)
+                size = self._sizes[index][shard]
+                if length or size is not None:
+                    yield FileToRead(split=index, shard=shard, path=path, num_bytes=size or 0)
 
     def _note(self, file: FileToRead, contents: FileContents) -> None:
         split, tally = self._splits[file.split], self._tallies[file.split]
@@ -238,10 +251,17 @@ class _Check:
             )
 
     def _notes(self) -> Iterator[str]:
+        form = self._dataset.file_format
         if self._checked["decoded"]:
+            none = "checksums (TFDS writes none)" if form == "parquet" else "checksums"
             yield (
-                "the parquet files carry no checksums (TFDS writes none): every row was decoded; "
+                f"the {form} files carry no {none}: every row was decoded; "
                 "a changed byte that can still be decoded is not seen"
+            )
+        if self._checked["framing"]:
+            yield (
+                f"the {form} files carry no checksums of their data: headers and sizes were "
+                "checked; a changed byte of the data is not seen"
             )
         counted = [found for found in self._found.values() if found.kind == "count"]
         if self._dataset.file_format == "parquet" and any(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -13,9 +12,12 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import counted, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
+from shardctl.files.stores.anywhere import is_file
+from shardctl.files.stores.remote_path import RemotePath, file_in, path_of, way_below
+from shardctl.files.stores.stores import is_remote
 from shardctl.readers.records.read_file import read_record_file
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.readers.tfds_metadata import dataset_in
 
 PLAIN_SPLIT = "files"  # of record files without metadata
 _MANY_PARTS = 8  # of a spec, from which on a list of files says it better
@@ -48,7 +50,7 @@ def listed(pieces: Sequence[Piece], *, file_format: str, compression: str) -> Li
     Raises:
         DatasetError: files that are not there or cannot be counted; a list that no spec says.
     """
-    paths = [os.path.abspath(piece.path) for piece in pieces]
+    paths = [_whole(piece.path) for piece in pieces]
     dataset = _dataset_of_folders(paths)
     if dataset is None:
         dataset = _plain_dataset(paths, file_format, compression)
@@ -56,6 +58,12 @@ def listed(pieces: Sequence[Piece], *, file_format: str, compression: str) -> Li
     rows = [_row(dataset, places[path], piece) for path, piece in zip(paths, pieces, strict=True)]
     spec, sorting = _stated(dataset, rows)
     return Listed(dataset=dataset, spec=spec, sorting=sorting)
+
+
+def _whole(path: str) -> str:
+    """Return a path as it is the same in graphs and in datasets."""
+    place = path_of(path)
+    return str(place) if isinstance(place, RemotePath) else os.path.abspath(place)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +79,9 @@ class _Row:
 def _dataset_of_folders(paths: Sequence[str]) -> Dataset | None:
     """Return the TFDS dataset whose files these are, None where they are not all of one."""
     folders = list(dict.fromkeys(map(os.path.dirname, paths)))
-    if not all(os.path.isfile(os.path.join(f, DATASET_INFO_FILENAME)) for f in folders):
+    if not all(is_file(path_of(file_in(f, DATASET_INFO_FILENAME))) for f in folders):
         return None
-    dataset = merge_datasets([read_tfds_folder(Path(folder)) for folder in folders])
+    dataset = merge_datasets([dataset_in(path_of(folder)) for folder in folders])
     known = _places(dataset)
     return dataset if all(path in known for path in paths) else None
 
@@ -94,10 +102,10 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
             why = "cannot be counted" if contents.damage is None else contents.damage.text
             raise DatasetError(f"file {quoted(name, 200)} {why}")
         lengths.append(contents.num_records)
-    folder = os.path.commonpath([os.path.dirname(name) for name in names])
+    folder = _common_folder(names)
     files = ShardFiles(
         data_dir=folder,
-        names=tuple(os.path.relpath(name, folder) for name in names),
+        names=tuple(way_below(path_of(folder), path_of(name)) for name in names),
         num_shards=len(names),
     )
     return Dataset(
@@ -107,6 +115,23 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
         data_dir=folder,
         origin="record files",
     )
+
+
+def _common_folder(names: Sequence[str]) -> str:
+    """Return the folder that all files lie in, or below.
+
+    Raises:
+        DatasetError: they lie in several places.
+    """
+    first = path_of(names[0])
+    if not isinstance(first, RemotePath) and not any(map(is_remote, names)):
+        return os.path.commonpath([os.path.dirname(name) for name in names])
+    folder = first.parent
+    while not all(name.startswith(f"{folder}/") for name in names):
+        if folder == folder.parent:
+            raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} lie in two places")
+        folder = folder.parent
+    return str(folder)
 
 
 def is_plain(dataset: Dataset) -> bool:
@@ -120,7 +145,7 @@ def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
     for index, split in enumerate(dataset.splits):
         for shard in range(split.num_shards):
             folder, name = split.location(shard)
-            places[os.path.abspath(os.path.join(folder or "", name))] = (index, shard)
+            places[_whole(os.path.join(folder or "", name))] = (index, shard)
     return places
 
 

@@ -13,17 +13,16 @@ import numpy as np
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import DEADLY, FileFinding
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import MissingDependencyError
-from shardctl.planning.progress import Progress, Watch
+from shardctl.files.stores.remote_path import file_in
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.crc32c import extend_crc32c
 from shardctl.readers.records.parallel import FileToRead, read_record_files
 from shardctl.readers.records.read_file import why_not_read
-from shardctl.readers.records.tfrecord import read_tfrecords
-from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.verifying.real_files import exists, file_path, first_file_here
 
 
@@ -71,23 +70,18 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     places = _places(reads)
     progress = Progress(watch, "files", len(places))
     found: dict[tuple[int, int], FileFinding] = {}
-    num_unread = 0
     try:
         for file, contents in _read(dataset, places, checksums, watch):
             progress.advance(1)
-            num_unread += contents is None
             split = dataset.splits[file.split]
             expected, filename = split.shard_lengths[file.shard], split.filename(file.shard)
-            finding = None if contents is None else contents.finding(filename, expected, split.name)
+            finding = contents.finding(filename, expected, split.name)
             if finding is not None:
                 found[file.split, file.shard] = finding
     except MissingDependencyError as error:
         return FileChecks(num_files=0, notes=(f"the files are not checked: {error}",))
-    if num_unread:
-        text = f"{dataset.file_format} files are read by libraries that take local files alone"
-        notes.append(f"{num_unread} files are not checked: {text}")
     return FileChecks(
-        num_files=len(places) - num_unread,
+        num_files=len(places),
         findings=tuple(_missing_as_one(dataset, places, found)),
         notes=tuple(notes),
     )
@@ -105,7 +99,7 @@ def _none_here(reads: Reads) -> FileChecks:
     for index, places in groupby(_places(reads), key=itemgetter(0)):
         split, shards = dataset.splits[index], [shard for _, shard in places]
         folders = {part.data_dir for part in split.files if part.data_dir is not None}
-        if any(exists(os.path.join(folder, DATASET_INFO_FILENAME)) for folder in folders):
+        if any(exists(file_in(folder, DATASET_INFO_FILENAME)) for folder in folders):
             num_files += len(shards)
             findings.append(none_here(dataset, split, shards))
     return FileChecks(num_files=num_files, findings=tuple(findings))
@@ -126,31 +120,19 @@ def _missing_as_one(
 
 def _read(
     dataset: Dataset, places: list[list[int]], checksums: bool, watch: Watch | None
-) -> Iterator[tuple[FileToRead, FileContents | None]]:
-    here: list[FileToRead] = []
+) -> Iterator[tuple[FileToRead, FileContents]]:
+    named: list[FileToRead] = []
     for split, shard in places:
         path = file_path(dataset, split, shard)
         file = FileToRead(split=split, shard=shard, path=path or "")
         if path is None:
             yield file, _MISSING
-        elif "://" in path:
-            yield file, _read_there(path, dataset.file_format, checksums)
         else:
-            here.append(file)
-    num_bytes = sum(_size(file.path) for file in here)
+            named.append(file)
+    num_bytes = sum(_size(file.path) for file in named)
     yield from read_record_files(
-        here, dataset.file_format, checksums=checksums, num_bytes=num_bytes, watch=watch
+        named, dataset.file_format, checksums=checksums, num_bytes=num_bytes, watch=watch
     )
-
-
-def _read_there(path: str, file_format: str, checksums: bool) -> FileContents | None:
-    """Return what a file behind a URL holds, None where nothing here reads it there."""
-    if not exists(path):
-        return _MISSING
-    if file_format != "tfrecord":
-        return None
-    with tensorflow().io.gfile.GFile(path, "rb") as file:
-        return read_tfrecords(file, checksums=checksums, num_bytes=file.size())
 
 
 def _size(path: str) -> int:

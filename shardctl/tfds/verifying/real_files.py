@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,9 +18,14 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import OTHER_FORMATS
+from shardctl.files.stores.anywhere import answers, is_file
+from shardctl.files.stores.remote_path import RemotePath, file_in, path_of
+from shardctl.files.stores.stores import is_remote
 from shardctl.planning.stages.sources import ResolvedSources
 from shardctl.planning.verify import FoundNames
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
+from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import resume
@@ -31,21 +37,26 @@ def file_path(dataset: Dataset, split: int, shard: int) -> str | None:
     if not dataset.splits[split].files:
         return None
     folder, name = dataset.splits[split].location(shard)
-    return None if folder is None else os.path.join(folder, name)
+    return None if folder is None else file_in(folder, name)
 
 
 def exists(path: str) -> bool:
-    """Return whether a file is there, in a local folder or behind a URL."""
-    if "://" not in path:
-        return os.path.exists(path)
-    return bool(tensorflow().io.gfile.exists(path))
+    """Return whether a file is there, in a local folder or behind a URL.
+
+    Raises:
+        DatasetError: the place behind the URL cannot be asked.
+    """
+    place = path_of(path)
+    return is_file(place) if isinstance(place, RemotePath) else os.path.exists(place)
 
 
 def first_file_here(reads: Reads) -> str | None:
     """Return the first file there is of those that rows read, None where there is none."""
     places = dict.fromkeys(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
     paths = (file_path(reads.dataset, split, shard) for split, shard in places)
-    return next((path for path in paths if path is not None and exists(path)), None)
+    known = [path for path in paths if path is not None]
+    with contextlib.closing(answers(exists, known, at_once=any(map(is_remote, known)))) as here:
+        return next((path for path, found in zip(known, here, strict=True) if found), None)
 
 
 def why_not_files(reads: Reads) -> str | None:
@@ -58,14 +69,37 @@ def why_not_files(reads: Reads) -> str | None:
     instead = "tf.data reads index ranges of the same lengths instead"
     if not len(reads):
         return "no file is read"
-    if first_file_here(reads) is None:
+    here = first_file_here(reads)
+    if here is None:
         return f"the files of {dataset.title} are not on this machine; {instead}"
-    reason = _why_unreadable(dataset.file_format)
+    reason = _why_unreadable_there(here)
+    if reason is not None:
+        return f"{reason}; verify --files does, and a copy on a disk can be verified; {instead}"
+    reason = _why_unreadable(dataset)
     return None if reason is None else f"{reason}; {instead}"
 
 
-def _why_unreadable(file_format: str) -> str | None:
-    """Return why TFDS makes no tf.data.Dataset of a format, None where it does."""
+def _why_unreadable_there(path: str) -> str | None:
+    """Return why TensorFlow reads no file behind a URL, None where it does."""
+    place = path_of(path)
+    if not isinstance(place, RemotePath):
+        return None
+    if place.scheme not in tensorflow().io.gfile.get_registered_schemes():
+        return f"TensorFlow does not read {place.scheme}:// files"
+    if place.scheme == "gs" and os.environ.get("STORAGE_EMULATOR_HOST"):
+        return "TensorFlow reads gs:// files at Google alone, not at STORAGE_EMULATOR_HOST"
+    return None
+
+
+def _why_unreadable(dataset: Dataset) -> str | None:
+    """Return why TFDS makes no tf.data.Dataset of files, by their format, None where it does."""
+    file_format = dataset.file_format
+    if file_format in OTHER_FORMATS:
+        return f"TFDS does not read {file_format} files"
+    if dataset.compression is not None:
+        return f"TFDS reads TFRecord files as they are, and these are {dataset.compression}"
+    if dataset.is_counted and file_format == "parquet":
+        return "TFDS reads Parquet files that it wrote itself, one column of examples"
     adapters = tensorflow_datasets("core.file_adapters")
     try:
         adapter = adapters.ADAPTER_FOR_FORMAT[adapters.FileFormat.from_value(file_format)]
@@ -98,17 +132,13 @@ class RealFiles:
             DatasetError: TFDS cannot open them.
             MissingDependencyError: TFDS is not installed.
         """
-        tfds = tensorflow_datasets()
         dataset = resolved.dataset
         if isinstance(resolved, ResolvedSources):
             dataset = resolved.given[0]  # of the readers that name none; others find theirs
         lie_in = (folder.data_dir for folder in folders_of(dataset))
         folders = [folder for folder in dict.fromkeys(lie_in) if folder]
         with said_by_tensorflow(f"TFDS cannot open {quoted(folders[0], 200)}"):
-            if len(folders) == 1:
-                builder = tfds.builder_from_directory(folders[0])
-            else:
-                builder = tfds.builder_from_directories(folders)
+            builder = builder_of(dataset)
         several = dataset is not resolved.dataset  # each with features of its own
         decoders = None if several else _one_feature(builder)
         return cls(resolved=resolved, codes=codes, builder=builder, decoders=decoders)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
+from shardctl.planning.order import plan_order
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.verifying.real_files import exists, file_path
+from shardctl.tfds.verifying.real_files import exists, file_path, why_not_files
 from shardctl.tfds.verifying.verify import verify
 from tests.core.order.toy_pipelines import (
     Toys,
@@ -39,6 +41,26 @@ def test_a_file_lies_in_the_folder_of_its_part_if_there_is_one() -> None:
 
 
 @pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (
+            {"file_format": "webdataset"},
+            "TFDS does not read webdataset files; tf.data reads index ",
+        ),
+        ({"compression": "GZIP"}, "TFDS reads TFRecord files as they are, and these are GZIP; "),
+    ],
+)
+def test_what_tfds_has_no_reader_for_is_named(
+    tmp_path: Path, kind: dict[str, Any], said: str
+) -> None:
+    (tmp_path / "a.tar").write_bytes(b"")
+    files = (ShardFiles(data_dir=str(tmp_path), names=("a.tar",), num_shards=1),)
+    split = Split(name="train", shard_lengths=(1,), files=files)
+    reads = plan_order(Dataset(name="d", splits=(split,), **kind), "train").order.reads
+    assert str(why_not_files(reads)).startswith(said)
+
+
 def test_a_file_is_looked_for_in_a_folder_or_behind_a_url(tmp_path: Path) -> None:
     (tmp_path / "here").touch()
     assert exists(str(tmp_path / "here"))

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.ranges import RemoteSource
 from shardctl.files.stores.transfer.redaction import shown
@@ -55,7 +55,7 @@ class ListedStore(ABC):
             empty = empty and not page.files and not page.folders
             yield from page.files
         if empty:
-            raise DatasetError(f"cannot read {shown(folder)}: no such folder")
+            raise NotThereError(f"cannot read {shown(folder)}: no such folder")
 
     def subfolders(self, folder: str) -> list[str]:
         """Return the names of the folders right in a folder, sorted, without hidden ones."""
@@ -68,7 +68,7 @@ class ListedStore(ABC):
         """Return the bytes of a small file."""
         file = self.status(path)
         if file is None:
-            raise DatasetError(f"cannot read {shown(path)}: no such file")
+            raise NotThereError(f"cannot read {shown(path)}: no such file")
         if file.num_bytes > max_num_bytes:
             raise DatasetError(f"{shown(path)} is larger than {max_num_bytes} bytes, the most read")
         with self.open(file) as source:

@@ -8,7 +8,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.stores.places.index_page import links_of
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.concurrently import concurrently
@@ -75,7 +75,7 @@ class WebServerStore:
         """Return the bytes of a small file, in one request; it needs no ranges."""
         reply = self._web.ask(path, path=path, max_num_bytes=max_num_bytes)
         if reply.status != 200:
-            raise DatasetError(f"cannot read {shown(path)}: no such file")
+            raise NotThereError(f"cannot read {shown(path)}: no such file")
         refuse_encoding(reply.headers, path)
         return reply.body
 
@@ -117,7 +117,7 @@ class WebServerStore:
         url = _with_slash(folder)
         reply = self._web.ask(url, path=folder, max_num_bytes=_PAGE_BYTES)
         if reply.status != 200:
-            raise DatasetError(f"cannot read {shown(folder)}: no such folder")
+            raise NotThereError(f"cannot read {shown(folder)}: no such folder")
         if "html" not in reply.headers.get("Content-Type", ""):
             raise DatasetError(
                 f"cannot list {shown(folder)}: the server has no page that lists this folder; name"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.core.tfds_rules import ORDERED_CYCLE, RANDOM_ACCESS_FORMATS
+from shardctl.core.tfds_rules import ORDERED_CYCLE, OTHER_FORMATS, RANDOM_ACCESS_FORMATS
 from shardctl.planning.file_formats import why_not_as_dataset, why_short
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -71,6 +71,14 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
 def format_refused(context: LintContext) -> Iterator[Violation]:
     """Find a way of reading that the file format does not allow."""
     form = context.dataset.file_format
+    if form in OTHER_FORMATS:  # neither reads them, and their own libraries have no such settings
+        if context.reads_data_source:
+            yield Violation(
+                why=f"TFDS does not read {form} files, through as_data_source neither",
+                fix="write them as array_record, or read them with their own library",
+                settings=("as_data_source",),
+            )
+        return
     if context.reads_data_source and form not in RANDOM_ACCESS_FORMATS:
         yield Violation(
             why=f"as_data_source does not read {form} files: it raises NotImplementedError",

@@ -21,6 +21,11 @@ CASES: tuple[Row, ...] = (
         case(usage={"as_data_source": False}, layout={"file_format": "array_record"}),
         case(layout={"file_format": "array_record"}),
     ),
+    (
+        "SC027",
+        case(usage={"as_data_source": True}, layout={"file_format": "mds"}),
+        case(layout={"file_format": "mds"}),
+    ),
     ("SC028", case("train[:150]", **PARQUET), case("train[:200]", **PARQUET)),
     ("SC028", case("train[1:]", **PARQUET), case("train[1:]", layout={"file_format": "parquet"})),
     ("SC028", case("train[:50]+test", **PARQUET), case("train[3shard]+test", **PARQUET)),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import random
 import re
 import sys
-import zlib
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import MissingDependencyError
-from shardctl.readers.records import tfrecord
+from shardctl.files.stores.local import LocalSource
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.tfrecord import read_tfrecords
+from shardctl.readers.records.tfrecord import blocks, scan
+from shardctl.readers.records.tfrecord.tfrecord import TFRecord
 from tests.cases import check_cases, counted, random_of_a_fuzz_run
-from tests.record_files import framed, header, read_by_tensorflow, stored
+from tests.record_files import counted_far, counted_near, framed, header, read_by_tensorflow, stored
 
 RECORDS = (b"abcde", b"", b"c" * 30)
 ENDS = (0, 21, 37, 83)
@@ -29,7 +29,20 @@ SMALL = framed(*RECORDS)
 
 
 def read(data: bytes, *, checksums: bool = True) -> FileContents:
-    return read_tfrecords(io.BytesIO(data), checksums=checksums)
+    """Return what a file holds, which is the same near and far."""
+    found = counted_near(data, checksums=checksums)
+    far = counted_far(data, checksums=checksums)
+    assert replace(far, num_bytes_read=0) == replace(found, num_bytes_read=0)
+    return found
+
+
+def blocks_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Let files be read in blocks of a size, and records of a quarter of it be jumped over."""
+    for name in ("NEAR_HEAD", "NEAR_BLOCK", "FAR_HEAD", "FAR_BLOCK"):
+        monkeypatch.setattr(blocks, name, size)
+    monkeypatch.setattr(blocks.NearBlocks, "hop", size // 4)
+    monkeypatch.setattr(blocks.FarBlocks, "hop", size // 4)
+    monkeypatch.setattr(scan, "_PIECE", size)
 
 
 def first_bad(contents: FileContents) -> tuple[str, int | None, int | None]:
@@ -101,8 +114,7 @@ def test_what_tensorflow_writes_is_sound(tmp_path: Path) -> None:
 @pytest.mark.parametrize("checksums", [True, False])
 def test_records_of_any_size_are_counted(monkeypatch: Any, checksums: bool) -> None:
     # Blocks are made small, so that records end before, at and behind their ends.
-    monkeypatch.setattr(tfrecord, "_BLOCK", 256)
-    monkeypatch.setattr(tfrecord, "_AHEAD", 128)
+    blocks_of(monkeypatch, 256)
     sizes = st.lists(st.sampled_from([0, 1, 11, 100, 228, 240, 256, 257, 512, 2000]), max_size=12)
 
     def law(drawn: list[int]) -> None:
@@ -234,7 +246,7 @@ def test_all_records_with_damaged_data_are_counted() -> None:
 
 @pytest.mark.parametrize("size", [100, 255, 256, 300, 2000])
 def test_damage_in_a_record_that_crosses_blocks(monkeypatch: Any, size: int) -> None:
-    monkeypatch.setattr(tfrecord, "_BLOCK", 256)
+    blocks_of(monkeypatch, 256)
     data = framed(b"a" * 200, bytes(size), b"b")
     for byte in (228, 228 + size // 2, 227 + size, 228 + size, 231 + size):
         damaged = bytearray(data)
@@ -244,64 +256,46 @@ def test_damage_in_a_record_that_crosses_blocks(monkeypatch: Any, size: int) -> 
         assert found.num_records == 3
 
 
-@pytest.mark.parametrize(
-    "pack", [gzip.compress, zlib.compress, lambda data: zlib.compress(data, 9)]
-)
-def test_a_compressed_file_is_named_as_that(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    import tensorflow as tf
-
-    data = pack(SMALL)
-    name = "GZIP" if pack is gzip.compress else "ZLIB"
-    path = _written(tmp_path / "packed", data)
-    assert sum(1 for _ in tf.data.TFRecordDataset(str(path), compression_type=name)) == 3
-    found = read(data)
-    assert first_bad(found) == ("compressed", 0, 0)
-    assert found.damage is not None
-    assert found.damage.text.startswith(f"compressed with {name};")
-    with tf.io.TFRecordWriter(str(path), options=name) as writer:
-        writer.write(b"abc")
-    assert first_bad(read(path.read_bytes()))[0] == "compressed"
-
-
 def test_a_plain_length_that_looks_like_zlib_is_damage() -> None:
     data = bytearray(framed(bytes(0x0178)))  # 78 01: what zlib writes at its lowest level
     data[9] ^= 1
     assert first_bad(read(bytes(data))) == ("header", 0, 0)
 
 
-class Shrinking(io.BytesIO):
-    """A file of which the last bytes are gone when they are read."""
-
-    def __init__(self, data: bytes, lost: int) -> None:
-        super().__init__(data[: len(data) - lost])
-        self.lost = lost
-
-
 @pytest.mark.parametrize("block", [64, 1 << 18])
 def test_a_file_that_becomes_shorter_meanwhile_is_cut_off(monkeypatch: Any, block: int) -> None:
-    monkeypatch.setattr(tfrecord, "_BLOCK", block)
+    blocks_of(monkeypatch, block)
     data = framed(b"a" * 50, b"b" * 300, b"c" * 20)
     for lost in range(1, len(data)):
-        file = Shrinking(data, lost)
-        found = read_tfrecords(file, num_bytes=len(data))
+        found = counted_near(data, lost=lost)
         assert found.damage is not None
         assert found.damage.kind == "cut"
         assert found.num_records == sum(len(data) - lost >= end for end in (66, 382))
+        framing = counted_near(data, checksums=False, lost=lost).damage
+        assert framing is not None
+        assert framing.kind == "cut"
+        assert "became shorter" in framing.text
 
 
 def test_a_file_that_grows_is_read_up_to_the_size_that_it_had() -> None:
-    found = read_tfrecords(io.BytesIO(SMALL + b"more"), num_bytes=len(SMALL))
-    assert (found.num_records, found.damage) == (3, None)
+    with tempfile.TemporaryFile(buffering=0) as file:
+        file.write(SMALL + b"more")
+        source = LocalSource(file, "records", len(SMALL))
+        for checksums in (True, False):
+            found = TFRecord().count(source, checksums=checksums)
+            assert (found.num_records, found.damage) == (3, None)
 
 
 def test_large_records_are_jumped_over_where_only_their_number_is_asked_for() -> None:
     data = framed(*[bytes(100_000)] * 20)
-    assert read(data, checksums=False).num_bytes_read < len(data) // 10
+    found = counted_near(data, checksums=False)
+    assert found.num_records == 20
+    assert found.num_bytes_read < len(data) // 100
 
 
 def test_what_is_read_is_told() -> None:
     told: list[int] = []
-    read_tfrecords(io.BytesIO(SMALL), told=told.append)
+    counted_near(SMALL, told=told.append)
     assert sum(told) == len(SMALL)
 
 

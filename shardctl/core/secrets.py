@@ -1,0 +1,71 @@
+"""What of a URL is nobody's business: passwords and signatures, kept apart from the paths.
+
+A path in an answer, a message or a file never has them. They stay in this process, by the address
+that they were given with, for whoever asks the place itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
+_PLACE = re.compile(r"(?P<user>[^/@]*@)?[\w.~%-]*(\[[0-9a-fA-F:.]*\])?(:[0-9]*)?(?=[/?#]|$)")
+_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+_WEB = ("http", "https")
+_KEPT: dict[str, tuple[str, str]] = {}  # what is public -> before the place, behind the path
+
+
+def public_url(url: str) -> str:
+    """Return a URL without user, password and, of a web address, its query; they are remembered.
+
+    Of a password with a slash in it all up to the last `@` is taken for one. Other texts stay.
+
+    >>> public_url("https://me:pw@host/data?signature=x"), public_url("gs://bucket/a?b")
+    ('https://host/data', 'gs://bucket/a?b')
+    >>> public_url("s3://KEY:SEC/RET@bucket/a"), public_url("hf://datasets/me/toy@main")
+    ('s3://bucket/a', 'hf://datasets/me/toy@main')
+    """
+    public, before, behind = _parted(url)
+    if before or behind:
+        _KEPT[public.rstrip("/")] = (before, behind)
+    return public
+
+
+def full_url(url: str) -> str:
+    """Return a URL as its place is to be asked: with what was given with it, or with one above it.
+
+    >>> _ = public_url("https://me:pw@host/data?signature=x")
+    >>> full_url("https://host/data/a.json"), full_url("https://host/other")
+    ('https://me:pw@host/data/a.json?signature=x', 'https://host/other')
+    """
+    address = url.rstrip("/") if _KEPT else ""
+    while address and address not in _KEPT:
+        address = address.rpartition("/")[0]
+    if not address:
+        return url
+    before, behind = _KEPT[address]
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{before}{rest}{behind}"
+
+
+def without_secrets(text: str) -> str:
+    """Return a line with what is public of each URL in it.
+
+    >>> without_secrets("no split 'https://me:pw@host/a?sig=1' in toy")
+    "no split 'https://host/a' in toy"
+    """
+    return _IN_TEXT.sub(lambda found: _parted(found[0])[0], text) if "://" in text else text
+
+
+def _parted(url: str) -> tuple[str, str, str]:
+    """Return what is public of a URL, what is before its place and what is behind its path."""
+    match = _URL.fullmatch(url)
+    if match is None:
+        return url, "", ""
+    scheme, rest, query = match["scheme"], match["rest"], ""
+    if scheme.lower() in _WEB:
+        rest, _, query = rest.partition("?")
+    place = _PLACE.match(rest)
+    cut = rest.rfind("@") + 1 if place is None else len(place["user"] or "")
+    public = f"{scheme.lower()}://{rest[cut:]}"
+    return public, rest[:cut], f"?{query}" if query else ""

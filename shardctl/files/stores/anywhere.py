@@ -1,0 +1,71 @@
+"""What lies at a path, on this machine or behind a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import TypeVar
+
+from shardctl.files.file_text import MAX_FILE_BYTES
+from shardctl.files.stores.remote_path import AnyPath, asked_for
+from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.stores import store_of
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+_AT_ONCE = 16  # requests
+
+
+def read_file(path: AnyPath, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return the bytes of a file, of at most `max_num_bytes`.
+
+    Raises:
+        DatasetError: there is no such file, or it cannot be read.
+    """
+    return store_of(asked_for(path)).read(asked_for(path), max_num_bytes=max_num_bytes)
+
+
+def is_file(path: AnyPath) -> bool:
+    """Return whether a file is at a path.
+
+    Raises:
+        DatasetError: the place of a remote one cannot be asked.
+    """
+    return store_of(asked_for(path)).status(asked_for(path)) is not None
+
+
+def is_folder(path: AnyPath) -> bool:
+    """Return whether a folder is at a path, or objects whose names begin so; raises as above."""
+    return store_of(asked_for(path)).is_folder(asked_for(path))
+
+
+def subfolders(folder: AnyPath) -> list[str]:
+    """Return the names of the folders in a folder, sorted, without hidden ones.
+
+    Raises:
+        DatasetError: it is not there, or may not be listed.
+    """
+    return store_of(asked_for(folder)).subfolders(asked_for(folder))
+
+
+def files_in(folder: AnyPath) -> Iterator[StoredFile]:
+    """Yield the files right in a folder, in no order; raises as above."""
+    return store_of(asked_for(folder)).scan(asked_for(folder))
+
+
+def answers(
+    ask: Callable[[Asked], Answer], about: Iterable[Asked], *, at_once: bool
+) -> Generator[Answer]:
+    """Yield the answers to many questions in their order.
+
+    Those about remote files are asked several `at_once`, since each waits for the network.
+    """
+    if not at_once:
+        yield from map(ask, about)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # 8 ms, and few commands need it
+
+    executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl")
+    try:
+        yield from executor.map(ask, about)
+    finally:
+        executor.shutdown(cancel_futures=True)

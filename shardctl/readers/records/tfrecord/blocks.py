@@ -1,0 +1,194 @@
+"""Where the bytes of a plain file come from: a disk of this machine, or requests for ranges."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import BinaryIO, Protocol
+
+from shardctl.core.dataset.file_finding import FindingKind
+from shardctl.core.tfds_rules import TFRECORD_HEADER_BYTES
+from shardctl.files.stores.store import ByteSource
+
+SHRUNK = "the file became shorter while it was read"
+
+# A disk: what lies in the page cache is read at 5 GB/s or more, and a call takes a microsecond.
+NEAR_HEAD = 1 << 12
+NEAR_BLOCK = 1 << 18
+NEAR_HOP = 1 << 12
+# What comes next is announced, since a disk reads long stretches several times as fast as it reads
+# the places of headers one by one; of records that are larger than this, their headers alone.
+_ANNOUNCED = 1 << 23
+_SPARSE = 1 << 17
+
+# A store: a request takes as long as some megabytes that follow one another.
+FAR_HEAD = 1 << 18
+FAR_BLOCK = 1 << 22
+FAR_HOP = 1 << 20
+_MOST_GUESSED = 64
+
+
+class Blocks(Protocol):
+    """The bytes that a scan follows, plain or decompressed.
+
+    end: how many there are, None of decompressed bytes as long as their end was not reached.
+    fault: why they end there, where they should not.
+    hop: the mean length from which on each header is better read by itself.
+    place: what is said behind the number of a byte.
+    """
+
+    end: int | None
+    hop: float
+    place: str
+    num_bytes_read: int
+    fault: tuple[FindingKind, str] | None
+
+    def read(self, start: int, needed: int, *, ahead: bool) -> bytes:
+        """Return `needed` bytes from `start` on, fewer at the end; with `ahead` perhaps more."""
+
+    def header_at(self) -> Callable[[int], bytes]:
+        """Return what reads the header at a position."""
+
+    def announce(self, start: int, mean: int, count: int) -> None:
+        """Take notice that headers follow, so many bytes apart."""
+
+    def reaches(self, stop: int) -> bool:
+        """Return whether there are so many bytes. What lies before them is not read any more."""
+
+    def passed(self, position: int) -> int:
+        """Return how many bytes of the file are behind a position."""
+
+    def is_still_whole(self) -> bool:
+        """Return whether the file has its last byte, once all headers were followed."""
+
+
+def first_bytes(source: ByteSource) -> bytes:
+    """Return the beginning of a file, which tells how large its records are and how it is packed.
+
+    What a store fetches at once anyway is the whole file.
+    """
+    size = NEAR_HEAD
+    if source.local_path is None:
+        size = FAR_BLOCK if source.num_bytes <= FAR_BLOCK else FAR_HEAD
+    stop = min(size, source.num_bytes)
+    return source.read(0, stop) if stop else b""
+
+
+class NearBlocks:
+    """A file of this machine; one that shrinks ends early, one that grows where it ended before.
+
+    It is read, not mapped into memory: a mapped file that shrinks ends the process.
+    """
+
+    hop: float = NEAR_HOP
+    place = ""
+    fault: tuple[FindingKind, str] | None = None
+
+    def __init__(self, source: ByteSource, num_bytes_read: int) -> None:
+        self._source = source
+        self._file: BinaryIO = source.file()
+        self.end: int | None = source.num_bytes
+        self._num_bytes = source.num_bytes
+        self._announced = 0
+        self.num_bytes_read = num_bytes_read
+
+    def read(self, start: int, needed: int, *, ahead: bool) -> bytes:
+        """Return bytes of the file, see `Blocks.read`."""
+        stop = min(start + (max(needed, NEAR_BLOCK) if ahead else needed), self._num_bytes)
+        if ahead:
+            self._announce(start, stop)
+        data = self._source.read(start, stop)
+        self.num_bytes_read += len(data)
+        return data
+
+    def header_at(self) -> Callable[[int], bytes]:
+        """Return what reads the header at a position, which may be that of the file's end."""
+        if hasattr(os, "pread"):  # not on Windows
+            return partial(os.pread, self._file.fileno(), TFRECORD_HEADER_BYTES)
+        return lambda position: self._source.read(position, position + TFRECORD_HEADER_BYTES)
+
+    def announce(self, start: int, mean: int, count: int) -> None:
+        """Let the system read what is between headers, where that is quicker than a jump."""
+        if mean < _SPARSE:
+            self._announce(start, start + mean * count)
+
+    def _announce(self, start: int, stop: int) -> None:
+        if stop < self._announced or not hasattr(os, "posix_fadvise"):
+            return
+        start = max(start, self._announced)
+        self._announced = min(stop + _ANNOUNCED, self._num_bytes)
+        if self._announced > start and self._num_bytes > NEAR_BLOCK:
+            length = self._announced - start
+            os.posix_fadvise(self._file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
+
+    def reaches(self, stop: int) -> bool:
+        """Return whether the file had so many bytes when it was opened."""
+        return stop <= self._num_bytes
+
+    def passed(self, position: int) -> int:
+        """Return the position, see `Blocks.passed`."""
+        return min(position, self._num_bytes)
+
+    def is_still_whole(self) -> bool:
+        """Return whether the last byte can be read: data that are jumped over are not."""
+        end = self._num_bytes
+        return not end or len(self._source.read(end - 1, end)) == 1
+
+
+class FarBlocks:
+    """A file behind requests for ranges; those of headers that can be foreseen are made at once."""
+
+    hop: float = FAR_HOP
+    place = ""
+    fault: tuple[FindingKind, str] | None = None
+
+    def __init__(self, source: ByteSource, num_bytes_read: int) -> None:
+        self._source = source
+        self.end: int | None = source.num_bytes
+        self._num_bytes = source.num_bytes
+        self.num_bytes_read = num_bytes_read
+        self._known: dict[int, bytes] = {}
+        self._last, self._stride, self._guesses = 0, 0, 1
+
+    def read(self, start: int, needed: int, *, ahead: bool) -> bytes:
+        """Return bytes of the file, see `Blocks.read`."""
+        if ahead:
+            needed = max(needed, FAR_BLOCK)
+        stop = min(start + needed, self._num_bytes)
+        data = self._source.read(start, stop) if stop > start else b""
+        self.num_bytes_read += len(data)
+        return data
+
+    def header_at(self) -> Callable[[int], bytes]:
+        """Return what reads the header at a position, and those that may follow it."""
+        return self._header_at
+
+    def _header_at(self, position: int) -> bytes:
+        stride = position - self._last
+        if position in self._known:
+            self._last = position
+            return self._known.pop(position)
+        # Where lengths repeat, twice as many headers are foreseen each time; else none is.
+        self._guesses = min(2 * self._guesses, _MOST_GUESSED) if stride == self._stride else 0
+        self._last, self._stride = position, stride
+        wanted = [position + number * stride for number in range(max(1, self._guesses))]
+        wanted = [start for start in wanted if start + TFRECORD_HEADER_BYTES <= self._num_bytes]
+        ranges = [(start, start + TFRECORD_HEADER_BYTES) for start in wanted]
+        self._known = dict(zip(wanted, self._source.read_many(ranges), strict=True))
+        return self._known.pop(position, b"")
+
+    def announce(self, start: int, mean: int, count: int) -> None:
+        """Take no notice: what follows is foreseen where lengths repeat."""
+
+    def reaches(self, stop: int) -> bool:
+        """Return whether the file has so many bytes."""
+        return stop <= self._num_bytes
+
+    def passed(self, position: int) -> int:
+        """Return the position, see `Blocks.passed`."""
+        return min(position, self._num_bytes)
+
+    def is_still_whole(self) -> bool:
+        """Return True: a store refuses a file that changed."""
+        return True

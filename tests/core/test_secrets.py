@@ -1,0 +1,49 @@
+"""Passwords and signatures are no part of a path, and are there when its place is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.core.secrets import full_url, public_url, without_secrets
+
+
+@pytest.mark.parametrize(
+    ("given", "public"),
+    [
+        ("https://me:pw@secrets-a.org/data", "https://secrets-a.org/data"),
+        ("https://token@secrets-b.org:8080/data?sig=x/y", "https://secrets-b.org:8080/data"),
+        ("http://[::1]:80/data?x=1?y=2", "http://[::1]:80/data"),
+        ("http://secrets-c.org?x=1", "http://secrets-c.org"),
+        ("s3://KEY:SEC/RET@bucket/data", "s3://bucket/data"),
+        ("ftp://me:p@w@secrets-d.org/data", "ftp://secrets-d.org/data"),
+        # Nothing secret: an @ and a ? in names, a revision of the hub.
+        ("hf://datasets/me/toy@main/data", "hf://datasets/me/toy@main/data"),
+        ("gs://bucket/a?b@c", "gs://bucket/a?b@c"),
+        ("memory://a@b", "memory://b"),
+        ("/data/a@b?c", "/data/a@b?c"),
+    ],
+)
+def test_what_is_secret_is_taken_out_and_put_back(given: str, public: str) -> None:
+    assert public_url(given) == public
+    assert full_url(public) == given
+    assert public_url(public) == public
+
+
+def test_what_lies_below_is_asked_with_the_same_secrets() -> None:
+    folder = public_url("https://me:pw@secrets-below.org/data/toy/?sig=7")
+    assert folder == "https://secrets-below.org/data/toy/"
+    url = "https://secrets-below.org/data/toy/1.0.0/a.json"
+    assert full_url(url) == "https://me:pw@secrets-below.org/data/toy/1.0.0/a.json?sig=7"
+    beside = "https://secrets-below.org/data/other"
+    assert full_url(beside) == beside
+
+
+def test_the_last_secrets_of_an_address_count() -> None:
+    public_url("https://old@secrets-last.org/data")
+    public_url("https://new@secrets-last.org/data")
+    assert full_url("https://secrets-last.org/data/a") == "https://new@secrets-last.org/data/a"
+
+
+def test_a_line_shows_what_is_public_of_the_urls_in_it() -> None:
+    line = "error: 'https://me:pw@host/a?sig=1' and s3://KEY:SEC/RET@b/x, not gs://b/a@b"
+    assert without_secrets(line) == "error: 'https://host/a' and s3://b/x, not gs://b/a@b"
