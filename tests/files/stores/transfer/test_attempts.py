@@ -25,7 +25,9 @@ def test_waits_grow_to_a_bound_and_end_with_the_patience(waits: list[float]) -> 
     def busy() -> int:
         raise TransientError("busy")
 
-    with pytest.raises(DatasetError, match=r"^cannot read 'gs://b/a': busy \(after 10 attempts in 37 s\)"):
+    with pytest.raises(
+        DatasetError, match=r"^cannot read 'gs://b/a': busy \(after 10 attempts in 37 s\)"
+    ):
         attempted(busy, path="gs://b/a")
     assert waits == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8.0, 8.0, 8.0])
     assert sum(waits) <= 40
