@@ -39,6 +39,11 @@ def test_each_scheme_has_its_store(path: str, kind: type) -> None:
     assert isinstance(store_of(path), kind)
 
 
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
 @pytest.mark.parametrize(
     ("module", "path", "extra"),
     [
@@ -56,7 +61,7 @@ from shardctl.files.stores.stores import store_of
 try: store_of({path!r}).status({path!r})
 except MissingDependencyError as error: print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = run_python(code)
     assert f"needs a package: pip install 'shardctl[{extra}]'" in done.stdout, done.stderr
     assert done.stdout.count("\n") == 1
 
@@ -66,9 +71,10 @@ def test_local_paths_import_nothing_of_networks() -> None:
 import sys
 from shardctl.files.stores.stores import is_remote, store_of
 assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
-print([name for name in ("fsspec", "requests", "urllib3", "asyncio", "s3fs") if name in sys.modules])
+names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")
+print([name for name in names if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = run_python(code)
     assert done.stdout.strip() == "[]", done.stderr
 
 

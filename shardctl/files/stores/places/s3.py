@@ -11,11 +11,17 @@ from functools import cache
 from typing import Any
 
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
-from shardctl.files.stores.places.buckets import ListedStore, Page, bucket_and_key, prefix_of
+from shardctl.files.stores.places.buckets import (
+    ListedStore,
+    Page,
+    bucket_and_key,
+    prefix_of,
+    root_of,
+)
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientError, attempted
 from shardctl.files.stores.transfer.failures import as_failure
-from shardctl.files.stores.transfer.limits import limits
+from shardctl.files.stores.transfer.limits import limits, slots
 from shardctl.files.stores.transfer.redaction import said, shown
 from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 from shardctl.files.stores.transfer.web import changed
@@ -46,7 +52,7 @@ class S3Store(ListedStore):
 
     def pages(self, folder: str, *, at_most: int | None = None) -> Iterator[Page]:
         """Yield the objects and the beginnings of keys below a folder."""
-        bucket, prefix = prefix_of(folder)
+        (bucket, prefix), root = prefix_of(folder), root_of(folder)
         asked = {"Bucket": bucket, "Prefix": prefix, "Delimiter": "/"}
         more: dict[str, Any] = {"MaxKeys": at_most or _PAGE}
         while True:
@@ -55,13 +61,11 @@ class S3Store(ListedStore):
                 raise DatasetError(f"cannot read {shown(folder)}: there is no bucket of this name")
             yield Page(
                 files=[
-                    _stored(f"s3://{bucket}/{item['Key']}", item["Size"], item)
+                    _stored(f"{root}/{item['Key']}", item["Size"], item)
                     for item in found.get("Contents", [])
                     if item["Key"] != prefix
                 ],
-                folders=[
-                    f"s3://{bucket}/{item['Prefix']}" for item in found.get("CommonPrefixes", [])
-                ],
+                folders=[f"{root}/{item['Prefix']}" for item in found.get("CommonPrefixes", [])],
             )
             token = found.get("NextContinuationToken")
             if not found.get("IsTruncated") or not token:
@@ -101,9 +105,10 @@ def _called(method: str, path: str, asked: dict[str, Any]) -> dict[str, Any] | N
         filesystem = _filesystem(around, around in _ANONYMOUS)
         from fsspec.asyn import sync
 
-        found: dict[str, Any] = sync(
-            filesystem.loop, _answer, filesystem, method, asked, timeout=seconds
-        )
+        with slots():
+            found: dict[str, Any] = sync(
+                filesystem.loop, _answer, filesystem, method, asked, timeout=seconds
+            )
         return found
     except ShardctlError:
         raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import ssl
 
@@ -22,7 +21,6 @@ def caused(outer: Exception, inner: BaseException) -> Exception:
     "error",
     [
         TimeoutError("slow"),
-        asyncio.TimeoutError(),
         ConnectionResetError("reset"),
         BrokenPipeError("pipe"),
         caused(OSError("x"), ConnectionRefusedError("refused")),
