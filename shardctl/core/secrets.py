@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 
+from shardctl.errors import UsageError
+
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<user>[^/@]*@)?[\w.~%-]*(\[[0-9a-fA-F:.]*\])?(:[0-9]*)?(?=[/?#]|$)")
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+_SIGNED = re.compile(r"[?&](x-(amz|goog)-signature|sig|signature|token|access_token)=", re.I)
 _WEB = ("http", "https")
 _KEPT: dict[str, tuple[str, str]] = {}  # what is public -> before the place, behind the path
 
@@ -24,10 +27,21 @@ def public_url(url: str) -> str:
     ('https://host/data', 'gs://bucket/a?b')
     >>> public_url("s3://KEY:SEC/RET@bucket/a"), public_url("hf://datasets/me/toy@main")
     ('s3://bucket/a', 'hf://datasets/me/toy@main')
+
+    Raises:
+        UsageError: another query was given with this address that is no signature, so that what is
+            public does not tell which file is meant.
     """
     public, before, behind = _parted(url)
     if before or behind:
-        _KEPT[public.rstrip("/")] = (before, behind)
+        address = public.rstrip("/")
+        _, known = _KEPT.get(address, ("", behind))
+        if known != behind and not (_SIGNED.search(behind) and _SIGNED.search(known)):
+            raise UsageError(
+                f"{public[:200]!r} was given with two queries, so the files cannot be told"
+                " apart by their paths; name them one at a time, or copy them to a disk"
+            )
+        _KEPT[address] = (before, behind)
     return public
 
 

@@ -92,7 +92,9 @@ def bucket_and_key(path: str) -> tuple[str, str]:
     if not bucket:
         raise DatasetError(f"{shown(path)} names no bucket")
     if "@" in bucket:
-        raise DatasetError(f"{shown(path)}: keys of a login are taken from variables, not from URLs")
+        raise DatasetError(
+            f"{shown(path)}: keys of a login are taken from variables, not from URLs"
+        )
     return bucket, key
 
 
