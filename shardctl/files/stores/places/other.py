@@ -81,6 +81,7 @@ class OtherStore(ListedStore):
         self._same(file)
 
     def _same(self, file: StoredFile) -> None:
+        _filesystem(self._scheme, file.path)[0].invalidate_cache()
         found = self.status(file.path)
         if found is None:
             raise changed(file.path, "it is gone")
@@ -157,5 +158,5 @@ def _filesystem(scheme: str, path: str) -> tuple[Any, str]:
         how = f"pip install {needed}" if needed else said(error)
         message = f"reading {scheme}:// needs a package: {how}"
         raise MissingDependencyError(message) from None
-    except ValueError as error:
-        raise DatasetError(f"{shown(path)}: {said(error)}") from None
+    except Exception as error:
+        raise DatasetError(f"cannot read {shown(path)}: {said(error)}") from None

@@ -21,7 +21,6 @@ def caused(outer: Exception, inner: BaseException) -> Exception:
     "error",
     [
         TimeoutError("slow"),
-        TimeoutError(),
         ConnectionResetError("reset"),
         BrokenPipeError("pipe"),
         caused(OSError("x"), ConnectionRefusedError("refused")),
