@@ -16,11 +16,13 @@ from shardctl.errors import UsageError
         ("http://[::1]:80/data?x=1?y=2", "http://[::1]:80/data"),
         ("http://secrets-c.org?x=1", "http://secrets-c.org"),
         ("s3://KEY:SEC/RET@bucket/data", "s3://bucket/data"),
-        ("ftp://me:p@w@secrets-d.org/data", "ftp://secrets-d.org/data"),
+        ("ftp://me:p@w@secrets-d.org/data", "ftp://me@secrets-d.org/data"),
         # Nothing secret: an @ and a ? in names, a revision of the hub.
         ("hf://datasets/me/toy@main/data", "hf://datasets/me/toy@main/data"),
         ("gs://bucket/a?b@c", "gs://bucket/a?b@c"),
         ("memory://a@b", "memory://b"),
+        ("sftp://me:pw@secrets-e.org:22/data", "sftp://me@secrets-e.org:22/data"),
+        ("abfss://container@account.dfs.core.windows.net/data",) * 2,
         ("/data/a@b?c", "/data/a@b?c"),
     ],
 )
@@ -37,6 +39,11 @@ def test_what_lies_below_is_asked_with_the_same_secrets() -> None:
     assert full_url(url) == "https://me:pw@secrets-below.org/data/toy/1.0.0/a.json?sig=7"
     beside = "https://secrets-below.org/data/other"
     assert full_url(beside) == beside
+
+
+def test_one_address_is_not_another_that_begins_with_it() -> None:
+    public_url("https://me:pw@secrets-begin.org/data")
+    assert full_url("https://secrets-begin.org/database") == "https://secrets-begin.org/database"
 
 
 def test_the_last_secrets_of_an_address_count() -> None:

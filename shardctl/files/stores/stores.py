@@ -14,6 +14,7 @@ from functools import cache
 
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.store import Store
 from shardctl.files.stores.transfer.redaction import shown
 
@@ -37,7 +38,7 @@ def store_of(path: str) -> Store:
         DatasetError: nobody knows the scheme.
     """
     scheme = _SCHEME.match(path)
-    return LocalStore() if scheme is None else _remote(scheme[1].lower(), path)
+    return LocalStore() if scheme is None else PublicStore(_remote(scheme[1].lower(), path))
 
 
 def _remote(scheme: str, path: str) -> Store:

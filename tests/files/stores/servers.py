@@ -114,12 +114,10 @@ class S3Server:
 class GcsServer:
     """gcp-storage-emulator, in memory, one bucket; STORAGE_EMULATOR_HOST leads to it."""
 
-    bucket = "bucket"
-
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, bucket: str) -> None:
         import requests
 
-        self.endpoint = endpoint
+        self.endpoint, self.bucket = endpoint, bucket
         self._session = requests.Session()
         self._session.trust_env = False
         self._post("/storage/v1/b?project=p", json={"name": self.bucket})
@@ -170,7 +168,7 @@ def s3_server() -> Iterator[S3Server]:
 
 
 @contextlib.contextmanager
-def gcs_server() -> Iterator[GcsServer]:
+def gcs_server(bucket: str = "bucket") -> Iterator[GcsServer]:
     """Start the emulator."""
     import logging
 
@@ -180,7 +178,7 @@ def gcs_server() -> Iterator[GcsServer]:
     server = create_server("127.0.0.1", 0, in_memory=True)
     server.start()
     try:
-        yield GcsServer(f"http://127.0.0.1:{server._api._httpd.server_port}")
+        yield GcsServer(f"http://127.0.0.1:{server._api._httpd.server_port}", bucket)
     finally:
         server.stop()
 

@@ -14,6 +14,7 @@ from shardctl.files.stores.places.hub import HubStore
 from shardctl.files.stores.places.other import OtherStore
 from shardctl.files.stores.places.s3 import S3Store
 from shardctl.files.stores.places.web_server import WebServerStore
+from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.stores import is_remote, store_of
 
 
@@ -36,7 +37,9 @@ def test_a_scheme_makes_a_path_remote() -> None:
     ],
 )
 def test_each_scheme_has_its_store(path: str, kind: type) -> None:
-    assert isinstance(store_of(path), kind)
+    found = store_of(path)
+    assert isinstance(found, PublicStore)
+    assert isinstance(found.place, kind)
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
@@ -57,6 +60,7 @@ def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra
     code = f"""
 import sys; sys.modules[{module!r}] = None
 from shardctl.errors import MissingDependencyError
+from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.stores import store_of
 try: store_of({path!r}).status({path!r})
 except MissingDependencyError as error: print(error)
@@ -69,6 +73,7 @@ except MissingDependencyError as error: print(error)
 def test_local_paths_import_nothing_of_networks() -> None:
     code = """
 import sys
+from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.stores import is_remote, store_of
 assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
 names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")
