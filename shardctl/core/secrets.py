@@ -40,13 +40,18 @@ def public_url(url: str) -> str:
     if public != full or query:
         address = public.rstrip("/")
         _, known = _KEPT.get(address, ("", query))
-        if known != query and not (_SIGNED.search(query) and _SIGNED.search(known)):
+        if _choosing(known) != _choosing(query):
             raise UsageError(
                 f"{public[:200]!r} was given with two queries, so the files cannot be told"
                 " apart by their paths; name them one at a time, or copy them to a disk"
             )
         _KEPT[address] = (full.rstrip("/"), query)
     return public
+
+
+def _choosing(query: str) -> str:
+    """Return the query that chooses a file, "" where it is a signature."""
+    return "" if _SIGNED.search(query) else query
 
 
 def full_url(url: str) -> str:

@@ -177,9 +177,15 @@ def gcs_server(bucket: str = "bucket") -> Iterator[GcsServer]:
     from gcp_storage_emulator.storage import Storage
 
     logging.getLogger("gcp_storage_emulator").setLevel(logging.CRITICAL)
-    # Its own server answers one request at a time, in a thread that outlives the tests.
-    handler = functools.partial(RequestHandler, Storage(use_memory_fs=True))
-    with serving(handler) as (host, port):
+    one_at_a_time = threading.Lock()  # its storage is no safer
+
+    # Its own server runs in a thread that outlives the tests.
+    class Handler(RequestHandler):  # type: ignore[misc]
+        def handle(self) -> None:
+            with one_at_a_time:
+                super().handle()
+
+    with serving(functools.partial(Handler, Storage(use_memory_fs=True))) as (host, port):
         yield GcsServer(f"http://{host}:{port}", bucket)
 
 

@@ -102,7 +102,7 @@ def serving_tls(folder: Path) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)
-    server.handle_error = lambda *_: None  # type: ignore[assignment]
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
