@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 
+from shardctl.errors import UsageError
+
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<user>[^/@]*@)?[\w.~%-]*(\[[0-9a-fA-F:.]*\])?(:[0-9]*)?(?=[/?#]|$)")
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+_SIGNED = re.compile(r"[?&](x-(amz|goog)-signature|sig|signature|token|access_token)=", re.I)
 _WEB = ("http", "https")
 # Where what stands before the `@` is a container, or a user that alone opens nothing.
 _NAMED = ("abfs", "abfss", "wasb", "wasbs", "sftp", "ssh", "ftp", "smb", "hdfs", "webhdfs")
@@ -28,11 +31,27 @@ def public_url(url: str) -> str:
     ('s3://bucket/a', 'hf://datasets/me/toy@main')
     >>> public_url("sftp://me:pw@host/a"), public_url("abfss://container@account/a")
     ('sftp://me@host/a', 'abfss://container@account/a')
+
+    Raises:
+        UsageError: another query was given with this address that is no signature, so that what is
+            public does not tell which file is meant.
     """
     public, full, query = _parted(url)
     if public != full or query:
-        _KEPT[public.rstrip("/")] = (full.rstrip("/"), query)
+        address = public.rstrip("/")
+        _, known = _KEPT.get(address, ("", query))
+        if _choosing(known) != _choosing(query):
+            raise UsageError(
+                f"{public[:200]!r} was given with two queries, so the files cannot be told"
+                " apart by their paths; name them one at a time, or copy them to a disk"
+            )
+        _KEPT[address] = (full.rstrip("/"), query)
     return public
+
+
+def _choosing(query: str) -> str:
+    """Return the query that chooses a file, "" where it is a signature."""
+    return "" if _SIGNED.search(query) else query
 
 
 def full_url(url: str) -> str:

@@ -16,35 +16,35 @@ class PublicStore:
     So no path that comes out of it, into a message, a cache or a file, has a password.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, place: Store) -> None:
+        self.place = place
 
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a path, see `Store`."""
-        file = self._store.status(_full(path))
+        file = self.place.status(_full(path))
         return None if file is None else _public(file)
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder, see `Store`."""
-        return self._store.is_folder(_full(path))
+        return self.place.is_folder(_full(path))
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
         """Yield the files right in a folder, see `Store`."""
         full = _full(folder)
-        found = self._store.scan(full)
+        found = self.place.scan(full)
         return found if full == public_url(folder) else map(_public, found)
 
     def subfolders(self, folder: str) -> list[str]:
         """Return the names of the folders right in a folder, see `Store`."""
-        return self._store.subfolders(_full(folder))
+        return self.place.subfolders(_full(folder))
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
         """Return the bytes of a small file, see `Store`."""
-        return self._store.read(_full(path), max_num_bytes=max_num_bytes)
+        return self.place.read(_full(path), max_num_bytes=max_num_bytes)
 
     def open(self, file: StoredFile) -> AbstractContextManager[ByteSource]:
         """Open a file, see `Store`."""
-        return self._store.open(replace(file, path=_full(file.path)))
+        return self.place.open(replace(file, path=_full(file.path)))
 
 
 def _full(path: str) -> str:

@@ -77,6 +77,12 @@ def etag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest() if large(data) else oid(data)
 
 
+def after(path: str, prefix: str) -> tuple[str, str]:
+    """Return revision and name behind a prefix; a slash within a revision is written %2F."""
+    revision, _, name = path.removeprefix(prefix).partition("/")
+    return urllib.parse.unquote(revision), urllib.parse.unquote(name)
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: Hub
@@ -117,16 +123,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if hub.private and not login:
             return self.answer(401, b"{}", X_Error_Code="RepoNotFound")
         if path.startswith(f"/datasets/{hub.repository}/resolve/"):
-            revision, _, name = path.removeprefix(f"/datasets/{hub.repository}/resolve/").partition(
-                "/"
-            )
-            return self.resolve(revision, name)
+            return self.resolve(*after(parts.path, f"/datasets/{hub.repository}/resolve/"))
         if not re.match(rf"/api/datasets/{hub.repository}(/|$)", path):
             return self.answer(404, b"{}", X_Error_Code="RepoNotFound")
-        kind, _, rest = (
-            path.removeprefix(f"/api/datasets/{hub.repository}").strip("/").partition("/")
-        )
-        revision, _, name = rest.partition("/")
+        kind = path.removeprefix(f"/api/datasets/{hub.repository}/").partition("/")[0]
+        revision, name = after(parts.path, f"/api/datasets/{hub.repository}/{kind}/")
         if kind in ("tree", "paths-info", "revision") and not self.known(revision):
             return self.answer(404, b"{}", X_Error_Code="RevisionNotFound")
         if kind == "tree":

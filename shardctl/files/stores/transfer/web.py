@@ -8,9 +8,7 @@ and returns the whole file in silence where a server ignores Range.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ from typing import Any
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientError, attempted
 from shardctl.files.stores.transfer.failures import as_failure
-from shardctl.files.stores.transfer.limits import limits
+from shardctl.files.stores.transfer.limits import limits, slots
 from shardctl.files.stores.transfer.redaction import shown
 from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 
@@ -180,7 +178,7 @@ class Web:
         session = _session(surroundings())
         bounds = limits()
         authorization = self._authorization() if self._authorization else ""
-        with _slots(os.getpid(), bounds.requests):
+        with slots():
             try:
                 with session.request(
                     method,
@@ -233,7 +231,7 @@ def refuse_encoding(headers: Headers, path: str) -> None:
     if encoding not in ("", "identity") and not named:
         raise DatasetError(
             f"cannot read {shown(path)}: the server sends it with Content-Encoding {encoding[:20]},"
-            " so that places in the file are not those of what arrives"
+            " so that places in the file are not those of what arrives; store it without"
         )
 
 
@@ -321,9 +319,3 @@ def _session(around: Surroundings) -> Any:
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session
-
-
-@cache
-def _slots(process: int, count: int) -> threading.BoundedSemaphore:
-    """Return what keeps the requests of all threads of a process below a count."""
-    return threading.BoundedSemaphore(count)

@@ -7,7 +7,6 @@ import itertools
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.transfer import attempts
 from shardctl.files.stores.transfer.attempts import TransientError, attempted
 
 
@@ -15,9 +14,9 @@ from shardctl.files.stores.transfer.attempts import TransientError, attempted
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that waits move, and how long they were."""
     waited: list[float] = []
-    monkeypatch.setattr(attempts.time, "monotonic", lambda: sum(waited))
-    monkeypatch.setattr(attempts.time, "sleep", waited.append)
-    monkeypatch.setattr(attempts.random, "uniform", lambda low, high: high)
+    monkeypatch.setattr("time.monotonic", lambda: sum(waited))
+    monkeypatch.setattr("time.sleep", waited.append)
+    monkeypatch.setattr("random.uniform", lambda low, high: high)
     return waited
 
 
@@ -25,9 +24,11 @@ def test_waits_grow_to_a_bound_and_end_with_the_patience(waits: list[float]) -> 
     def busy() -> int:
         raise TransientError("busy")
 
-    with pytest.raises(DatasetError, match=r"^cannot read 'gs://b/a': busy \(after 9 attempts in"):
+    with pytest.raises(
+        DatasetError, match=r"^cannot read 'gs://b/a': busy \(after 10 attempts in 37 s\)"
+    ):
         attempted(busy, path="gs://b/a")
-    assert waits == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8.0, 8.0, 8.0][: len(waits)])
+    assert waits == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8.0, 8.0, 8.0])
     assert sum(waits) <= 40
 
 
@@ -56,5 +57,5 @@ def test_other_errors_are_not_tried_again() -> None:
     def broken() -> int:
         raise DatasetError("no")
 
-    with pytest.raises(DatasetError, match="^no$"):
+    with pytest.raises(DatasetError, match=r"^no$"):
         attempted(broken, path="x")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.files.stores.transfer import surroundings as module
 from shardctl.files.stores.transfer.surroundings import surroundings
 
 
@@ -14,5 +13,5 @@ def test_a_login_by_a_variable_and_a_fork_are_noticed(monkeypatch: pytest.Monkey
     monkeypatch.setenv("AWS_PROFILE", "other")
     assert surroundings("AWS_") != before
     monkeypatch.delenv("AWS_PROFILE")
-    monkeypatch.setattr(module.os, "getpid", lambda: -1)
+    monkeypatch.setattr("os.getpid", lambda: -1)
     assert surroundings("AWS_") != before

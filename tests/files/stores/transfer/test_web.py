@@ -123,7 +123,8 @@ def test_a_server_without_ranges_is_refused_before_its_body(
 
 
 @pytest.mark.parametrize(
-    "said", ["bytes 0-58999/102400", "bytes 1000-99999/102400", "bytes */102400", "bytes", "x 1-2/3"]
+    "said",
+    ["bytes 0-58999/102400", "bytes 1000-99999/102400", "bytes */102400", "bytes", "x 1-2/3"],
 )
 def test_another_range_than_was_asked_for_is_refused(
     faults: Faults, listed: StoredFile, said: str
@@ -245,7 +246,9 @@ def test_hosts_that_are_not_there_end_in_one_line() -> None:
         store_of("http://x").status("http://127.0.0.1:1/a")
 
 
-@pytest.mark.parametrize("url", ["http://[bad/a", "http://a b/c", "http://:x/a", "http://h:99999/a"])
+@pytest.mark.parametrize(
+    "url", ["http://[bad/a", "http://a b/c", "http://:x/a", "http://h:99999/a"]
+)
 def test_malformed_urls_are_one_line(url: str) -> None:
     with pytest.raises(DatasetError) as refused:
         store_of(url).status(url)
