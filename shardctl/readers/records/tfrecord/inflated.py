@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shardctl.core.dataset.file_finding import FindingKind
+from shardctl.core.tfds_rules import TFRECORD_HEADER_BYTES
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Compression
 from shardctl.readers.records.tfrecord.blocks import SHRUNK
@@ -35,9 +36,10 @@ def compression_of(head: bytes) -> Compression | None:
 
 
 def opened(head: bytes, compression: Compression) -> bytes:
-    """Return what the first bytes of a compressed file hold, nothing where they hold nothing."""
+    """Return the first 12 bytes inside a file that begins so; fewer where it does not hold them."""
     try:
-        return zlib.decompressobj(_WINDOW_BITS[compression]).decompress(head, BUFFER)
+        inflate = zlib.decompressobj(_WINDOW_BITS[compression])
+        return inflate.decompress(head, TFRECORD_HEADER_BYTES)
     except zlib.error:
         return b""
 
@@ -147,7 +149,7 @@ class InflatedBlocks:
 
     def header_at(self) -> Callable[[int], bytes]:
         """Return what reads a header; data must be decompressed all the same."""
-        return lambda position: self.read(position, 12, ahead=False)
+        return lambda position: self.read(position, TFRECORD_HEADER_BYTES, ahead=False)
 
     def announce(self, start: int, mean: int, count: int) -> None:
         """Take no notice, see `Blocks.announce`."""
