@@ -32,16 +32,21 @@ def compression_of(head: bytes) -> Compression | None:
         return "GZIP"
     if len(head) < 2 or head[0] & 0x8F != 0x08 or int.from_bytes(head[:2], "big") % 31:
         return None
-    return "ZLIB" if opened(head, "ZLIB") else None
+    inside = opened(head, "ZLIB")
+    return None if inside is None else "ZLIB"
 
 
-def opened(head: bytes, compression: Compression) -> bytes:
-    """Return the first 12 bytes inside a file that begins so; fewer where it does not hold them."""
+def opened(head: bytes, compression: Compression) -> bytes | None:
+    """Return the first 12 bytes inside a file that begins so, fewer where there are no more.
+
+    None where it does not say what the first ones are, or is not compressed so.
+    """
+    inflate = zlib.decompressobj(_WINDOW_BITS[compression])
     try:
-        inflate = zlib.decompressobj(_WINDOW_BITS[compression])
-        return inflate.decompress(head, TFRECORD_HEADER_BYTES)
+        inside = inflate.decompress(head, TFRECORD_HEADER_BYTES)
     except zlib.error:
-        return b""
+        return None
+    return inside if inside or inflate.eof else None
 
 
 class InflatedBlocks:

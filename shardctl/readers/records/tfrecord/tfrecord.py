@@ -57,7 +57,7 @@ class TFRecord:
         """Return whether a file begins with the header of a record, see `RecordFormat.is_of`."""
         compression = compression_of(head[:_TELLING])
         if compression is not None:
-            head = opened(head, compression)
+            head = opened(head, compression) or b""
         if len(head) < TFRECORD_HEADER_BYTES:
             return None
         return Lengths()[head[:TFRECORD_HEADER_BYTES]] != NO_LENGTH
