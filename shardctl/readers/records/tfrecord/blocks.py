@@ -35,11 +35,13 @@ class Blocks(Protocol):
     end: how many there are, None of decompressed bytes as long as their end was not reached.
     fault: why they end there, where they should not.
     hop: the mean length from which on each header is better read by itself.
+    again: as many bytes are sooner read again than put before those that follow.
     place: what is said behind the number of a byte.
     """
 
     end: int | None
     hop: float
+    again: int
     place: str
     num_bytes_read: int
     fault: tuple[FindingKind, str] | None
@@ -82,6 +84,7 @@ class NearBlocks:
     """
 
     hop: float = NEAR_HOP
+    again = 1 << 16
     place = ""
     fault: tuple[FindingKind, str] | None = None
 
@@ -140,6 +143,7 @@ class FarBlocks:
     """A file behind requests for ranges; those of headers that can be foreseen are made at once."""
 
     hop: float = FAR_HOP
+    again = 0
     place = ""
     fault: tuple[FindingKind, str] | None = None
 

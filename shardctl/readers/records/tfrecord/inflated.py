@@ -56,6 +56,7 @@ class InflatedBlocks:
     """
 
     hop = float("inf")
+    again = 0
 
     def __init__(self, source: ByteSource, compression: Compression, head: bytes) -> None:
         self._source = source

@@ -355,9 +355,14 @@ def test_large_records_are_jumped_over_where_only_their_number_is_asked_for() ->
 
 
 def test_what_is_read_is_told() -> None:
-    told: list[int] = []
-    counted_near(SMALL, told=told.append)
-    assert sum(told) == len(SMALL)
+    large = framed(bytes(20_000)) * 600
+    for data in (SMALL, large, large + SMALL):
+        for checksums in (True, False):
+            told: list[int] = []
+            counted_near(data, checksums=checksums, told=told.append)
+            assert sum(told) == len(data)
+            assert min(told) >= 0
+            assert max(told) <= max(len(SMALL), 300 * 20_016)
 
 
 def test_without_the_package_only_lengths_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
