@@ -25,6 +25,10 @@ What is read
     read_dataset(DATASET.., data_dir=)     the Dataset, from a data_dir that you name
     list_datasets(WORD.., data_dir=)       the datasets that names lead to; also shardctl.list
 
+Record files without metadata
+    index(PATH..)                          their examples, counted; its `dataset` is a DATASET
+    check_index(LAYOUT)                    what changed since `shardctl index PATH -o LAYOUT`
+
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
@@ -114,6 +118,10 @@ if TYPE_CHECKING:
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
+    from shardctl.readers.index.answer import Index
+    from shardctl.readers.index.check import IndexCheck, check_index
+    from shardctl.readers.index.beam.beam_runner import BeamRunner
+    from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
@@ -124,6 +132,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BeamRunner",
     "Cause",
     "Comparison",
     "Dataset",
@@ -139,6 +148,8 @@ __all__ = [
     "Host",
     "HostShare",
     "HostsPlan",
+    "Index",
+    "IndexCheck",
     "InspectedStage",
     "Inspection",
     "Layout",
@@ -176,9 +187,11 @@ __all__ = [
     "Usage",
     "UsageError",
     "Verification",
+    "check_index",
     "diff",
     "evaluate",
     "hosts",
+    "index",
     "inspect",
     "layout",
     "lint",
@@ -201,6 +214,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BeamRunner": "readers.index.beam.beam_runner",
     "Cause": "planning.diff.causes",
     "Comparison": "planning.hosts.hosts",
     "Dataset": "core.dataset.dataset",
@@ -216,6 +230,8 @@ _HOMES = {
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
     "InspectedStage": "planning.inspect",
+    "Index": "readers.index.answer",
+    "IndexCheck": "readers.index.check",
     "Inspection": "planning.inspect",
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
@@ -248,9 +264,11 @@ _HOMES = {
     "TakenSnapshot": "planning.snapshot",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
+    "check_index": "readers.index.check",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
+    "index": "readers.index.index",
     "inspect": "tfds.inspecting.inspect",
     "layout": "planning.layout",
     "lint": "planning.lint.lint",
@@ -284,14 +302,19 @@ PROVIDERS.update(
 
 
 def read_dataset(
-    *refs: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None
+    *refs: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    cache: bool = True,
 ) -> Dataset:
     """Return the dataset that a reference stands for, or several references as one dataset.
 
     Args:
-        refs: each a folder with dataset_info.json, a layout.yaml, or `name[/config][:version]`,
-            which is looked up in data dirs and then in the built-in catalog.
+        refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
+            is looked up in data dirs and then in the built-in catalog, or record files without
+            metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
         data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        cache: take counts of files that have not changed from the user's cache folder, and keep new
+            ones there.
 
     Returns:
         The dataset, which every function takes in place of a reference.
@@ -306,7 +329,7 @@ def read_dataset(
     from shardctl.files.file_text import working_folder
     from shardctl.readers.reference import read_dataset as read
 
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder())
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 
 
 if not TYPE_CHECKING:  # which would believe that every name is there

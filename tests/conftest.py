@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import os
 import sys
 import types
@@ -17,6 +18,16 @@ from hypothesis import is_hypothesis_test, settings
 
 from tests.cases import add_cases, taken_count
 from tests.core.order.toy_pipelines import Toys, build_toys
+from tests.files.stores.fixtures import (  # noqa: F401  # they start when a test asks for one
+    faults,
+    gcs,
+    hub,
+    s3,
+    started_gcs,
+    started_s3,
+    web,
+    web_without_ranges,
+)
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -34,14 +45,27 @@ NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 _cases: Counter[str] = Counter()
 
 
+@pytest.fixture(scope="session")
+def cache_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet, one after the other."""
+    parent = tmp_path_factory.mktemp("caches")
+    return (parent / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove what a developer's shell may set and what changes what commands print."""
+def no_settings_from_outside(
+    monkeypatch: pytest.MonkeyPatch, cache_folders: Iterator[Path]
+) -> None:
+    """Remove what a developer's shell may set and what changes what commands print.
+
+    Each test has a cache folder of its own.
+    """
     colors = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
     outside = ("TFDS_DATA_DIR", *colors, "COLUMNS", "LINES", "_SHARDCTL_COMPLETE")
     for name in list(os.environ):
         if name in outside or (name.startswith("SHARDCTL_") and name != "SHARDCTL_FUZZ"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("SHARDCTL_CACHE_DIR", str(next(cache_folders)))
 
 
 @pytest.fixture(autouse=True)

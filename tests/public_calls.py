@@ -429,7 +429,7 @@ CALLS: Mapping[str, list[Call]] = {
             example_bytes=20,
         )
     ],
-    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".")],
+    "read_dataset": [_call(shardctl.read_dataset, refs=["mnist"], data_dir=".", cache=True)],
     "read_plan": [Call(lambda w: shardctl.read_plan, lambda w: {"path": w.file_of("plan")})],
     "read_snapshot": [
         Call(lambda w: shardctl.read_snapshot, lambda w: {"path": w.file_of("snapshot")})
@@ -528,6 +528,9 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.read_config": [
         _configured(plan=lambda world: world.plan_of_hosts, host=_always(2)),
         _configured(plan=lambda world: world.plan, epoch=_always(1), allow_version=_always(False)),
+    ],
+    "tfds.record_files": [
+        Call(lambda world: shardctl.tfds.record_files, lambda world: {"dataset": world.dataset})
     ],
     "tfds.verify": [_planned(shardctl.tfds.verify, take=30, watch=_watch)],
     "tfds.verify_plan": [

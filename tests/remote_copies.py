@@ -8,11 +8,14 @@ from pathlib import Path
 _numbers = itertools.count()
 
 
-def in_memory(folder: Path) -> str:
-    """Copy a folder to a bucket of its own in the memory of this process; return its URL."""
+def in_memory(folder: Path, *, user: str = "") -> str:
+    """Copy a folder to a bucket of its own in the memory of this process; return its URL.
+
+    `user` is what stands before an `@` in that, as a password does elsewhere.
+    """
     import fsspec
 
-    url = f"memory://bucket-{next(_numbers)}/{folder.name}"
+    url = f"memory://{user}bucket-{next(_numbers)}/{folder.name}"
     memory = fsspec.filesystem("memory")
     for file in sorted(folder.rglob("*")):
         if file.is_file():

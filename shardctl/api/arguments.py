@@ -22,11 +22,16 @@ from shardctl.readers.dataset_name import parse_dataset_name
 from shardctl.readers.reference import read_dataset, ref_from
 
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
+_CACHE: ContextVar[bool] = ContextVar("cache", default=True)
 
 
-def look_up_in(data_dir: str) -> None:
-    """Look names up in the data dir of a command too, for the rest of its context."""
+def look_up_in(data_dir: str | None, *, cache: bool = True) -> None:
+    """Look names up in the data dir of a command too, for the rest of its context.
+
+    Without `cache` record files are counted anew, see `index`.
+    """
     _DATA_DIR.set(data_dir)
+    _CACHE.set(cache)
 
 
 def dataset_of_argument(given: object) -> Dataset | None:
@@ -43,7 +48,13 @@ def dataset_of_argument(given: object) -> Dataset | None:
         return None
     if not all(isinstance(ref, str | os.PathLike) for ref in refs):
         return None
-    return read_dataset(refs, data_dir=_DATA_DIR.get(), env=os.environ, cwd=working_folder())
+    return read_dataset(
+        refs,
+        data_dir=_DATA_DIR.get(),
+        env=os.environ,
+        cwd=working_folder(),
+        cache=_CACHE.get(),
+    )
 
 
 @checked

@@ -63,6 +63,7 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
     from shardctl.cli.options.dataset import project_here
     from shardctl.files.file_text import working_folder
     from shardctl.files.stores.stores import is_remote
+    from shardctl.readers.index.bare import Counting
     from shardctl.readers.reference import choose_dataset
 
     data_dirs, _ = _taken_out(arguments, ("--data-dir",))
@@ -73,6 +74,7 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
             data_dir=data_dirs[-1] if data_dirs else None,
             env=os.environ,
             cwd=working_folder(),
+            counting=Counting(names_only=True),
         ).dataset
     except (ShardctlError, OSError, ValueError) as no_dataset:
         # A file or folder is meant, which may be broken; any other name is a spec gone wrong.

@@ -33,6 +33,7 @@ COMMANDS = (
     "snapshot",
     "diff",
     "verify",
+    "index",
     "inspect",
     "list",
     "init",

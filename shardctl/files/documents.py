@@ -154,6 +154,8 @@ def yaml_line(value: object) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join([f'{yaml_line(k)}: {yaml_line(v)}' for k, v in value.items()])}}}"
     if isinstance(value, (list, tuple, OnDemand)):
+        if type(value) is list and set(map(type, value)) == {int}:
+            return _encode(value)  # is YAML too, and ten times as fast
         return f"[{', '.join(map(yaml_line, value))}]"
     if isinstance(value, float):
         return _yaml_float(value)

@@ -16,6 +16,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
 from shardctl.files.file_text import MAX_VALUES, decode
+from shardctl.files.flow_lists import cut_lists, marked
 from shardctl.files.stores.anywhere import read_file
 from shardctl.files.stores.remote_path import AnyPath
 
@@ -52,10 +53,11 @@ def parse_yaml(data: bytes, *, source: str) -> object:
     """
     import yaml
 
+    data, lists = cut_lists(data)
     text = decode(data, source=source)
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Builder(source=source).build(yaml.parse(text, Loader=loader))
+        return _Builder(source=source, lists=lists).build(yaml.parse(text, Loader=loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = printable(error.problem or error.context or "cannot be parsed")
@@ -121,6 +123,7 @@ class _Open:
 @dataclass
 class _Builder:
     source: str
+    lists: list[list[object]]
     anchors: dict[str, tuple[object, int]] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)
     num_values: int = 0
@@ -162,7 +165,9 @@ class _Builder:
         text: str = event.value
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
-        value: object = text
+        value: object = marked(text, self.lists)
+        if isinstance(value, list):
+            self.add_values(event, len(value))
         if event.implicit[0]:
             try:
                 plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()

@@ -19,6 +19,7 @@ GUIDE_OF_COMMAND = {
     "snapshot": "snapshots-in-ci",
     "diff": "snapshots-in-ci",
     "verify": "verify",
+    "index": "datasets",
     "inspect": "pipeline",
     "list": "datasets",
     "init": "settings",

@@ -69,7 +69,7 @@ def why_short(dataset: Dataset, split: Split) -> str | None:
     >>> why_short(Dataset(name="d", splits=(train,), file_format="parquet"), train)
     'train: as TFDS writes it, a file of 214 examples holds 114 rows'
     """
-    if dataset.file_format != "parquet":
+    if dataset.file_format != "parquet" or dataset.is_counted:  # by its footers
         return None
     longest = max(split.shard_lengths, default=0)
     num_rows = num_rows_written(longest)

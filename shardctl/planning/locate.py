@@ -17,13 +17,13 @@ from shardctl.core.instructions.reads import filenames_of
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
+from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.progress import Progress
 
 _NONE = np.empty(0, np.int64)
 _PIECE = 4096  # matches that are made together

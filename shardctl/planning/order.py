@@ -17,6 +17,7 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.file_formats import format_warnings
+from shardctl.planning.listed_files import listing_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
     order = Order(resolved.dataset, resolved.ranges, settings)
-    return _planned(resolved, order, _assumptions(settings))
+    listed_files = listing_warnings(resolved.dataset, resolved.ranges, settings)
+    return _planned(resolved, order, (*_assumptions(settings), *listed_files))
 
 
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:

@@ -8,6 +8,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.core.snapshot.cells import cell_digests
@@ -19,7 +20,6 @@ from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned.pinned_sources import pinned_sources, spec_as_given
-from shardctl.planning.progress import Progress, Watch
 
 
 @dataclass(frozen=True, kw_only=True)

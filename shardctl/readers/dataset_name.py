@@ -65,14 +65,14 @@ def parse_dataset_name(text: str) -> DatasetName | None:
     if match is None:
         return None
     return DatasetName(
-        name=_snake_case(match["name"]),
+        name=snake_case(match["name"]),
         config=match["config"],
         version=match["version"],
         typed=typed,
     )
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
     """Return CamelCase as snake_case (TFDS core/naming.py, camelcase_to_snakecase)."""
     name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()

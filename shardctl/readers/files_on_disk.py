@@ -62,7 +62,8 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
         return FilesOnDisk(present=False, shard_bytes=unknown, unlisted=str(error))
     present = any(size is not None for found in sizes.values() for size in found)
     unclaimed: tuple[FileProblem, ...] = ()
-    if present or any(folders.listings.values()):
+    # A reference to files chooses them, so that no other is one too many.
+    if not dataset.is_counted and (present or any(folders.listings.values())):
         unclaimed = tuple(_unclaimed_files(dataset, folders))
     if not present and not any(problem.kind == "wrong-count" for problem in unclaimed):
         return FilesOnDisk(present=False, shard_bytes=sizes)

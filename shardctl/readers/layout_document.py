@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
@@ -48,7 +48,12 @@ def dataset_fields(dataset: Dataset, splits: Sequence[Split]) -> Document:
         for folder in dataset.folders
     ]
     read = [folder for folder in folders if folder["splits"]]
-    return {"ordered": dataset.ordered, **({"folders": read} if read else {})}
+    return {
+        "ordered": dataset.ordered,
+        **({} if dataset.compression is None else {"compression": dataset.compression}),
+        **({"counted": True} if dataset.is_counted else {}),
+        **({"folders": read} if read else {}),
+    }
 
 
 def split_fields(split: Split, dataset: Dataset) -> Document:
@@ -80,6 +85,7 @@ def dataset_of_document(document: object, data_dir: Callable[[object], str | Non
         _split(fields.mapping(item, "a split"), folder)
         for item in fields.items(layout.get("splits"), "splits")
     )
+    compression = layout.get("compression")
     dataset = Dataset(
         name=head.name,
         config=head.config,
@@ -87,8 +93,9 @@ def dataset_of_document(document: object, data_dir: Callable[[object], str | Non
         file_format=file_format,
         data_dir=folder,
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
+        compression=None if compression is None else fields.text(compression, "compression"),
         splits=splits,
-        origin=ORIGIN,
+        origin=COUNTED_LAYOUT if fields.flag(layout.get("counted", False), "counted") else ORIGIN,
     )
     folders = tuple(_folders(layout.get("folders", []), dataset, data_dir))
     return replace(dataset, folders=folders)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -23,6 +23,7 @@ from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 from shardctl.files.yaml_text import read_yaml
+from shardctl.readers.index.document import is_index_document, read_index_document
 from shardctl.readers.layout_document import ORIGIN, dataset_of_document, is_layout_document
 
 MAX_NUM_SHARDS = 10_000_000
@@ -56,9 +57,18 @@ def read_layout_file(path: AnyPath) -> Dataset:
         DatasetError: the file cannot be read, or breaks a rule of `dataset_from_layout`.
     """
     document = read_json(path) if path.suffix == ".json" else read_yaml(path)
+
+    def data_dir(value: object) -> str | None:
+        return folder_of_layout(value, path.parent)
+
     with fields.said_about(printable(str(path))):
-        if is_layout_document(document):
-            return dataset_of_document(document, lambda value: _data_dir(value, path.parent))
+        if is_layout_document(document) or is_index_document(document):
+            if is_layout_document(document):
+                dataset = dataset_of_document(document, data_dir)
+            else:
+                dataset = read_index_document(document, data_dir).dataset
+            remote = isinstance(path, RemotePath)
+            return replace(dataset, reference=str(path) if remote else absolute(str(path)))
         return dataset_from_layout(document, stem=path.stem, folder=path.parent)
 
 
@@ -78,7 +88,7 @@ def dataset_from_layout(document: object, *, stem: str, folder: AnyPath) -> Data
     naming = _Naming(
         dataset=fields.name(_given(layout, "name", stem), "name"),
         file_format=fields.file_format(_given(layout, "file_format", DEFAULT_FILE_FORMAT)),
-        data_dir=_data_dir(layout.get("data_dir"), folder),
+        data_dir=folder_of_layout(layout.get("data_dir"), folder),
         template=_given(layout, "filepath_template", DEFAULT_TEMPLATE),
     )
     return Dataset(
@@ -139,7 +149,12 @@ def _path_text(value: object, what: str) -> str:
     return value
 
 
-def _data_dir(value: object, folder: AnyPath) -> str | None:
+def folder_of_layout(value: object, folder: AnyPath) -> str | None:
+    """Return the data_dir that a layout file in a folder says, as a whole path or a URL.
+
+    Raises:
+        DatasetError: it is no text, or cannot be printed.
+    """
     if value is None:
         return None
     path = path_of(os.path.expanduser(_path_text(value, "data_dir")), folder)

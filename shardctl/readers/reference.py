@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +16,16 @@ from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
-from shardctl.files.stores.anywhere import is_file
-from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
+from shardctl.files.stores.anywhere import is_file, is_folder
+from shardctl.files.stores.remote_path import (
+    AnyPath,
+    RemotePath,
+    asked_for,
+    path_of,
+    way_below,
+)
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
@@ -30,10 +37,20 @@ from shardctl.readers.data_dirs import (
     list_datasets_of,
 )
 from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
+from shardctl.readers.index.bare import (
+    COUNTING,
+    Counting,
+    holds_record_files,
+    is_record_file,
+    looks_like_records,
+    means_record_files,
+    read_bare,
+)
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import (
     dataset_in,
+    holds_tfds_metadata,
     only_folder,
     read_tfds_folder,
     tfds_folders,
@@ -41,10 +58,6 @@ from shardctl.readers.tfds_metadata import (
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
-_LATER = (
-    "not supported yet; describe the dataset in a layout.yaml instead, "
-    "as `shardctl help datasets` shows"
-)
 LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -75,19 +88,27 @@ def choose_dataset(
     env: Mapping[str, str],
     cwd: Path,
     fallback: Fallback | None = None,
+    counting: Counting = COUNTING,
     on_disk: bool = False,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
 
     `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
     paths have colons, commas and spaces. With none of these it is `fallback`, or else the built-in
-    imagenet2012. With `on_disk` nothing is asked of a network.
+    imagenet2012. `counting` says how record files without metadata are read; with `on_disk` nothing
+    is asked of a network.
 
     Raises:
         DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
     dirs = data_dirs(data_dir, env, project)
-    search = _Search(dirs=dirs.on_disk() if on_disk else dirs, env=env, cwd=cwd, on_disk=on_disk)
+    search = _Search(
+        dirs=dirs.on_disk() if on_disk else dirs,
+        env=env,
+        cwd=cwd,
+        counting=counting,
+        on_disk=on_disk,
+    )
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
     refs, folder = named.refs, cwd
     by: Chooser = named.source
@@ -136,7 +157,7 @@ def named_dataset(
         return NamedDataset(refs=(public_url(env[ENVIRONMENT_VARIABLE]),), source="environment")
     if project.dataset and project.path is not None:
         return NamedDataset(refs=tuple(map(public_url, project.dataset)), source="file")
-    if os.path.isfile(cwd / DATASET_INFO_FILENAME):
+    if holds_tfds_metadata(cwd):
         return NamedDataset(refs=(".",), source="folder")
     return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
 
@@ -187,7 +208,7 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
-    is_clear = "/" in relative or relative.startswith(".") or (cwd / ref).is_file()
+    is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
     return relative if is_clear else f"./{relative}"
 
 
@@ -195,13 +216,15 @@ def _is_path(ref: str, cwd: Path) -> bool:
     if is_remote(ref):
         return True
     path = cwd / ref
-    return os.path.exists(path) and not _is_name_of_a_plain_folder(ref, path)
+    if not os.path.exists(path):
+        return means_record_files(ref)
+    return not _is_name_of_a_plain_folder(ref, path)
 
 
 def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
     if not path.is_dir() or parse_dataset_name(ref) is None:
         return False
-    return len(tfds_folders(path)) != 1
+    return len(tfds_folders(path)) != 1 and not holds_record_files(str(path))
 
 
 @checked
@@ -211,6 +234,7 @@ def read_dataset(
     data_dir: str | os.PathLike[str] | None = None,
     env: Mapping[str, str],
     cwd: Path,
+    cache: bool = True,
 ) -> Dataset:
     """Return the dataset that one reference names, or several references as one dataset.
 
@@ -220,7 +244,8 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    return _read_all(refs, _Search(dirs=data_dirs(data_dir, env, Project()), env=env, cwd=cwd))
+    dirs, counting = data_dirs(data_dir, env, Project()), Counting(cache=cache)
+    return _read_all(refs, _Search(dirs=dirs, env=env, cwd=cwd, counting=counting))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +255,7 @@ class _Search:
     dirs: DataDirs
     env: Mapping[str, str]
     cwd: Path
+    counting: Counting
     on_disk: bool = False
 
     def path(self, ref: str) -> AnyPath:
@@ -256,43 +282,79 @@ def _read(ref: str, search: _Search) -> Dataset:
     raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
 
 
-_FORMS = "a dataset is a folder with dataset_info.json, a layout.yaml, or a name like mnist:3.0.1"
+_FORMS = (
+    "a dataset is a folder with dataset_info.json, a layout.yaml, a name like mnist:3.0.1, or "
+    "record files: a folder, a pattern, prefix@N"
+)
 
 
 def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
     if _names_a_file(path) if isinstance(path, RemotePath) else not os.path.isdir(path):
         return None
+    if isinstance(path, RemotePath):
+        return _remote_folder(ref, path, search)
     found = tfds_folders(path)
+    if found == [path]:
+        return dataset_in(path)
+    has_records = holds_record_files(asked_for(path))
     name = parse_dataset_name(ref)
-    if len(found) != 1 and name is not None:  # a folder that just has the name of a dataset
+    if len(found) != 1 and not has_records and name is not None:
+        # A folder that just has the name of a dataset.
         dataset = _look_up(name, search)
         if dataset is not None:
             return dataset
-    if not found and isinstance(path, Path) and _has_record_files(path):
+    return _with_records(ref, path, found, search)
+
+
+def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Search) -> Dataset:
+    """Return the dataset of a folder in which, or below which, datasets with metadata were found.
+
+    Where it holds record files besides, either may be meant.
+    """
+    if not found:
+        return _without_metadata(ref, path, search)
+    if holds_record_files(asked_for(path)):
+        below = choices(way_below(path, folder) for folder in found)
         raise DatasetError(
-            f"{quoted(ref, 200)} holds record files and no {DATASET_INFO_FILENAME}; such folders "
-            f"are {_LATER}"
+            f"{quoted(ref, 200)} holds record files, and below it are datasets with "
+            f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
+            f"{quoted(os.path.join(ref, '*'), 200)}"
         )
     return dataset_in(only_folder(found, path))
 
 
-_RECORD_FILE = re.compile(r"record|riegeli|parquet|-of-\d")
-_SEVERAL_FILES = re.compile(r"[*?\[]|@(\d+|\*)")
+def _without_metadata(ref: str, path: AnyPath, search: _Search) -> Dataset:
+    try:
+        return read_bare(asked_for(path), search.counting)
+    except DatasetError as error:
+        if holds_record_files(asked_for(path)):
+            raise
+        raise DatasetError(
+            f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
+            f"{error}"
+        ) from error
+
+
+def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
+    with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
+        return dataset_in(path)
+    try:
+        found = tfds_folders(path)
+        if not found and not is_folder(path):
+            raise NotThereError
+    except NotThereError as error:
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}") from error
+    return _with_records(ref, path, found, search)
 
 
 def _names_a_file(path: RemotePath) -> bool:
     """Return whether a URL is that of a file; where its name leaves it open the place is asked."""
     if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
         return True
-    if _SEVERAL_FILES.search(path.name):
+    if means_record_files(path.name):
         return True
-    return _RECORD_FILE.search(path.name) is not None and is_file(path)
-
-
-def _has_record_files(path: Path) -> bool:
-    with os.scandir(path) as entries:
-        return any(_RECORD_FILE.search(entry.name) for entry in entries)
+    return looks_like_records(path.name) and is_file(path)
 
 
 def _file(ref: str, search: _Search) -> Dataset | None:
@@ -300,16 +362,19 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if isinstance(path, Path) and not os.path.exists(path):
         return None
     if path.name == DATASET_INFO_FILENAME:
-        return dataset_in(path.parent)
+        return _folder(os.path.dirname(ref) or ".", search)
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.readers.layout_file import read_layout_file
 
         return read_layout_file(path)
-    if _RECORD_FILE.search(path.name) or isinstance(path, RemotePath):
-        raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
-    raise DatasetError(
-        f"{quoted(ref, 200)} is not a layout file; their names end in {choices(LAYOUT_SUFFIXES)}"
-    )
+    if isinstance(path, RemotePath) and means_record_files(path.name):
+        return None
+    if not is_record_file(asked_for(path)):
+        raise DatasetError(
+            f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
+            f"{choices(LAYOUT_SUFFIXES)}, nor a file of records"
+        )
+    return read_bare(asked_for(path), search.counting)
 
 
 def _bad_version(ref: str, search: _Search) -> Dataset | None:
@@ -322,9 +387,17 @@ def _bad_version(ref: str, search: _Search) -> Dataset | None:
 
 
 def _record_files(ref: str, search: _Search) -> Dataset | None:
-    if _SEVERAL_FILES.search(ref) and parse_dataset_name(ref) is None:
-        raise DatasetError(f"{quoted(ref, 200)}: record files without metadata are {_LATER}")
-    return None
+    if not means_record_files(ref):
+        return None
+    if _SPEC.fullmatch(ref):
+        raise DatasetError(
+            f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
+            "too"
+        )
+    return read_bare(asked_for(search.path(ref)), search.counting)
+
+
+_SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
 def _missing_path(ref: str, search: _Search) -> Dataset | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +21,8 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
     reads them all.
 
     Raises:
-        DatasetError: no dataset, or two file formats.
+        DatasetError: no dataset, two file formats or compressions, or a record file that is
+            counted twice.
     """
     if not datasets:
         raise DatasetError("no dataset given")
@@ -33,12 +35,41 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
                 f"{quoted(first.title)} is in {first.file_format} and {quoted(other.title)} "
                 f"in {other.file_format}; datasets read as one must have one file format"
             )
+        if other.compression != first.compression:
+            said = (dataset.compression or "no compression" for dataset in (first, other))
+            raise DatasetError(
+                f"{quoted(first.title)} and {quoted(other.title)} have {' and '.join(said)}; "
+                "tf.data reads files of one compression"
+            )
+    _refuse_files_twice(datasets)
     parts: dict[str, list[Split]] = {}
     for dataset in datasets:
         for split in dataset.splits:
             parts.setdefault(split.name, []).append(split)
     joined = tuple(_joined(splits) for splits in parts.values())
-    return replace(first, splits=joined, folders=tuple(f for d in datasets for f in folders_of(d)))
+    return replace(
+        first,
+        splits=joined,
+        folders=tuple(folder for dataset in datasets for folder in folders_of(dataset)),
+        notes=tuple(note for dataset in datasets for note in dataset.notes),
+    )
+
+
+def _refuse_files_twice(datasets: Sequence[Dataset]) -> None:
+    """Refuse a record file that two patterns mean; of metadata TFDS reads a folder twice, too."""
+    seen: set[str] = set()
+    for dataset in datasets:
+        if not dataset.is_counted:
+            continue
+        for split in dataset.splits:
+            for files in split.files:
+                own = {os.path.join(files.data_dir or "", name) for name in files}
+                if twice := own & seen:
+                    raise DatasetError(
+                        f"record file {quoted(min(twice), 200)} is there twice; datasets read as "
+                        "one have files of their own"
+                    )
+                seen |= own
 
 
 def _joined(parts: Sequence[Split]) -> Split:

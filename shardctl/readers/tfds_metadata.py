@@ -22,12 +22,13 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
-from shardctl.files.stores.anywhere import answers, is_file, subfolders
+from shardctl.files.stores.anywhere import answers, files_in, is_file, subfolders
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, way_below
 
 if TYPE_CHECKING:
     from shardctl.core.dataset.example_size import ExampleSize
 
+_STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
 _LENGTHS = ("shardLengths", "shard_lengths")
@@ -89,7 +90,7 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
     Raises:
         DatasetError: `path` is not a folder that can be listed.
     """
-    if _holds_dataset(path):
+    if holds_tfds_metadata(path):
         return [path]
     found: list[AnyPath] = []
     at_once = isinstance(path, RemotePath)
@@ -98,7 +99,7 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
         num_folders += len(level)
         below: list[AnyPath] = []
         for folder, is_dataset in zip(
-            level, answers(_holds_dataset, level, at_once=at_once), strict=True
+            level, answers(holds_tfds_metadata, level, at_once=at_once), strict=True
         ):
             (found if is_dataset else below).append(folder)
         if num_folders > _MAX_FOLDERS or depth == _MAX_DEPTH - 1:
@@ -110,8 +111,34 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
     return sorted(found, key=lambda folder: str(folder).split("/"))
 
 
-def _holds_dataset(folder: AnyPath) -> bool:
-    return is_file(folder / DATASET_INFO_FILENAME)
+def holds_tfds_metadata(folder: AnyPath) -> bool:
+    """Return whether a folder has a dataset_info.json, and one of TFDS.
+
+    Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, where `features` are
+    instead of a `name`; broken metadata beside other files counts as TFDS's, which says so.
+
+    Raises:
+        DatasetError: the place of a remote one cannot be asked.
+    """
+    path = folder / DATASET_INFO_FILENAME
+    if not is_file(path):
+        return False
+    if not (is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
+        return True
+    try:
+        info = read_json(path)
+    except DatasetError:
+        return True
+    return not is_hugging_face_info(info)
+
+
+def _has_files_of_hugging_face(folder: AnyPath) -> bool:
+    if isinstance(folder, RemotePath):  # not worth a listing: the cache of a hub is on a disk
+        return False
+    try:
+        return any(file.path.endswith((".arrow", ".parquet")) for file in files_in(folder))
+    except DatasetError:
+        return False
 
 
 def _subfolders(folder: AnyPath, *, strict: bool = False) -> list[str]:
@@ -124,6 +151,19 @@ def _subfolders(folder: AnyPath, *, strict: bool = False) -> list[str]:
     return [name for name in names if ".incomplete" not in name]
 
 
+def is_hugging_face_info(document: object) -> bool:
+    """Return whether a parsed dataset_info.json is that of Hugging Face Datasets, not of TFDS.
+
+    Theirs has features, and splits by their names; TFDS's has a list of splits.
+
+    >>> is_hugging_face_info({"features": {}}), is_hugging_face_info({"name": "d", "splits": []})
+    (True, False)
+    """
+    if not isinstance(document, Mapping):
+        return False
+    return "features" in document or isinstance(document.get("splits"), Mapping)
+
+
 def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
     """Return the dataset that a parsed dataset_info.json describes.
 
@@ -134,6 +174,10 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
         DatasetError: a field that is needed is missing or of the wrong kind.
     """
     info = fields.mapping(document, "the metadata")
+    if is_hugging_face_info(info):
+        raise DatasetError(
+            "written by Hugging Face Datasets, not by TFDS; `shardctl index` counts the files"
+        )
     name = fields.name(_field(info, "name") or "", "dataset name")
     config = _field(info, "configName", "config_name") or None
     version = _field(info, "version") or None

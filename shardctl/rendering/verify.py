@@ -14,6 +14,7 @@ from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.order_records import settings_words
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+from shardctl.rendering.verify_files import file_columns, what_is_told
 
 CSV_HEADER = ("kind", "where", "expected", "found", "reason")
 
@@ -22,12 +23,6 @@ _DIFFERENCE = (
     Column(heading="", align="left"),
     Column(heading="id"),
     Column(heading="tfds_id", align="left"),
-)
-_FILES = (
-    Column(heading="file", align="left", names_files=True),
-    Column(heading="metadata"),
-    Column(heading="file holds"),
-    Column(heading="problem", align="left"),
 )
 
 
@@ -59,7 +54,7 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
             )
             for file in verification.files
         ]
-        yield table(_FILES, rows, screen, keep=_MAX_FILES)
+        yield table(file_columns(verification.dataset), rows, screen, keep=_MAX_FILES)
     for note in verification.notes:
         yield paragraph(f"note: {as_options(note)}", screen)
 
@@ -93,8 +88,10 @@ def _files_line(verification: Verification) -> str:
     num_wrong = sum(file.num_files for file in verification.files)
     if not num_wrong:
         verb = "holds" if verification.num_files == 1 else "hold"
-        return f"{counted(verification.num_files, 'file')} {verb} what the metadata says"
-    return f"{num_wrong:,} of {counted(verification.num_files, 'file')} not as the metadata says:"
+        told = what_is_told(verification.dataset)
+        return f"{counted(verification.num_files, 'file')} {verb} {told}"
+    as_told = "they were counted" if verification.dataset.is_counted else "the metadata says"
+    return f"{num_wrong:,} of {counted(verification.num_files, 'file')} not as {as_told}:"
 
 
 def _sides(first: FirstDifference) -> Iterator[tuple[str, str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -25,12 +26,6 @@ _SPLITS = (
     Column(heading="bytes"),
     Column(heading="bytes read"),
 )
-_FILES = (
-    Column(heading="file", align="left", names_files=True),
-    Column(heading="metadata"),
-    Column(heading="file holds"),
-    Column(heading="problem", align="left"),
-)
 _CHECKED = {
     "checksums": "by the checksums of all their records",
     "decoded": "by decoding all their rows",
@@ -49,11 +44,26 @@ def verify_files_table(found: FilesVerification, screen: Screen) -> Iterator[str
     if found.findings:
         yield paragraph(f"{counted(len(found.findings), 'problem')}:", screen, style="error")
         rows = list(map(_finding, found.findings))
-        yield table(_FILES, rows, screen, keep=_MAX_FILES)
+        yield table(file_columns(dataset), rows, screen, keep=_MAX_FILES)
     else:
-        yield paragraph("every file holds what the metadata says", screen)
+        yield paragraph(f"every file holds {what_is_told(dataset)}", screen)
     for note in found.notes:
         yield paragraph(f"note: {note}", screen)
+
+
+def file_columns(dataset: Dataset) -> tuple[Column, ...]:
+    """Return the columns of files that do not hold what they should."""
+    return (
+        Column(heading="file", align="left", names_files=True),
+        Column(heading="counted" if dataset.is_counted else "metadata"),
+        Column(heading="file holds"),
+        Column(heading="problem", align="left"),
+    )
+
+
+def what_is_told(dataset: Dataset) -> str:
+    """Return what files should hold, in words: no metadata tells it of files that were counted."""
+    return "what was counted" if dataset.is_counted else "what the metadata says"
 
 
 def _split(split: SplitFiles) -> Sequence[str]:

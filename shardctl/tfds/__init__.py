@@ -7,6 +7,8 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.inspecting.inspect import inspect
+from shardctl.tfds.metadata.write import write_metadata
+from shardctl.tfds.record_files import record_files
 from shardctl.tfds.training.keras import keras_epochs
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.position import Position
@@ -27,10 +29,12 @@ __all__ = [
     "keras_epochs",
     "pipeline",
     "read_config",
+    "record_files",
     "resume",
     "resume_epochs",
     "resume_like",
     "verify",
     "verify_dataset",
     "verify_plan",
+    "write_metadata",
 ]

@@ -17,6 +17,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import path_of
 from shardctl.readers.features import read_example_size
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.tfds.record_files import RecordFiles
 
 
 def _is_builder(value: Any) -> Any:
@@ -39,6 +40,8 @@ def dataset_of(builder: Builder) -> Dataset:
     Raises:
         DatasetError: the builder has no splits, because nothing is prepared.
     """
+    if isinstance(builder, RecordFiles):
+        return builder.dataset
     info = builder.info
     splits = list(info.splits.values())
     if not splits:

@@ -207,20 +207,20 @@ class TestPaths:
         ("ref", "said"),
         [
             ("no://bucket/toy", "nobody knows the scheme no://; there are gs, s3, hf, http, https"),
-            ("memory://bucket/toy", "'memory://bucket/toy' holds no dataset_info.json, nor does"),
+            ("memory://bucket/toy", "no file or folder 'memory://bucket/toy'"),
             ("memory://bucket/toy.yaml", "cannot read 'memory://bucket/toy.yaml': no such file"),
             (
                 "gs:/bucket/toy",
                 "no file or folder 'gs:/bucket/toy'; a URL has two slashes",
             ),
-            ("x/toy-train.tfrecord@1024", "record files without metadata are not supported yet"),
-            ("x/toy-train.tfrecord@*", "record files without metadata are not supported yet"),
-            ("x/*.tfrecord*", "record files without metadata are not supported yet"),
-            ("records", "'records' holds record files and no dataset_info.json; such folders are"),
-            ("records/a.tfrecord-00000-of-00001", "record files without metadata are not support"),
+            ("x/toy-train.tfrecord@1024", "x/toy-train.tfrecord@1024'; there is no folder"),
+            ("x/toy-train.tfrecord@*", "no file matches"),
+            ("x/*.tfrecord*", "no file matches"),
+            ("train[:10%]", "'train[:10%]' is a spec, which says what is read of a dataset; name"),
+            ("train[3shard:]+test", "'train[3shard:]+test' is a spec"),
             (
                 "notes.txt",
-                "'notes.txt' is not a layout file; their names end in .yaml, .yml, .json",
+                "'notes.txt' is neither a layout file, whose name ends in .yaml, .yml, .json, nor",
             ),
             ("no.yaml", "no file or folder 'no.yaml'"),
             ("./no", "no file or folder './no'"),
@@ -241,7 +241,7 @@ class TestPaths:
             ("toy/x=1", "no dataset 'toy/x=1'; a dataset is"),
             ("", "no dataset ''; a dataset is a folder with dataset_info.json"),
             ("a\0b", "no dataset 'a\\x00b'"),
-            ("\x1b[31m", "'\\x1b[31m'"),
+            ("\x1b[31m", "\\x1b[31m'; its folder has"),
             ("x" * 5000, "no dataset 'xxxxx"),
             ("x/" * 5000, "no file or folder 'x/x/"),
             ("../" * 5000, "'../../../"),
@@ -250,8 +250,6 @@ class TestPaths:
     def test_what_leads_nowhere_says_what_would(
         self, home: Path, tmp_path: Path, ref: str, said: str
     ) -> None:
-        (tmp_path / "records").mkdir()
-        (tmp_path / "records" / "a.tfrecord-00000-of-00001").touch()
         (tmp_path / "empty").mkdir()
         (tmp_path / "notes.txt").touch()
         line = refusal(ref, home=home, cwd=tmp_path)

@@ -135,7 +135,7 @@ def _refuse_options(
         raise UsageError(
             "--update writes the current order to A; leave out B, or check both with --each"
         )
-    if reading.given() or any(value is not None for value in (*astuple(source), spec)):
+    if reading.given() or any(value not in (None, False) for value in (*astuple(source), spec)):
         raise UsageError(
             "options of datasets and settings are about the current order; leave them out, or B, "
             "or check both with --each"

@@ -50,7 +50,7 @@ def simulate(
       # The tfds_ids of the second batch of host 0 of 4
       shardctl simulate --host 0/4 --skip 256 --take 256 -d mnist -f tfds-ids
     """
-    from shardctl.planning.progress import Progress
+    from shardctl.core.progress import Progress
     from shardctl.planning.simulate import simulate as simulate_order
 
     to_file = out.output not in (None, "-")

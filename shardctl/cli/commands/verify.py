@@ -16,8 +16,10 @@ from shardctl.cli.options.dataset import (
     refuse_allow_version,
 )
 from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.runner import RunnerOption, beam_runner
 from shardctl.cli.options.shared import AllowVersionOption, DatasetOptions, number_option
 from shardctl.cli.output import ProgressBars, warn
+from shardctl.core.progress import Watch
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.rendering.text.command_line import option_name
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.planning.verify import Take, Verification
+    from shardctl.readers.index.runner import Runner
+    from shardctl.readers.records.verify_files import FilesVerification
 
 FORMATS = Formats(renderers=verb_formats("rendering.verify", "verify"))
 # A spec has colons in brackets alone.
@@ -34,6 +38,7 @@ _OF_FILES = Formats(renderers=verb_formats("rendering.verify_files", "verify_fil
 
 
 def verify(
+    ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
@@ -69,6 +74,11 @@ def verify(
             "--plan", metavar="FILE", help="Run a plan of shardctl resume instead; - is stdin."
         ),
     ] = None,
+    jobs: Annotated[
+        Any,
+        number_option("--jobs", "With --files, read with N processes [default: one a processor]."),
+    ] = None,
+    runner: RunnerOption = "local",
     allow_version: AllowVersionOption = False,
     every_row: AllOption = False,
 ) -> None:
@@ -96,8 +106,19 @@ def verify(
         raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
     if files:
         others = {"take": take, "plan": plan, "allow_version": allow_version or None}
-        _files(source, out, specs or [], {**reading.given(), **others}, every_row=every_row)
+        given = {**reading.given(), **others}
+        with ProgressBars() as bars:
+            words = specs or []
+            chosen = beam_runner(runner, words, ctx.obj or (), jobs=jobs, watch=bars.show)
+            found_files = _files(source, words, given, jobs=jobs, runner=chosen, watch=bars.show)
+        _OF_FILES.write(out, found_files, every_row=every_row)
+        if not found_files.equal:
+            raise typer.Exit(1)
         return
+    if runner != "local":
+        raise UsageError("--runner without --files: an order is read by TensorFlow, here")
+    if jobs is not None:
+        raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
     if specs and _FUNCTION.fullmatch(specs[0]):
         others = {"plan": plan, "allow_version": allow_version or None}
         found = _function(source, reading, specs, others, "all" if take == -1 else take)
@@ -158,12 +179,13 @@ def _function(
 
 def _files(
     source: DatasetOptions,
-    out: OutputOptions,
     splits: list[str],
     given: dict[str, Any],
     *,
-    every_row: bool,
-) -> None:
+    jobs: int | None,
+    runner: "Runner | None",
+    watch: Watch,
+) -> "FilesVerification":
     for name, value in given.items():
         if value is not None:
             raise UsageError(
@@ -172,11 +194,7 @@ def _files(
     from shardctl.readers.records.verify_files import verify_files
 
     dataset = chosen_dataset(source, project_here(source))
-    with ProgressBars() as bars:
-        found = verify_files(dataset, *splits, watch=bars.show)
-    _OF_FILES.write(out, found, every_row=every_row)
-    if not found.equal:
-        raise typer.Exit(1)
+    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watch)
 
 
 def _order(

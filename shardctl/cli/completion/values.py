@@ -75,6 +75,7 @@ def _paths(incomplete: str) -> Iterator[str]:
 def splits(ctx: Any, incomplete: str) -> list[str]:
     """Offer the split names of the chosen dataset, also after a `+`."""
     from shardctl.files.file_text import working_folder
+    from shardctl.readers.index.bare import Counting
     from shardctl.readers.project_file import find_project
     from shardctl.readers.reference import choose_dataset
 
@@ -87,6 +88,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
             data_dir=ctx.params.get("data_dir"),
             env=os.environ,
             cwd=working_folder(),
+            counting=Counting(names_only=True),
             on_disk=True,
         ).dataset
         names = [split.name for split in dataset.splits]

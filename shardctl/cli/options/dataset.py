@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from shardctl.cli.output import say
+from shardctl.cli.output import say, warn
 from shardctl.core.secrets import public_url
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UsageError
@@ -81,9 +81,11 @@ def dataset_and_refs(
     """Return the dataset that is chosen as by `chosen_dataset`, and how it was named.
 
     Paths of the options are relative to `folder`, that one to the working folder. Other datasets,
-    those that stages name, are looked up in the same data dir for the rest of the command.
+    those that stages name, are looked up in the same data dir, and with or without the cache, for
+    the rest of the command.
     """
     from shardctl.files.file_text import working_folder
+    from shardctl.readers.index.bare import Counting
     from shardctl.readers.reference import choose_dataset
 
     chosen = choose_dataset(
@@ -93,19 +95,21 @@ def dataset_and_refs(
         env=os.environ,
         cwd=working_folder() / folder,
         fallback=fallback,
+        counting=Counting(cache=not options.no_cache),
     )
     if chosen.note is not None and is_read:
         say(chosen.note)
+    warn(chosen.dataset.notes)
     _look_up_others(options, project)
     return chosen
 
 
 def _look_up_others(options: DatasetOptions, project: Project) -> None:
     data_dir = project.data_dir if options.data_dir is None else options.data_dir
-    if data_dir is not None:
+    if data_dir is not None or options.no_cache:
         from shardctl.api.arguments import look_up_in
 
-        look_up_in(data_dir)
+        look_up_in(data_dir, cache=not options.no_cache)
 
 
 def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:

@@ -21,9 +21,9 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.output import ProgressBars
 from shardctl.cli.panels import DATASET, OUTPUT
+from shardctl.core.progress import watched_by
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.progress import watched_by
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
@@ -117,8 +117,8 @@ class DatasetOptions:
             "--dataset",
             "-d",
             metavar="REF",
-            help="A folder with dataset_info.json, name[/config][:version], or a layout.yaml; "
-            "several are read as one.",
+            help="A folder with dataset_info.json, name[/config][:version], a layout.yaml, or "
+            "record files (a folder, a glob, prefix@1024); several are read as one.",
             autocompletion=completion.datasets,
         ),
     ] = None
@@ -130,6 +130,13 @@ class DatasetOptions:
             help="Where names are looked up [default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
         ),
     ] = None
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            "--no-cache",
+            help="Count record files without metadata anew, and keep no counts for next time.",
+        ),
+    ] = False
 
     def taken(self, project: "Project") -> Iterator[str]:
         """Yield what is left to a project, in words; see `project_here`."""

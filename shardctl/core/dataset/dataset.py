@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.core.dataset.example_size import ExampleSize
 
+# Origins of datasets whose examples were counted, since no metadata says how many there are.
+COUNTED_FILES = "record files"
+COUNTED_LAYOUT = "layout of record files"
+
 _PIECE = 1 << 16  # file names made at once
 _MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
 
@@ -283,6 +287,8 @@ class Dataset:
     here (a catalog entry, a layout file); `origin` says in a few words where the facts come from.
     `compression` is how its TFRecord files are packed, "GZIP" or "ZLIB", None for not at all; the
     order is the same, so it is no part of the fingerprint.
+    `reference` finds a counted dataset again: files, a pattern, or a layout file, as a whole path;
+    `notes` say what its files leave open.
     `folders` are the datasets that were merged into this one, in order, where they are known;
     see `folders_of`. `features` is asked for `example_size`; it is no part of the layout.
     """
@@ -296,6 +302,8 @@ class Dataset:
     ordered: bool = False
     compression: str | None = None
     origin: str = "metadata"
+    reference: str | None = field(default=None, compare=False, repr=False)
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     folders: tuple[Dataset, ...] = ()
     features: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
@@ -307,6 +315,12 @@ class Dataset:
         twice = [name for name, count in counts.items() if count > 1]
         if twice:
             raise DatasetError(f"dataset {quoted(self.name)} has split {quoted(twice[0])} twice")
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its examples were counted in files; TFDS knows of no such dataset."""
+        parts = (self, *self.folders)
+        return any(part.origin in (COUNTED_FILES, COUNTED_LAYOUT) for part in parts)
 
     @property
     def in_several_folders(self) -> bool:

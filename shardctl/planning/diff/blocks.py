@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.progress import Progress
 from shardctl.core.snapshot.cells import cell_digests
 from shardctl.planning.diff.pinned_order import PinnedOrder
-from shardctl.planning.progress import Progress
 
 Id = int | str
 MAX_SCANNED = 1 << 32  # positions of a block that are compared one by one, in some minutes

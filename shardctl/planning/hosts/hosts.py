@@ -13,6 +13,7 @@ from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
@@ -22,7 +23,6 @@ from shardctl.planning.hosts.stages import shared_reader
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.open_splits import refuse_open_hosts
 from shardctl.planning.order import resolved_spec
-from shardctl.planning.progress import Progress
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1

@@ -10,6 +10,7 @@ from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.stages.readers import parts_of
@@ -17,7 +18,6 @@ from shardctl.core.stages.stages import Filter, Opaque, Pipeline, Shard
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
-from shardctl.planning.progress import Progress
 from shardctl.planning.stages.sources import refuse_unread_spec, single_reader, without_own
 
 

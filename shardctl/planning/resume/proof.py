@@ -20,6 +20,7 @@ from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
@@ -28,7 +29,6 @@ from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, plan_order
 from shardctl.planning.pinned.pinned_sources import resolved_reading
-from shardctl.planning.progress import Progress
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.compare_streams import Counts, num_differing
 from shardctl.planning.resume.promises import (

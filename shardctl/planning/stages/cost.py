@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
@@ -24,7 +25,6 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
-from shardctl.planning.progress import Progress
 
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
 _MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte

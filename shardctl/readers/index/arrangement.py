@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardctl.files.stores.store import StoredFile
@@ -9,14 +10,14 @@ from shardctl.files.stores.store import StoredFile
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArrangedSplit:
-    """The files of a split in shard order.
+    """The files of a split in shard order, kept as columns where they are many.
 
     template: how they are named, as TFDS writes templates (`{DATASET}-{SPLIT}.{FILEFORMAT}-
         {SHARD_X_OF_Y}`), None where they follow none.
     """
 
     name: str
-    files: tuple[StoredFile, ...]
+    files: Sequence[StoredFile]
     template: str | None = None
 
 
@@ -36,7 +37,7 @@ class Arrangement:
     root: the folder that all paths are below; it is the layout's data_dir.
     file_format: as `FORMATS` names it, None where the names do not tell.
     sidecars: files that are no record files and say something of them (`index.json`, `x.index`).
-    ignored: other files of the folders.
+    ignored: other files of the folders. notes: what a reader of the answer should know.
     """
 
     root: str
@@ -45,5 +46,6 @@ class Arrangement:
     version: str | None = None
     file_format: str | None = None
     problems: tuple[NameProblem, ...] = ()
-    sidecars: tuple[StoredFile, ...] = ()
-    ignored: tuple[StoredFile, ...] = ()
+    sidecars: Sequence[StoredFile] = ()
+    ignored: Sequence[StoredFile] = ()
+    notes: tuple[str, ...] = ()

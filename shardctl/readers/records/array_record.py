@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
-from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
+from shardctl.readers.records.ranges.partial_copy import partial_copy
 
 _BLOCK = 1 << 24  # bytes of a file whose records are held at a time
 _FAILURES = (RuntimeError, ValueError, IndexError)
 # Riegeli names the chunk, or else how far it had read.
 _CHUNK = re.compile(r"chunk at (\d+)")
 _PLACE = re.compile(r"at byte (\d+)")
+
+
+# google/array_record, cpp/array_record_reader.cc and cpp/layout.proto: the last block of a file, as
+# Riegeli aligns them, holds a RiegeliPostscript: where the footer begins, then a magic number.
+_LAST_BLOCK = 1 << 16
+_POSTSCRIPT = re.compile(
+    rb"\x08([\x80-\xff]{0,9}[\x00-\x7f])\x10\xde\xc0\xeb\xfe\x84\xce\xc3\xc9\x71"
+)
+
+# riegeli/doc/riegeli_records_file_format.md: a file begins with the header of a block, whose chunk
+# is the first and ends behind 64 bytes; its hash comes first.
+SIGNATURE = bytes.fromhex("83af70d10d884a3f") + bytes(8) + (64).to_bytes(8, "little")
 
 
 class ArrayRecord:
@@ -25,16 +39,35 @@ class ArrayRecord:
     def count(
         self, source: ByteSource, *, checksums: bool = False, told: Told = untold
     ) -> FileContents:
-        """Return what a file holds, see `RecordFormat.count`."""
-        if source.local_path is None:
-            raise DatasetError("array_record files are read by a library that takes local files")
-        return read_array_record(
-            source.local_path, num_bytes=source.num_bytes, checksums=checksums, told=told
-        )
+        """Return what a file holds, see `RecordFormat.count`.
+
+        The library opens local files alone: of a remote one it is given a temporary copy, of the
+        footer for counting, of all for `checksums`.
+        """
+        if source.local_path is not None:
+            return read_array_record(
+                source.local_path, num_bytes=source.num_bytes, checksums=checksums, told=told
+            )
+        end = source.num_bytes
+        start = 0 if checksums else _footer_offset(source.read(max(0, end - _LAST_BLOCK), end))
+        with partial_copy(source, start, end, told=told) as path:
+            found = read_array_record(path, num_bytes=end, checksums=checksums)
+        return replace(found, num_bytes_read=end - start)
 
     def is_of(self, head: bytes) -> bool | None:
-        """Return None: the signature of Riegeli, on which ArrayRecord builds, is the same."""
-        return None
+        """Return whether a file begins with Riegeli's signature, on which ArrayRecord builds."""
+        return head.startswith(SIGNATURE)
+
+
+def _footer_offset(block: bytes) -> int:
+    """Return where the footer begins, as the last block of a file says; 0 where it does not say.
+
+    Only what to fetch hangs on it: the library finds the footer by itself, and checks its hash.
+    """
+    found = _POSTSCRIPT.search(block)
+    if found is None:
+        return 0
+    return sum((byte & 0x7F) << 7 * index for index, byte in enumerate(found[1]))
 
 
 def read_array_record(

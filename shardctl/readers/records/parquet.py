@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
+from shardctl.readers.records.ranges.range_file import RangeFile
 
 _ROWS = 1 << 10  # rows that are decoded at a time
 _PAGE_HEADER_BYTES = 32
@@ -23,9 +24,11 @@ class Parquet:
         self, source: ByteSource, *, checksums: bool = False, told: Told = untold
     ) -> FileContents:
         """Return what a file holds, see `RecordFormat.count`."""
-        return read_parquet(
-            source.file(), num_bytes=source.num_bytes, checksums=checksums, told=told
-        )
+        if checksums:
+            return read_parquet(source.file(), num_bytes=source.num_bytes, told=told)
+        file = RangeFile(source, told)
+        found = read_parquet(file, num_bytes=source.num_bytes, checksums=False)
+        return replace(found, num_bytes_read=file.num_bytes_read)
 
     def is_of(self, head: bytes) -> bool | None:
         """Return whether a file begins as Parquet files do, see `RecordFormat.is_of`."""
@@ -33,7 +36,7 @@ class Parquet:
 
 
 def read_parquet(
-    file: BinaryIO, *, num_bytes: int, checksums: bool = True, told: Told = untold
+    file: BinaryIO | RangeFile, *, num_bytes: int, checksums: bool = True, told: Told = untold
 ) -> FileContents:
     """Return what a Parquet file holds; without `checksums` what its footer says.
 
@@ -55,6 +58,13 @@ def read_parquet(
         refusal = refused(error, empty=not num_bytes)
         return FileContents(num_records=None, num_bytes=num_bytes, damage=refusal)
     stated = int(opened.metadata.num_rows)
+    of_groups = sum(
+        opened.metadata.row_group(group).num_rows for group in range(opened.metadata.num_row_groups)
+    )
+    if of_groups != stated:
+        text = f"its footer says {stated} rows, and {of_groups} by its groups"
+        contradiction = Damage(kind="broken", text=text)
+        return FileContents(num_records=None, num_bytes=num_bytes, damage=contradiction)
     if not checksums:
         return FileContents(num_records=stated, num_bytes=num_bytes)
     num_rows = num_read = 0
@@ -134,7 +144,7 @@ def _failures() -> tuple[type[Exception], ...]:
     return ArrowException, OSError, ValueError
 
 
-def _has_checksums(file: BinaryIO, opened: Any) -> bool:
+def _has_checksums(file: BinaryIO | RangeFile, opened: Any) -> bool:
     """Return whether the header of the first page holds a checksum; a writer sets all or none.
 
     parquet.thrift, PageHeader in the compact protocol: three i32 fields (type, uncompressed and

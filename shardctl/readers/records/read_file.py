@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from importlib.util import find_spec
 
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.text import printable, quoted
@@ -17,12 +18,24 @@ from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote, store_of
 from shardctl.readers.records.array_record import ArrayRecord
+from shardctl.readers.records.arrow.arrow import Arrow
 from shardctl.readers.records.contents import Damage, FileContents, Told, untold
+from shardctl.readers.records.mds.mds import MDS
 from shardctl.readers.records.parquet import Parquet
 from shardctl.readers.records.record_format import RecordFormat
+from shardctl.readers.records.riegeli import Riegeli
 from shardctl.readers.records.tfrecord.tfrecord import TFRecord
+from shardctl.readers.records.webdataset.webdataset import WebDataset
 
-_ALL: tuple[RecordFormat, ...] = (TFRecord(), ArrayRecord(), Parquet())
+_ALL: tuple[RecordFormat, ...] = (
+    TFRecord(),
+    ArrayRecord(),
+    Parquet(),
+    Riegeli(),
+    MDS(),
+    WebDataset(),
+    Arrow(),
+)
 FORMATS: dict[str, RecordFormat] = {known.name: known for known in _ALL}
 READ_FORMATS = tuple(FORMATS)
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
@@ -46,10 +59,10 @@ def why_not_read(file_format: str) -> str | None:
     >>> why_not_read("riegeli")
     'riegeli files are not read: their library for Python is not on PyPI'
     """
+    if file_format == "riegeli" and find_spec("riegeli") is None:
+        return "riegeli files are not read: their library for Python is not on PyPI"
     if file_format in FORMATS:
         return None
-    if file_format == "riegeli":
-        return "riegeli files are not read: their library for Python is not on PyPI"
     known = "a format that TFDS knows" if file_format in FILE_FORMATS else "no format of TFDS"
     return f"{printable(file_format, 40)} files are not read: it is {known}"
 

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
+from shardctl.core.progress import Watch
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
-from shardctl.files.stores.stores import is_remote
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.index.counting.local_runner import checked_jobs
+from shardctl.readers.index.runner import Runner
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.parallel import FileToRead, Watch, read_record_files
+from shardctl.readers.records.parallel import FileToRead, read_record_files
 from shardctl.readers.records.read_file import why_not_read
 
 # What names and sizes show, beside what the files hold.
@@ -82,13 +84,19 @@ class FilesVerification(Tabular):
 
 @checked
 def verify_files(
-    dataset: DatasetLike, *splits: str, watch: Watch | None = None
+    dataset: DatasetLike,
+    *splits: str,
+    jobs: int | None = None,
+    runner: Runner | None = None,
+    watch: Watch | None = None,
 ) -> FilesVerification:
     """Read every record of every file of some splits, without TensorFlow, and say what is wrong.
 
     Args:
         dataset: a reference, a path, a list of these, or a Dataset; its files may be remote.
         splits: names of splits; all of them for none.
+        jobs: how many processes read, else as many as there are processors.
+        runner: what reads the files instead of processes of this machine.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:
@@ -108,6 +116,7 @@ def verify_files(
     ...
     shardctl.errors.DatasetError: 'mnist:3.0.1' has no files on this machine (built-in catalog); ...
     """
+    jobs = checked_jobs(jobs)
     dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "files are checked by whole splits")
     reason = why_not_read(dataset.file_format)
@@ -119,7 +128,7 @@ def verify_files(
     if on_disk.unlisted is not None:
         raise DatasetError(on_disk.unlisted)
     check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
-    check.read(watch)
+    check.read(jobs, runner, watch)
     found = check.answer()
     if not found.num_files and found.equal:
         raise UsageError(
@@ -152,15 +161,14 @@ class _Check:
         self._tallies = [Counter[str]() for _ in splits]
         self._checked = Counter[str]()
 
-    def read(self, watch: Watch | None) -> None:
+    def read(self, jobs: int | None, runner: Runner | None, watch: Watch | None) -> None:
         num_bytes = sum(size or 0 for sizes in self._sizes for size in sizes)
         read = read_record_files(
             self._files(),
             self._dataset.file_format,
             num_bytes=num_bytes,
-            remote=any(
-                is_remote(part.data_dir or "") for split in self._splits for part in split.files
-            ),
+            jobs=jobs,
+            runner=runner,
             watch=watch,
         )
         for file, contents in read:
@@ -171,8 +179,9 @@ class _Check:
             for shard, length in enumerate(split.shard_lengths):
                 folder, name = split.location(shard)
                 path = file_in(folder or "", name)
-                if length or self._sizes[index][shard] is not None:
-                    yield FileToRead(split=index, shard=shard, path=path)
+                size = self._sizes[index][shard]
+                if length or size is not None:
+                    yield FileToRead(split=index, shard=shard, path=path, num_bytes=size or 0)
 
     def _note(self, file: FileToRead, contents: FileContents) -> None:
         split, tally = self._splits[file.split], self._tallies[file.split]
@@ -245,10 +254,17 @@ class _Check:
             )
 
     def _notes(self) -> Iterator[str]:
+        form = self._dataset.file_format
         if self._checked["decoded"]:
+            none = "checksums (TFDS writes none)" if form == "parquet" else "checksums"
             yield (
-                "the parquet files carry no checksums (TFDS writes none): every row was decoded; "
+                f"the {form} files carry no {none}: every row was decoded; "
                 "a changed byte that can still be decoded is not seen"
+            )
+        if self._checked["framing"]:
+            yield (
+                f"the {form} files carry no checksums of their data: headers and sizes were "
+                "checked; a changed byte of the data is not seen"
             )
         counted = [found for found in self._found.values() if found.kind == "count"]
         if self._dataset.file_format == "parquet" and any(

@@ -41,12 +41,13 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
         *_behind_reader(order),
     ]
     seed = list(_global_seed(settings))
+    builder = list(reader.builder(order.dataset))
     yield from module(
         comment(pipeline_line(simulation.spec, order)),
-        reader.imports([*sorts, *made, *seed]),
+        reader.imports([*sorts, *made, *seed, *builder]),
         listed,
         sorts,
-        [*seed, *reader.builder(order.dataset)],
+        [*seed, *builder],
         [*reader.host(settings), *made],
         _how_to_read(simulation),
     )

@@ -21,15 +21,20 @@ _MODULES = re.compile(r"""(?<![\w."'/-])(tf|os)\.""")  # not in the midst of a n
 
 TENSORFLOW = "import tensorflow as tf"
 TFDS = "import tensorflow_datasets as tfds"
+BRIDGE = "import shardctl.tfds"
+_RECORD_FILES = "shardctl.tfds.record_files"
 
 
 def imports(code: Iterable[str], *others: str) -> Iterator[str]:
     """Yield the imports that lines of code need besides TFDS."""
+    code = list(code)
     used = {found for line in code if line[:1] != "#" for found in _MODULES.findall(line)}
     if "os" in used:
         yield "import os"
         yield ""
-    yield from sorted([TFDS, *others, *([TENSORFLOW] if "tf" in used else [])])
+    bridge = [BRIDGE] if any(f"{_RECORD_FILES}(" in line for line in code) else []
+    tensorflow = [TENSORFLOW] if "tf" in used else []
+    yield from sorted({TFDS, *others, *bridge, *tensorflow})
 
 
 def nothing_to_read(spec: str, settings: ReadSettings | None = None) -> UsageError:
@@ -45,7 +50,14 @@ def nothing_to_read(spec: str, settings: ReadSettings | None = None) -> UsageErr
 
 
 def builder(dataset: Dataset) -> Iterator[str]:
-    """Yield what makes `builder`: of the folders of the dataset, else of its name."""
+    """Yield what makes `builder`: of the folders of the dataset, else of its name.
+
+    Raises:
+        UsageError: a dataset that was counted, of which nobody knows how to find it again.
+    """
+    if dataset.is_counted:
+        yield from _record_files(dataset)
+        return
     folders = [_folder(folder) for folder in folders_of(dataset)]
     if len(folders) > 1:
         yield "builder = tfds.builder_from_directories("
@@ -57,6 +69,23 @@ def builder(dataset: Dataset) -> Iterator[str]:
         yield from call("builder = tfds.builder_from_directory", folders)
     else:
         yield from call("builder = tfds.builder", [literal(dataset.title)])
+
+
+def _record_files(dataset: Dataset) -> Iterator[str]:
+    folders = dataset.folders or (dataset,)
+    references = [folder.reference or folder.data_dir for folder in folders]
+    if len(folders) == 1:
+        references = [dataset.reference]
+    if None in references:
+        raise UsageError(
+            f"{dataset.title}: no code finds its files; write them down with shardctl index -o "
+            "layout.yaml, and read that"
+        )
+    yield '# TFDS reads no files without metadata: an example is {"record": bytes}.'
+    arguments = [literal(str(reference)) for reference in references]
+    if len(arguments) > 1:
+        arguments = [f"[{', '.join(arguments)}]"]
+    yield from call(f"builder = {_RECORD_FILES}", arguments)
 
 
 def _folder(folder: Dataset) -> str:

@@ -66,12 +66,15 @@ def resume_python(
     else:
         data, functions, made = [], [], list(_with_shardctl(plan, plan_file))
         packages = ("import shardctl.tfds",)
+    builder = list(reader.builder(dataset))
     notes = [line for text in summary(plan) for line in comment(text)]
     yield from module(
         notes,
-        reader.imports([*(line for part in functions for line in part), *made], *packages),
+        reader.imports(
+            [*(line for part in functions for line in part), *made, *builder], *packages
+        ),
         data,
-        [*reader.builder(dataset), *_same_dataset(plan), *_host(plan)],
+        [*builder, *_same_dataset(plan), *_host(plan)],
         *functions,
         made,
     )

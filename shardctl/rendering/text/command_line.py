@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shardctl.core.phrase import Argument, Placeholder, spelled
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.text import printable, quoted
@@ -9,7 +11,9 @@ from shardctl.core.text import printable, quoted
 # Arguments of the functions whose options have other names; those of settings are in their table.
 OPTION_BY_ARGUMENT = {
     "code": "--explain",
+    "checksums": "--crc",
     "evaluated": "--eval",
+    "file_format": "--format-of-files",
     "max_open_files": "--open-files",
     "num_classes": "--classes",
     "num_devices": "--devices",  # as the fields of answers are called
@@ -40,6 +44,8 @@ def option_of(argument: Argument) -> str:
 
     >>> option_of(Argument("ignore", ["SC014", "SC02"])), option_of(Argument("file_order"))
     ('--ignore SC014,SC02', '--file-order')
+    >>> option_of(Argument("split", {"train": "a-*", "test": "b-*"}))
+    "--split train='a-*' --split test='b-*'"
     """
     value = argument.value if argument.has_value else None
     if isinstance(value, str) and (argument.name, value) in _SAID:
@@ -53,6 +59,8 @@ def option_of(argument: Argument) -> str:
         return name if value else f"--no-{name.removeprefix('--')}"
     if isinstance(value, list):
         return f"{name} {','.join(map(str, value))}"
+    if isinstance(value, Mapping):  # given once for each of its items
+        return " ".join(f"{name} {key}={quoted(item, 200)}" for key, item in value.items())
     return f"{name} {value if isinstance(value, Placeholder) else printable(str(value), 80)}"
 
 

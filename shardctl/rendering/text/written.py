@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import counted
@@ -20,7 +21,16 @@ def resume_call(plan: ResumePlan, plan_file: str) -> str:
     "shardctl.tfds.resume(builder, 'plan.yaml')"
     """
     host = ", host=i" if plan.hosts else ""
-    return f"shardctl.tfds.resume(builder, {plan_file!r}{host})"
+    return f"shardctl.tfds.resume({_builder(plan.instructions.dataset)}, {plan_file!r}{host})"
+
+
+def _builder(dataset: Dataset) -> str:
+    """Return what stands for the builder; of files without metadata TFDS has none."""
+    if not dataset.is_counted:
+        return "builder"
+    references = [folder.reference for folder in (dataset.folders or (dataset,))]
+    named = references[0] if len(references) == 1 else None
+    return f"shardctl.tfds.record_files({'..' if named is None else repr(named)})"
 
 
 def plan_written(

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -70,19 +70,19 @@ class ScriptFunction:
                 named[match["name"]] = _value(match["value"])
         return cls(module=module, function=function, arguments=tuple(arguments), named=named)
 
-    def called(self, lines: Lines) -> Any:
+    def called(self, lines: Lines, is_answer: Callable[[Any], bool] = is_dataset) -> Any:
         """Return what it returns, noting the line of each dataset that it makes.
 
         Its folder is the first on `sys.path`, as when Python runs it; what it prints goes to
-        stderr. A name that is no function but a dataset is that dataset.
+        stderr. A name that is no function but an answer already, a dataset, is that answer.
 
         Raises:
             UsageError: there is no such file, module or function, or it raises an error; the line
                 of the script is named.
         """
         with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self), lines.watched():
-            found = self._found(self._imported())
-            if not is_dataset(found):
+            found = self._found(self._imported(), is_answer)
+            if not is_answer(found):
                 self._check_arguments(found)
                 return found(*self.arguments, **self.named)
             if self.arguments or self.named:
@@ -116,9 +116,9 @@ class ScriptFunction:
             raise
         return module
 
-    def _found(self, module: ModuleType) -> Any:
+    def _found(self, module: ModuleType, is_answer: Callable[[Any], bool]) -> Any:
         found = getattr(module, self.function, None)
-        if callable(found) or is_dataset(found):
+        if callable(found) or is_answer(found):
             return found
         names = [name for name, value in vars(module).items() if _is_own(value, module)]
         there = f"; it has: {choices(nearest_first(self.function, names))}" if names else ""

@@ -24,6 +24,7 @@ from shardctl.tfds.calls.host_calls import (
 )
 from shardctl.tfds.calls.stage_calls import StageCalls
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.training.global_seed import check_global_seed
 
 Transform = Callable[[Any], Any]
@@ -100,7 +101,7 @@ def _referred(reference: str) -> tuple[Any, Dataset]:
     refuse_unreadable(dataset)
     if dataset.data_dir is None:
         raise UsageError(f"read(.., data={quoted(reference)}): its files are not on this machine")
-    return tensorflow_datasets().builder_from_directory(dataset.data_dir), dataset
+    return builder_of(dataset), dataset
 
 
 def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:

@@ -12,9 +12,9 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.progress import Watch
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.text import printable
-from shardctl.planning.progress import Watch
 from shardctl.planning.verify import (
     FirstDifference,
     Source,

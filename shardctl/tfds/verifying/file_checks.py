@@ -13,11 +13,11 @@ import numpy as np
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.file_finding import DEADLY, FileFinding
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.remote_path import file_in
-from shardctl.planning.progress import Progress, Watch
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.crc32c import extend_crc32c

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.planning.progress import Progress
+from shardctl.core.progress import Progress
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass, Reading

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from shardctl.core.order.order import Order
+from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.planning.progress import Progress
 from shardctl.planning.verify import Window
 from shardctl.tfds.calls.host_calls import examples_of_host
 from shardctl.tfds.verifying.index_ranges import IndexRanges

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.progress import Progress
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError, ShardctlError
-from shardctl.planning.progress import Progress
 from shardctl.tfds.imports import tensorflow
 
 BATCH_SIZE = 1024

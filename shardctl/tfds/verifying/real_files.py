@@ -25,6 +25,7 @@ from shardctl.files.stores.stores import is_remote
 from shardctl.planning.stages.sources import ResolvedSources
 from shardctl.planning.verify import FoundNames
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
+from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import resume
@@ -97,6 +98,8 @@ def _why_unreadable(dataset: Dataset) -> str | None:
         return f"TFDS does not read {file_format} files"
     if dataset.compression is not None:
         return f"TFDS reads TFRecord files as they are, and these are {dataset.compression}"
+    if dataset.is_counted and file_format == "parquet":
+        return "TFDS reads Parquet files that it wrote itself, one column of examples"
     adapters = tensorflow_datasets("core.file_adapters")
     try:
         adapter = adapters.ADAPTER_FOR_FORMAT[adapters.FileFormat.from_value(file_format)]
@@ -129,17 +132,13 @@ class RealFiles:
             DatasetError: TFDS cannot open them.
             MissingDependencyError: TFDS is not installed.
         """
-        tfds = tensorflow_datasets()
         dataset = resolved.dataset
         if isinstance(resolved, ResolvedSources):
             dataset = resolved.given[0]  # of the readers that name none; others find theirs
         lie_in = (folder.data_dir for folder in folders_of(dataset))
         folders = [folder for folder in dict.fromkeys(lie_in) if folder]
         with said_by_tensorflow(f"TFDS cannot open {quoted(folders[0], 200)}"):
-            if len(folders) == 1:
-                builder = tfds.builder_from_directory(folders[0])
-            else:
-                builder = tfds.builder_from_directories(folders)
+            builder = builder_of(dataset)
         several = dataset is not resolved.dataset  # each with features of its own
         decoders = None if several else _one_feature(builder)
         return cls(resolved=resolved, codes=codes, builder=builder, decoders=decoders)

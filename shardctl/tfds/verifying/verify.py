@@ -11,10 +11,10 @@ from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.verify import (
     BUDGETS,

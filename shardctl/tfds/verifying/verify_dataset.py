@@ -13,12 +13,12 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.text import choices, counted
 from shardctl.errors import UsageError
 from shardctl.planning.inspect import Inspection
-from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.verify import (
     BUDGETS,
     FirstDifference,

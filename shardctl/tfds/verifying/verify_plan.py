@@ -17,11 +17,11 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
-from shardctl.planning.progress import Progress, Watch
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.promises import BrokenPromise, without_dropping
 from shardctl.planning.resume.proof import inputs_of_plan

@@ -9,8 +9,8 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.order import Order
+from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
-from shardctl.planning.progress import Progress
 from shardctl.planning.verify import Window
 from shardctl.tfds.calls.host_calls import examples_of_host
 from shardctl.tfds.imports import tensorflow

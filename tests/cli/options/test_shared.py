@@ -30,7 +30,7 @@ def test_groups_are_replaced_by_their_options_in_their_places() -> None:
     run = spelled_out(command, FORMATS)
     parameters = inspect.signature(run).parameters
     assert list(parameters) == [
-        "spec", "dataset", "data_dir", "format", "output", "every_row", "color",
+        "spec", "dataset", "data_dir", "no_cache", "format", "output", "every_row", "color",
     ]  # fmt: skip
     assert parameters["output"].default is None
     assert parameters["every_row"].default is False
@@ -40,17 +40,19 @@ def test_groups_are_replaced_by_their_options_in_their_places() -> None:
 def test_the_command_receives_the_groups_and_the_format_to_write() -> None:
     run = spelled_out(command, FORMATS)
     taken.clear()
-    run(spec="s", dataset=["d"], data_dir=None, format=None, output="o", every_row=True, color=None)
+    source: dict[str, Any] = {"dataset": ["d"], "data_dir": None, "no_cache": True}
+    run(spec="s", **source, format=None, output="o", every_row=True, color=None)
     assert taken == [
-        ("s", DatasetOptions(dataset=["d"]), OutputOptions(format="yaml", output="o"), True)
+        ("s", DatasetOptions(dataset=["d"], no_cache=True), OutputOptions(format="yaml", output="o"), True)
     ]
 
 
 def test_a_format_that_the_command_lacks_is_refused_before_it_begins() -> None:
     run = spelled_out(command, FORMATS)
     taken.clear()
+    given: dict[str, Any] = {"dataset": None, "data_dir": None, "no_cache": False}
     with pytest.raises(UsageError, match="no format 'csv' here; choose from yaml, json"):
-        run(spec="s", dataset=None, data_dir=None, format="csv", output=None, every_row=False)
+        run(spec="s", **given, format="csv", output=None, every_row=False)
     assert taken == []
 
 

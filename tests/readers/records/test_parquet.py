@@ -54,6 +54,15 @@ def decoded(data: bytes) -> list[bytes] | None:
     return [bytes(row or b"") for row in table.column(0).to_pylist()]
 
 
+def contradicts_itself(data: bytes) -> bool:
+    """Return whether a footer says another number of rows than its groups, as pyarrow overlooks."""
+    from pyarrow import parquet
+
+    found = parquet.read_metadata(io.BytesIO(data))
+    groups = (found.row_group(index) for index in range(found.num_row_groups))
+    return bool(sum(group.num_rows for group in groups) != found.num_rows)
+
+
 @pytest.mark.parametrize("checksums", [True, False])
 def test_a_changed_byte_is_found_where_pyarrow_finds_it(checksums: bool) -> None:
     data = written(checksums=checksums)
@@ -67,7 +76,8 @@ def test_a_changed_byte_is_found_where_pyarrow_finds_it(checksums: bool) -> None
             assert found.damage is not None, byte
             assert found.damage.text
         else:
-            assert now != rows or found.damage is None, byte
+            damage = found.damage
+            assert now != rows or damage is None or contradicts_itself(bytes(damaged)), byte
             unseen += now != rows and found.damage is None
     # Only with checksums is every changed value seen.
     assert (unseen == 0) == checksums

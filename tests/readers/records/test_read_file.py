@@ -24,10 +24,10 @@ from shardctl.readers.records.read_file import (
     why_not_read,
 )
 from tests.record_files import framed
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
 
-@pytest.mark.parametrize("file_format", READ_FORMATS)
+@pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
 @pytest.mark.parametrize("checksums", [True, False])
 def test_each_format_holds_what_was_written(
     tmp_path: Path, file_format: str, checksums: bool
@@ -205,8 +205,11 @@ def test_the_format_is_told_by_the_name_and_else_by_the_first_bytes(tmp_path: Pa
 
 
 def test_formats_that_are_not_read_say_why(tmp_path: Path) -> None:
-    assert {name for name in FILE_FORMATS if why_not_read(name) is None} == {*READ_FORMATS}
+    assert {name for name in FILE_FORMATS if why_not_read(name) is None} == {*WRITABLE_FORMATS}
     assert "not on PyPI" in str(why_not_read("riegeli"))
     assert "no format of TFDS" in str(why_not_read("bagz"))
-    with pytest.raises(ValueError, match="riegeli"):
-        read_record_file(str(tmp_path), "riegeli")
+    with pytest.raises(ValueError, match="bagz"):
+        read_record_file(str(tmp_path), "bagz")
+    (tmp_path / "a").write_bytes(b"a")
+    with pytest.raises(MissingDependencyError, match=r"not on PyPI.*as array_record"):
+        read_record_file(str(tmp_path / "a"), "riegeli")

@@ -18,7 +18,6 @@ import pytest
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.layout_file import read_layout_file
-from shardctl.readers.records.read_file import READ_FORMATS
 from shardctl.readers.records.verify_files import FilesVerification, verify_files
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import read_tfds_folder
@@ -77,7 +76,7 @@ def test_what_tfds_wrote_is_sound(tmp_path: Path) -> None:
     check_cases(recipes(WRITABLE_FORMATS), law, 40)
 
 
-@pytest.mark.parametrize("file_format", READ_FORMATS)
+@pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
 def test_what_was_read_is_told(tmp_path: Path, file_format: str) -> None:
     folder = build_dataset(tmp_path, splits=LENGTHS, file_format=file_format)
     told = Counter[str]()
@@ -257,7 +256,7 @@ def test_several_folders_are_read_as_one(tmp_path: Path) -> None:
     assert [split.num_records for split in answer.splits] == [96, 4]
 
 
-@pytest.mark.parametrize("file_format", READ_FORMATS)
+@pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
 def test_files_of_random_damage_are_named(tmp_path: Path, file_format: str) -> None:
     folder = build_dataset(tmp_path, splits={"train": [9] * 8}, file_format=file_format)
     sound = {file: file.read_bytes() for file in sorted(folder.glob("toy-train*"))}

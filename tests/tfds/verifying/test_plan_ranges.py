@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shardctl.core.progress import Progress
 from shardctl.planning.order import order_of, resolved_spec
-from shardctl.planning.progress import Progress
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import Window
 from shardctl.tfds.verifying.index_ranges import IndexRanges

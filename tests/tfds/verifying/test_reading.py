@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardctl.core.progress import Progress
 from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.progress import Progress
 from shardctl.tfds.verifying.reading import (
     Pass,
     Reading,

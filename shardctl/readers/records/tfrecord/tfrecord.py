@@ -18,7 +18,7 @@ class TFRecord:
     """Records with their length before them; nothing in a file says how many there are."""
 
     name = "tfrecord"
-    suffixes: tuple[str, ...] = (".tfrecord", ".tfrecords", ".tfrec", ".tfr")
+    suffixes: tuple[str, ...] = (".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record", ".records")
 
     def count(
         self, source: ByteSource, *, checksums: bool = False, told: Told = untold

@@ -36,6 +36,11 @@ def watched_by(watch: Watch) -> Iterator[None]:
         _watching.reset(before)
 
 
+def watching() -> Watch | None:
+    """Return who watches the work in this block, None where nobody does."""
+    return _watching.get()
+
+
 class Progress:
     """How much of a piece of work is done; what is done twice counts once.
 

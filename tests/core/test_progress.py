@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.progress import MAX_SECONDS, Progress, watched_by
 from shardctl.errors import UsageError
-from shardctl.planning.progress import MAX_SECONDS, Progress, watched_by
 from shardctl.planning.snapshot import snapshot
 
 

@@ -1,0 +1,1 @@
+"""Bytes over a network: requests, retries, ranges, time-outs; what errors may say."""

@@ -1,0 +1,103 @@
+"""What record files hold, and what is wrong with them: the answer of `index`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short, quoted
+from shardctl.errors import DatasetError
+from shardctl.readers.index.arrangement import NameProblem
+from shardctl.readers.records.contents import Compression
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokenFile:
+    """A file that is not counted, with what is wrong first; `path` is relative to the root."""
+
+    path: str
+    num_bytes: int
+    version: str
+    finding: FileFinding
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexedSplit:
+    """The whole files of a split in shard order, and their versions; see `StoredFile`."""
+
+    split: Split
+    versions: Sequence[str]
+    num_broken: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index(Tabular):
+    """What record files hold, and what is wrong with them.
+
+    splits: in the order of their names; whole files alone.
+    broken: with `keep_going` all broken files, else the first; problems are those of the names.
+    paths: what was asked for. keep_going: whether what is whole is an answer where not all is.
+    num_known: files whose counts were known; `num_counted` were read, `num_bytes_read` of them.
+    """
+
+    name: str
+    version: str | None
+    file_format: str
+    compression: Compression | None
+    data_dir: str
+    splits: tuple[IndexedSplit, ...]
+    broken: tuple[BrokenFile, ...]
+    problems: tuple[NameProblem, ...]
+    keep_going: bool
+    num_files: int
+    num_known: int
+    num_counted: int
+    num_bytes_read: int
+    seconds: float = field(compare=False)
+    paths: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether no file is broken, missing between others or there twice."""
+        return not self.broken and not self.problems
+
+    @property
+    def dataset(self) -> Dataset:
+        """The files as a dataset; after `keep_going` without those that are broken.
+
+        Raises:
+            DatasetError: the first thing that is wrong.
+        """
+        if not self.whole and not self.keep_going:
+            raise DatasetError(next(self.faults()))
+        if not self.splits:
+            raise DatasetError(f"no whole record file in {quoted(self.data_dir, 200)}")
+        return Dataset(
+            name=self.name,
+            version=self.version,
+            file_format=self.file_format,
+            compression=self.compression,
+            data_dir=self.data_dir,
+            splits=tuple(split.split for split in self.splits),
+            origin=COUNTED_FILES,
+        )
+
+    def faults(self) -> Iterator[str]:
+        """Yield a line for each thing that is wrong."""
+        for problem in self.problems:
+            yield problem.text
+        for file in self.broken:
+            yield f"{quoted(file.path, 200)}: {file.finding.reason}"
+
+    def __repr__(self) -> str:
+        whole = sum(split.split.num_shards for split in self.splits)
+        examples = sum(split.split.num_examples for split in self.splits)
+        wrong = len(self.broken) + len(self.problems)
+        said = (counted(wrong, "problem"),) if wrong else ()
+        return in_short(
+            self, self.name, counted(examples, "example"), counted(whole, "file"), *said
+        )

@@ -1,0 +1,117 @@
+"""Record files without metadata as a dataset by reference: `-d 'data/train-*.tfrecord'`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+from dataclasses import dataclass, replace
+
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.core.secrets import public_url
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
+from shardctl.files.stores.stores import is_remote
+from shardctl.readers.dataset_name import parse_dataset_name
+
+_ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
+_LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """How record files are read that a reference means.
+
+    cache: whether counts are taken from the user's cache folder and kept there, see `index`.
+    names_only: for what must be quick, a TAB: the splits are found, and nothing in them is counted.
+    """
+
+    cache: bool = True
+    names_only: bool = False
+
+
+COUNTING = Counting()
+
+
+def means_record_files(ref: str) -> bool:
+    """Return whether a reference to no file or folder means several files.
+
+    >>> [means_record_files(ref) for ref in ("train-*.tfrecord", "data/train@1024", "mnist:3.*.*")]
+    [True, True, False]
+    >>> means_record_files("shard-{000..146}.tar"), means_record_files("data/train.tfrecord")
+    (True, False)
+    """
+    from shardctl.readers.index.naming.globs import expanded, is_glob, sharded_regex
+
+    if parse_dataset_name(ref) is not None:
+        return False
+    name = ref.rpartition("/")[2]
+    return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
+
+
+def looks_like_records(name: str) -> bool:
+    """Return whether a file of this name is one of records, as far as names tell."""
+    from shardctl.readers.index.naming.file_kinds import FileKind, file_kind
+
+    return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
+
+
+def holds_record_files(folder: str) -> bool:
+    """Return whether record files lie right in a folder, by their names."""
+    from shardctl.files.stores.stores import store_of
+
+    try:
+        files = itertools.islice(store_of(folder).scan(folder), _LOOKED_AT)
+        return any(looks_like_records(file.path.rpartition("/")[2]) for file in files)
+    except DatasetError:  # what cannot be listed is refused by who reads it
+        return False
+
+
+def is_record_file(path: str) -> bool:
+    """Return whether a file is one of records, by its name or its first bytes."""
+    from shardctl.files.stores.stores import store_of
+    from shardctl.readers.index.naming.file_kinds import FileKind, file_kind
+    from shardctl.readers.records.read_file import format_of
+
+    name = path.rpartition("/")[2]
+    if looks_like_records(name) or file_kind(name) in (FileKind.OTHER, FileKind.SIDECAR):
+        return looks_like_records(name)
+    file = store_of(path).status(path)
+    return file is not None and format_of(file) is not None
+
+
+def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
+    """Return the dataset of the record files that a path means; `path` is whole, or a URL.
+
+    Raises:
+        DatasetError: there are none, one is broken, or their names leave gaps; the message says how
+            to go on without them.
+        MissingDependencyError: a package that the format or the place needs is not installed.
+    """
+    if counting.names_only:
+        return _uncounted(path)
+    from shardctl.core.progress import watching
+    from shardctl.readers.index.index import index
+
+    found = index(path, cache=counting.cache, watch=watching())
+    for fault in found.faults():
+        raise DatasetError(f"{fault}; {_way_out(path)}")
+    reference = public_url(path) if is_remote(path) else path
+    notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
+    return replace(found.dataset, reference=reference, notes=notes)
+
+
+def _way_out(path: str) -> str:
+    typed = shlex.quote(path) if path.isprintable() else quoted(path, 200)
+    return f"`shardctl index {typed} --keep-going -o layout.yaml` describes the others"
+
+
+def _uncounted(path: str) -> Dataset:
+    from shardctl.readers.index.listing import list_files
+    from shardctl.readers.index.names import arrange
+
+    arranged = arrange(list_files([path]))
+    splits = tuple(Split(name=split.name, shard_lengths=()) for split in arranged.splits)
+    return Dataset(
+        name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES
+    )

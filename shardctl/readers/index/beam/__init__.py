@@ -1,0 +1,1 @@
+"""Files counted by a Beam pipeline, where one machine is not enough."""

@@ -1,0 +1,1 @@
+"""Files counted: by whom, and which counts are known already."""

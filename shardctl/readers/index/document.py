@@ -1,0 +1,272 @@
+"""The layout file that `index` writes: a dataset, and the size and version of each of its files."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
+from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.text import printable, quoted
+from shardctl.errors import DatasetError
+from shardctl.files import fields
+from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.file_text import absolute
+from shardctl.files.head import head, read_head
+from shardctl.files.json_text import read_json
+from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.stores.remote_path import AnyPath
+from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.stores import is_remote
+from shardctl.files.yaml_text import read_yaml
+from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
+from shardctl.readers.records.contents import Compression
+
+KIND = "index"
+
+
+def is_index_document(document: object) -> bool:
+    """Return whether a layout file is the document of `index`."""
+    return isinstance(document, Mapping) and document.get("kind") == KIND
+
+
+def index_document(index: Index, beside: str | None = None) -> Document:
+    """Return the document of an index; of a file in the folder `beside` its data_dir is relative.
+
+    It is the same whoever counted: nothing in it tells of the run.
+    """
+    dataset = index.dataset
+    document = head(KIND, dataset.identity)
+    document["dataset"]["data_dir"] = _relative(index.data_dir, beside)
+    document["ordered"] = dataset.ordered
+    if index.compression is not None:
+        document["compression"] = index.compression
+    document["paths"] = [_inside(path, index.data_dir) for path in index.paths]
+    document["splits"] = [_split(split, index.data_dir) for split in index.splits]
+    if index.keep_going:
+        document["broken"] = [
+            {
+                "path": file.path,
+                "split": file.finding.split,
+                "kind": file.finding.kind,
+                "reason": file.finding.reason,
+                "record": file.finding.record,
+                "byte": file.finding.byte,
+                "num_bytes": file.num_bytes,
+                "version": file.version,
+            }
+            for file in index.broken
+        ]
+    return document
+
+
+def _inside(path: str, root: str) -> str:
+    """Return a path as it is said from a folder: relative where it lies in there."""
+    whole = path if is_remote(path) else absolute(path)
+    if whole == root:
+        return "."
+    return whole.removeprefix(f"{root.rstrip('/')}/")
+
+
+def _relative(data_dir: str, beside: str | None) -> str:
+    """Return a folder as a file in another says it: relative where it lies in there."""
+    if beside is None or is_remote(data_dir) or is_remote(beside):
+        return data_dir
+    inside = os.path.relpath(data_dir, os.path.abspath(beside))
+    return data_dir if inside.split(os.sep)[0] == ".." else inside
+
+
+def _split(indexed: IndexedSplit, folder: str) -> Document:
+    split = indexed.split
+    return {
+        "name": split.name,
+        "num_examples": split.num_examples,
+        "num_shards": split.num_shards,
+        "num_bytes": split.num_bytes,
+        "shard_lengths": list(split.shard_lengths),
+        "files": files_field(split.files, folder),
+        "shard_bytes": list(split.shard_bytes or ()),
+        "versions": indexed.versions,
+    }
+
+
+class IndexedLayout:
+    """A layout that `index` wrote, read back: its dataset, and what its files were.
+
+    Files are counted over all splits, in shard order.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        shard_bytes: Sequence[Sequence[int]],
+        versions: Sequence[Sequence[str]],
+        broken: Sequence[BrokenFile],
+        paths: Sequence[str],
+    ) -> None:
+        self.dataset = dataset
+        self._wanted = paths
+        self.broken = broken
+        self._stops = list(accumulate(split.num_shards for split in dataset.splits))
+        self._shard_bytes = shard_bytes
+        self._versions = versions
+
+    @property
+    def num_files(self) -> int:
+        """Whole files of all splits."""
+        return self._stops[-1] if self._stops else 0
+
+    @property
+    def compression(self) -> Compression | None:
+        """How the files are compressed."""
+        found = self.dataset.compression
+        return "GZIP" if found == "GZIP" else "ZLIB" if found == "ZLIB" else None
+
+    def paths(self) -> Iterator[str]:
+        """Yield the whole paths of all files."""
+        for split in self.dataset.splits:
+            for part in split.files:
+                for name in part:
+                    yield _joined(part.data_dir, name)
+
+    def wanted(self) -> Iterator[str]:
+        """Yield the whole paths that were given to `index`."""
+        root = self.dataset.data_dir or ""
+        for path in self._wanted or ["."]:
+            whole = is_remote(path) or os.path.isabs(path)
+            yield path if whole else root if path == "." else _joined(root, path)
+
+    def file(self, place: int) -> StoredFile:
+        """Return a file as it was."""
+        number, shard = self._place(place)
+        split = self.dataset.splits[number]
+        return StoredFile(
+            path=_joined(*split.location(shard)),
+            num_bytes=self._shard_bytes[number][shard],
+            version=self._versions[number][shard],
+        )
+
+    def num_records(self, place: int) -> int:
+        """Return how many examples a file held."""
+        number, shard = self._place(place)
+        return self.dataset.splits[number].shard_lengths[shard]
+
+    def split_of(self, place: int) -> str:
+        """Return the name of the split of a file."""
+        return self.dataset.splits[self._place(place)[0]].name
+
+    def _place(self, place: int) -> tuple[int, int]:
+        number = bisect_right(self._stops, place)
+        return number, place - (self._stops[number - 1] if number else 0)
+
+
+def _joined(folder: str | None, name: str) -> str:
+    return name if folder is None else f"{folder.rstrip('/')}/{name}"
+
+
+def read_index_file(path: AnyPath) -> IndexedLayout:
+    """Return the layout of a file that `index` wrote.
+
+    Raises:
+        DatasetError: it cannot be read, or is something else.
+    """
+    from shardctl.readers.layout_file import folder_of_layout
+
+    document = read_json(path) if path.suffix == ".json" else read_yaml(path)
+    with fields.said_about(printable(str(path))):
+        if not is_index_document(document):
+            raise DatasetError("it is not a layout that shardctl index wrote")
+        return read_index_document(document, lambda value: folder_of_layout(value, path.parent))
+
+
+def read_index_document(
+    document: object, data_dir: Callable[[object], str | None]
+) -> IndexedLayout:
+    """Return the layout that a document of `index` is; `data_dir` makes its folder absolute.
+
+    Raises:
+        DatasetError: another format version; a field that is missing, ill-formed or contradicts
+            another one.
+    """
+    layout = fields.mapping(document, "a layout")
+    if layout.get("format_version") != FORMAT_VERSION:
+        version = fields.shown(layout.get("format_version"))
+        raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
+    stated = read_head(layout)
+    folder = data_dir(stated.data_dir)
+    parts = [
+        _read_split(fields.mapping(item, "a split"), folder)
+        for item in fields.items(layout.get("splits"), "splits")
+    ]
+    compression = layout.get("compression")
+    dataset = Dataset(
+        name=stated.name,
+        config=stated.config,
+        version=stated.version,
+        file_format=fields.file_format(stated.file_format),
+        compression=None if compression is None else fields.text(compression, "compression"),
+        data_dir=folder,
+        ordered=fields.flag(layout.get("ordered", False), "ordered"),
+        splits=tuple(split for split, _, _ in parts),
+        origin=COUNTED_LAYOUT,
+    )
+    if dataset.fingerprint != stated.fingerprint:
+        raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")
+    return IndexedLayout(
+        dataset,
+        [sizes for _, sizes, _ in parts],
+        [versions for _, _, versions in parts],
+        [_read_broken(item) for item in fields.items(layout.get("broken", []), "broken")],
+        [fields.text(item, "a path") for item in fields.items(layout.get("paths", []), "paths")],
+    )
+
+
+def _read_broken(item: object) -> BrokenFile:
+    record = fields.mapping(item, "a broken file")
+    path = fields.text(record.get("path"), "path of a broken file")
+    return BrokenFile(
+        path=path,
+        num_bytes=fields.count(record.get("num_bytes"), "num_bytes of a broken file"),
+        version=fields.text(record.get("version"), "version of a broken file"),
+        finding=FileFinding(
+            filename=path.rpartition("/")[2],
+            expected=None,
+            found=None,
+            reason=fields.text(record.get("reason"), "reason of a broken file"),
+            kind="broken",
+            split=None,
+        ),
+    )
+
+
+def _read_split(
+    record: Mapping[str, object], folder: str | None
+) -> tuple[Split, Sequence[int], Sequence[str]]:
+    name = fields.split_name(record.get("name"))
+    with fields.said_about(f"split {quoted(name)}"):
+        lengths = tuple(_counts(record, "shard_lengths"))
+        for key, actual in (("num_examples", sum(lengths)), ("num_shards", len(lengths))):
+            if record.get(key, actual) != actual:
+                said = fields.shown(record[key])
+                raise DatasetError(f"{key} {said} is not that of shard_lengths, {actual}")
+        sizes = tuple(_counts(record, "shard_bytes"))
+        versions = tuple(map(str, fields.items(record.get("versions"), "versions")))
+        if not len(sizes) == len(versions) == len(lengths):
+            raise DatasetError("not one length, size and version a shard")
+        split = Split(
+            name=name,
+            shard_lengths=lengths,
+            files=tuple(files_of_field(record.get("files"), len(lengths), folder)),
+            num_bytes=sum(sizes),
+        )
+        return split, sizes, versions
+
+
+def _counts(record: Mapping[str, object], key: str) -> Iterator[int]:
+    items = fields.items(record.get(key), key)
+    if set(map(type, items)) <= {int} and (not items or min(items) >= 0):
+        yield from items
+    else:
+        yield from (fields.count(item, f"{key} of shard {n}") for n, item in enumerate(items))

@@ -1,0 +1,292 @@
+"""Which files do PATHs mean: files, folders, globs, `prefix@N`; near or far?
+
+A folder means the record files right in it; where it has none, those of its subfolders, each by the
+same rule. Hidden and unfinished files (`_SUCCESS`, `.crc`, `*.tmp`) are never taken, unless a PATH
+names them. Folders are scanned page by page and files kept as columns, so that a million files take
+bounded memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from shardctl.core.text import choices, quoted
+from shardctl.errors import DatasetError
+from shardctl.files.file_text import absolute
+from shardctl.files.stores.store import Store, StoredFile
+from shardctl.files.stores.stored_files import FileColumns, StoredFiles, split_path
+from shardctl.files.stores.stores import is_remote, store_of
+from shardctl.readers.index.naming.file_kinds import FileKind, file_kind, is_passed_over
+from shardctl.readers.index.naming.folders import (
+    folders_of,
+    no_match,
+    nothing_in,
+    with_subfolders,
+)
+from shardctl.readers.index.naming.globs import (
+    ANY_FOLDERS,
+    expanded,
+    glob_regex,
+    is_glob,
+    sharded_regex,
+)
+
+# Told how many files were listed so far; may raise to end the listing.
+Listed = Callable[[int], None]
+
+_MANY = 64  # files of one folder that are rather listed than asked for one by one, in a bucket
+_TOLD_EVERY = 1000  # files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The files that PATHs mean, in no order.
+
+    root: the folder that all of them are below, without a slash at its end.
+    sidecars: files that say something of them. ignored: files that were passed over.
+    """
+
+    root: str
+    files: StoredFiles
+    sidecars: StoredFiles
+    ignored: StoredFiles
+    notes: tuple[str, ...] = ()
+
+
+def list_files(
+    paths: Sequence[str], *, cwd: str | None = None, watch: Listed | None = None
+) -> Listing:
+    """Return the files that PATHs mean; local ones are relative to `cwd`.
+
+    Raises:
+        DatasetError: a PATH that is not there, that matches nothing, or that is no record file;
+            a place that cannot be listed.
+        UsageError: braces that stand for more paths than anyone has.
+    """
+    lister = _Lister(watch)
+    wanted = [_whole(path, cwd) for path in paths]
+    if not wanted:
+        raise DatasetError("no path of files is given")
+    rest = [path for path in wanted if not lister.take_file(path)]
+    for path in rest:
+        lister.take(path)
+    return lister.listing()
+
+
+def _whole(path: str, cwd: str | None) -> str:
+    """Return a path from the root, without slashes at its end."""
+    if not path or "\0" in path:
+        raise DatasetError(f"{quoted(path, 200)} is no path")
+    if is_remote(path):
+        scheme, _, rest = path.partition("://")
+        return f"{scheme}://{rest.rstrip('/')}"
+    return absolute(
+        os.path.join(cwd, os.path.expanduser(path)) if cwd else os.path.expanduser(path)
+    )
+
+
+class _Lister:
+    """Collects files; each once, however many PATHs mean it."""
+
+    def __init__(self, watch: Listed | None) -> None:
+        self._watch = watch
+        self._files = FileColumns()
+        self._sidecars = FileColumns()
+        self._ignored = FileColumns()
+        self._taken: dict[str, set[str]] = {}  # by folder, of those that are met more than once
+        self._scanned: set[str] = set()
+        self._notes: list[str] = []
+        self._count = 0
+
+    def listing(self) -> Listing:
+        """Return what was collected."""
+        return Listing(
+            root=_common_folder(self._files.folders),
+            files=StoredFiles(self._files),
+            sidecars=StoredFiles(self._sidecars),
+            ignored=StoredFiles(self._ignored),
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+    def take_file(self, path: str) -> bool:
+        """Take the file at a path and return whether there is one."""
+        file = store_of(path).status(path)
+        if file is None:
+            return False
+        folder, name = split_path(file.path)
+        if file_kind(name) in (FileKind.OTHER, FileKind.SIDECAR):
+            raise DatasetError(
+                f"{quoted(path, 200)} is no record file, by its name; give the files of records, "
+                "or the folder that they are in"
+            )
+        taken = self._taken.setdefault(folder, set())
+        if name not in taken:
+            taken.add(name)
+            self._files.add(file)
+            self._listed()
+        return True
+
+    def take(self, path: str) -> None:
+        """Take the files that a path means which is no file itself."""
+        store = store_of(path)
+        if store.is_folder(path):
+            if not self._take_tree(store, path):
+                raise DatasetError(nothing_in(store, path))
+            return
+        texts = list(expanded(path)) if "{" in path else [path]
+        if len(texts) > 1:
+            self._take_all(store, path, texts)
+        elif not self._take_pattern(store, path):
+            raise DatasetError(no_match(store, path))
+
+    def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
+        """Take everything that braces stand for; what is missing is an error."""
+        missing: list[str] = []
+        for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
+            names = [split_path(text)[1] for text in group]
+            plain = not is_glob(folder) and not any(map(_matcher, names))
+            if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
+                self._take_matching(store, folder, set(names).__contains__, names[0][:1])
+                there = self._files.names_in(folder)
+                missing += [name for name in names if name not in there]
+                continue
+            for name in names:
+                if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
+                    missing.append(name)
+        if missing:
+            are = "is" if len(missing) == 1 else "are"
+            raise DatasetError(
+                f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
+                f"{are} not there: {choices(missing, 3)}"
+            )
+
+    def _take_pattern(self, store: Store, path: str) -> bool:
+        """Take what a glob or `prefix@N` means, and return whether it means anything."""
+        folder, name = split_path(path)
+        matches = _matcher(name)
+        if matches is None and not is_glob(folder):
+            return False
+        folders = list(folders_of(store, folder))
+        if matches is None:  # a name behind a folder that is a glob
+            return _any_of(self.take_file(inner + name) for inner in folders)
+        if name == ANY_FOLDERS:
+            folders = [deeper for inner in folders for deeper in with_subfolders(store, inner)]
+        found = [self._take_matching(store, inner, matches, name[:1]) for inner in folders]
+        if any(found) or name == ANY_FOLDERS or not is_glob(name):
+            return any(found)
+        return _any_of(  # as where a shell makes folders of the glob
+            self._take_tree(store, inner + sub)
+            for inner in folders
+            for sub in store.subfolders(inner)
+            if matches(sub) and not is_passed_over(sub)
+        )
+
+    def _take_matching(
+        self, store: Store, folder: str, matches: Callable[[str], bool], first: str
+    ) -> bool:
+        """Take the matching files right in a folder, and return whether there are any.
+
+        Hidden ones are taken where the pattern begins with what hides them.
+        """
+        found = False
+        for file, name, kind, new in self._scan(store, folder):
+            if kind == FileKind.SIDECAR:
+                if new:
+                    self._sidecars.add(file)
+            elif not matches(name):
+                continue
+            elif kind == FileKind.OTHER or (
+                kind == FileKind.UNFINISHED and not (first in "._" and name.startswith(first))
+            ):
+                if new:
+                    self._ignored.add(file)
+            else:
+                found = True
+                if new:
+                    self._files.add(file)
+        return found
+
+    def _take_tree(self, store: Store, folder: str) -> bool:
+        """Take the record files of a folder, else of its subfolders; return whether it has any."""
+        folder = folder.rstrip("/") + "/"
+        found, shards = False, FileColumns()
+        for file, _, kind, new in self._scan(store, folder):
+            if kind == FileKind.SHARD:
+                if new:
+                    shards.add(file)
+                continue
+            found |= kind == FileKind.RECORDS
+            columns = {FileKind.RECORDS: self._files, FileKind.SIDECAR: self._sidecars}
+            if new:
+                columns.get(kind, self._ignored).add(file)
+        for file in StoredFiles(shards):
+            (self._ignored if found else self._files).add(file)
+        inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
+        if not (found or len(shards)):
+            return _any_of(self._take_tree(store, folder + name) for name in inner)
+        if inner:
+            where = quoted(folder.rstrip("/"), 200)
+            self._notes.append(
+                f"{where} has record files, so its subfolders were not looked into: "
+                f"{choices(inner, 5)}"
+            )
+        return True
+
+    def _scan(self, store: Store, folder: str) -> Iterator[tuple[StoredFile, str, FileKind, bool]]:
+        """Yield the files of a folder: name, kind, and whether it was not taken before."""
+        known: Container[str] = ()
+        if folder in self._scanned:
+            columns = (self._files, self._sidecars, self._ignored)
+            known = set().union(*(column.names_in(folder) for column in columns))
+        elif folder in self._taken:
+            known = self._taken[folder]
+        self._scanned.add(folder)
+        for file in store.scan(folder.rstrip("/") or "/"):
+            self._listed()
+            name = split_path(file.path)[1]
+            yield file, name, file_kind(name), name not in known
+
+    def _listed(self) -> None:
+        self._count += 1
+        if self._watch is not None and not self._count % _TOLD_EVERY:
+            self._watch(self._count)
+
+
+def _matcher(name: str) -> Callable[[str], bool] | None:
+    """Return whether a name is one that a glob or `prefix@N` means; None of a plain name."""
+    sharded = sharded_regex(name)
+    if sharded is not None:
+        regex, count = sharded
+
+        def is_shard(other: str) -> bool:
+            found = regex.fullmatch(other)
+            return found is not None and (count is None or int(found["total"]) == count)
+
+        return is_shard
+    if is_glob(name):
+        regex = glob_regex("*" if name == ANY_FOLDERS else name)
+        return lambda other: regex.fullmatch(other) is not None
+    return None
+
+
+def _any_of(found: Iterable[bool]) -> bool:
+    """Return whether any is true, after all were asked for."""
+    return any(list(found))
+
+
+def _common_folder(folders: Sequence[str]) -> str:
+    """Return the deepest folder that all are in, without a slash at its end.
+
+    Folders have one.
+    """
+    if not folders:
+        return ""
+    first, last = min(folders), max(folders)
+    alike = next(
+        (at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
+        min(len(first), len(last)),
+    )
+    return first[: first.rfind("/", 0, alike)] or "/"

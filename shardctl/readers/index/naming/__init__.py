@@ -1,0 +1,1 @@
+"""What names of files say: globs, kinds of files, shards and their numbers, splits."""

@@ -1,0 +1,102 @@
+"""Folders that a glob means, and what a place has instead of what was asked for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from shardctl.core.nearness import did_you_mean
+from shardctl.core.text import choices, quoted
+from shardctl.errors import ShardctlError
+from shardctl.files.stores.store import Store, StoredFile
+from shardctl.files.stores.stored_files import split_path
+from shardctl.files.stores.stores import is_remote
+from shardctl.readers.index.naming.file_kinds import is_passed_over
+from shardctl.readers.index.naming.globs import ANY_FOLDERS, glob_regex, is_glob, sharded_regex
+
+_LOOKED_AT = 10_000  # names of a folder among which what is near is looked for
+
+
+def folders_of(store: Store, glob: str) -> Iterator[str]:
+    """Yield the folders that a glob means, the slash at the end of each; in order of their names.
+
+    `glob` is a path from the root and ends in a slash. Hidden folders are meant by name alone.
+    """
+    scheme, divided, rest = glob.partition("://") if is_remote(glob) else ("", "", glob)
+    parts = rest.rstrip("/").split("/")
+    plain = next((at for at, part in enumerate(parts) if is_glob(part)), len(parts))
+    start = f"{scheme}{divided}{'/'.join(parts[:plain])}".rstrip("/") + "/"
+    yield from _below(store, start, parts[plain:])
+
+
+def _below(store: Store, folder: str, parts: list[str]) -> Iterator[str]:
+    if not parts:
+        if store.is_folder(folder.rstrip("/") or "/"):
+            yield folder
+        return
+    part, rest = parts[0], parts[1:]
+    if part == ANY_FOLDERS:
+        for inner in with_subfolders(store, folder):
+            yield from _below(store, inner, rest)
+    elif not is_glob(part):
+        yield from _below(store, f"{folder}{part}/", rest)
+    elif store.is_folder(folder.rstrip("/") or "/"):
+        for name in store.subfolders(folder.rstrip("/") or "/"):
+            if glob_regex(part).fullmatch(name) and not is_passed_over(name):
+                yield from _below(store, f"{folder}{name}/", rest)
+
+
+def with_subfolders(store: Store, folder: str) -> Iterator[str]:
+    """Yield a folder and all below it, hidden and unfinished ones left out."""
+    yield folder
+    for name in store.subfolders(folder.rstrip("/") or "/"):
+        if not is_passed_over(name):
+            yield from with_subfolders(store, f"{folder}{name}/")
+
+
+def nothing_in(store: Store, folder: str) -> str:
+    """Return that a folder has no record files, and what it has."""
+    names = _names(store, folder)
+    has = f"; it has {choices(names, 4)}" if names else "; it is empty"
+    return (
+        f"{quoted(folder, 200)} has no record files (.tfrecord, .array_record, .parquet, .arrow, "
+        f".mds, .tar, .riegeli), nor have its subfolders{has}"
+    )
+
+
+def no_match(store: Store, path: str) -> str:
+    """Return that a path means no file, and what is near."""
+    folder, name = split_path(path)
+    sharded = sharded_regex(name)
+    if not is_glob(folder) and not store.is_folder(folder.rstrip("/") or "/"):
+        return f"no file matches {quoted(path, 200)}; there is no folder {quoted(folder, 200)}"
+    names = [] if is_glob(folder) else _names(store, folder)
+    if sharded is not None and not is_glob(folder):
+        totals = {int(found["total"]) for other in names if (found := sharded[0].fullmatch(other))}
+        prefix, _, rest = name.rpartition("@")
+        suffix = rest.lstrip("0123456789*")
+        there = [f"{prefix}@{total}{suffix}" for total in sorted(totals)]
+        said = f"there are files of {choices(there, 4)}" if there else _near(prefix, names)
+        return f"no file matches {quoted(path, 200)}; {said}".removesuffix("; ")
+    if is_glob(name) or is_glob(folder):
+        return f"no file matches {quoted(path, 200)}; {_near(name, names)}".removesuffix("; ")
+    return f"no such file or folder: {quoted(path, 200)}; {_near(name, names)}".removesuffix("; ")
+
+
+def _near(name: str, names: list[str]) -> str:
+    near = did_you_mean(name, names).rstrip()
+    return near or (f"its folder has {choices(names, 4)}" if names else "")
+
+
+def _names(store: Store, folder: str) -> list[str]:
+    """Return names of a folder, sorted; none where it cannot be listed."""
+    folder = folder.rstrip("/") or "/"
+    try:
+        files = [split_path(file.path)[1] for file in _first(store, folder)]
+        return sorted([*files, *(f"{name}/" for name in store.subfolders(folder))])
+    except ShardctlError:
+        return []
+
+
+def _first(store: Store, folder: str) -> Iterator[StoredFile]:
+    return itertools.islice(store.scan(folder), _LOOKED_AT)

@@ -1,0 +1,131 @@
+"""All sidecars of some record files: what they say of each, and where it is not so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.errors import DatasetError
+from shardctl.files.fields import said_about
+from shardctl.files.json_text import parse_json
+from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.stores import store_of
+from shardctl.readers.records.sidecars.dataset_info import HuggingFaceInfo, TfdsInfo
+from shardctl.readers.records.sidecars.expected import ExpectedCount, Sidecar, disagreement
+from shardctl.readers.records.sidecars.mds_index import ShardIndex
+from shardctl.readers.records.sidecars.record_index import RecordIndices, is_record_index
+from shardctl.readers.tfds_metadata import is_hugging_face_info
+
+_MOST_BYTES = 1 << 30
+_UNPACKED_LENGTHS = ("shardLengths", "shard_lengths")
+_STATE = "state.json"  # what `save_to_disk` writes beside dataset_info.json
+
+
+class Sidecars:
+    """What is said of record files by other files beside them.
+
+    problems: sidecars that cannot be read, a line each; nothing is compared with them.
+    num_compared: files that were compared with what is said of them; said_by: by which names.
+    """
+
+    def __init__(self, sidecars: Iterable[StoredFile]) -> None:
+        """Read them, but for indices of records, which are read when their file is asked for."""
+        self.problems: list[str] = []
+        self.num_compared = 0
+        self._known: list[Sidecar] = []
+        self.said_by: set[str] = set()
+        indices = [file for file in sidecars if self._is_left(file)]
+        if indices:
+            self._known.append(RecordIndices(indices))
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to compare with."""
+        return bool(self._known)
+
+    def _is_left(self, file: StoredFile) -> bool:
+        """Read a sidecar, and return whether it is an index of records, which is read later."""
+        folder, name = _folder_and_name(file.path)
+        read = _READERS.get(name)
+        if read is None:
+            return is_record_index(name)
+        try:
+            found = read(file, folder)
+        except DatasetError as error:
+            self.problems.append(str(error))
+        else:
+            if found is not None:
+                self._known.append(found)
+        return False
+
+    def expected(self, path: str) -> list[ExpectedCount]:
+        """Return all that is said of a record file; what cannot be read is in `problems`."""
+        found = []
+        for sidecar in self._known:
+            try:
+                said = sidecar.expected(path)
+            except DatasetError as error:
+                self.problems.append(str(error))
+            else:
+                if said is not None:
+                    found.append(said)
+        return found
+
+    def disagreement(self, file: StoredFile, num_examples: int) -> str | None:
+        """Return in which way a file is not as its sidecars say, None where it is, or none does."""
+        said = self.expected(file.path)
+        self.num_compared += bool(said)
+        for expected in said:
+            self.said_by.add(expected.said_by)
+            text = disagreement(file, num_examples, expected)
+            if text is not None:
+                return text
+        return None
+
+    def absent(self, listed: Sequence[str]) -> list[str]:
+        """Return the paths that sidecars name and that are not among those listed."""
+        return [path for sidecar in self._known for path in sidecar.absent(listed)]
+
+
+def expected_counts(
+    sidecars: Iterable[StoredFile], paths: Iterable[str]
+) -> Mapping[str, ExpectedCount]:
+    """Return the first of what sidecars say of each path, of which something is said."""
+    known = Sidecars(sidecars)
+    return {path: found[0] for path in paths if (found := known.expected(path))}
+
+
+def _folder_and_name(path: str) -> tuple[str, str]:
+    """Return the folder of a path with its separator, and the name in it."""
+    name = re.split(r"[/\\]", path)[-1]
+    return path[: len(path) - len(name)], name
+
+
+def _parsed(file: StoredFile, *, packed: tuple[str, ...] = ()) -> object:
+    data = store_of(file.path).read(file.path, max_num_bytes=_MOST_BYTES)
+    return parse_json(data, source=quoted(file.path, 200), packed=packed)
+
+
+def _shard_index(file: StoredFile, folder: str) -> Sidecar | None:
+    document = _parsed(file)
+    if not isinstance(document, Mapping) or "shards" not in document:
+        return None  # an index of something else
+    with said_about(quoted(file.path, 200)):
+        return ShardIndex(document, folder=folder, said_by=_folder_and_name(file.path)[1])
+
+
+def _dataset_info(file: StoredFile, folder: str) -> Sidecar | None:
+    document = _parsed(file, packed=_UNPACKED_LENGTHS)
+    with said_about(quoted(file.path, 200)):
+        if not is_hugging_face_info(document):
+            return TfdsInfo(document, folder=folder)
+        if store_of(file.path).status(folder + _STATE) is not None:
+            return None
+        return HuggingFaceInfo(document, folder=folder)
+
+
+_READERS: dict[str, Callable[[StoredFile, str], Sidecar | None]] = {
+    "index.json": _shard_index,
+    DATASET_INFO_FILENAME: _dataset_info,
+}

@@ -1,0 +1,1 @@
+"""WebDataset's tar archives: their members by 512-byte headers, and the samples they make."""

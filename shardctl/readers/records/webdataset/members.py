@@ -1,0 +1,212 @@
+"""The members of a tar archive, by their headers alone.
+
+Ordinary headers are read here (POSIX.1-1988 ustar, and the older ones it extends); those of pax,
+of GNU's long names and sparse files, numbers in base 256 and whatever else is odd are given to
+`tarfile`, which WebDataset reads with: so what it makes of them is what counts.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from shardctl.core.dataset.file_finding import FindingKind
+from shardctl.core.text import printable
+from shardctl.readers.records.contents import Damage
+from shardctl.readers.records.ranges.window import Bytes
+
+BLOCK = tarfile.BLOCKSIZE
+_ZEROS = bytes(BLOCK)
+_MOST_HEADER = 1 << 26  # bytes of one extended header, which is held in memory
+
+# tarfile.py, SUPPORTED_TYPES: the data of any other kind are skipped, those of these are not there.
+_FILES = (0x30, 0x00)  # REGTYPE, AREGTYPE
+_WITHOUT_DATA = (0x31, 0x32, 0x35)  # LNKTYPE, SYMTYPE, DIRTYPE
+_NUMBER = re.compile(rb" *[0-7]* *(?:\0.*)?", re.DOTALL)
+_MOST_KNOWN = 1 << 12
+
+# What `tarfile` raises of a header that it cannot follow.
+_REFUSED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError, TypeError)
+
+
+class Member(NamedTuple):
+    """A regular file of an archive; `position` is where its first header begins."""
+
+    position: int
+    name: str
+    size: int
+
+
+@dataclass(kw_only=True)
+class Archive:
+    """A tar archive while its members are walked.
+
+    damage: what is wrong at its end, once all members are walked; None where nothing is.
+    is_last_cut: whether the last member that was yielded is not whole.
+    """
+
+    data: Bytes
+    damage: Damage | None = None
+    is_last_cut: bool = False
+    end: int = 0
+
+    def __post_init__(self) -> None:
+        self._known: set[bytes] = set()
+        self._odd = _OddHeaders(self.data)
+
+    def members(self) -> Iterator[Member]:
+        """Yield the regular files, up to the end of the archive or the first damage."""
+        position, at, odd = 0, self.data.at, self._odd
+        while True:
+            header = at(position, BLOCK)
+            if len(header) < BLOCK or header == _ZEROS:
+                self._end(position, header)
+                return
+            plain = None if odd.is_all else self._plain(header)
+            if plain is None:
+                try:
+                    member, following = odd.member(position)
+                except _REFUSED as error:
+                    self._refuse(position, error)
+                    return
+            else:
+                name, size, is_file = plain
+                member = Member(position, name, size) if is_file else None
+                following = position + BLOCK + (-(-size // BLOCK) * BLOCK if is_file else 0)
+            if not self.data.is_within(following):
+                self.is_last_cut = member is not None
+                if member is not None:
+                    yield member
+                self._damage("cut", position, "its data is cut off")
+                return
+            if member is not None:
+                yield member
+            position = following
+
+    def _plain(self, header: bytes) -> tuple[str, int, bool] | None:
+        """Return the name, the size, and whether it is a file; None of an odd header."""
+        kind = header[156]
+        is_file = kind in _FILES
+        if not is_file and kind not in _WITHOUT_DATA:
+            return None
+        try:
+            size = int(header[124:136].split(b"\0", 1)[0].strip() or b"0", 8)
+            stated = int(header[148:156].split(b"\0", 1)[0].strip() or b"0", 8)
+        except ValueError:
+            return None
+        # The low half of Adler-32 is one more than the sum of the bytes; eight of the sum are
+        # spaces in the place of the checksum itself.
+        total = (zlib.adler32(header[156:], zlib.adler32(header[:148])) & 0xFFFF) + 255
+        if size < 0 or total != stated or not self._are_numbers(header):
+            return None
+        name = header[:100].split(b"\0", 1)[0]
+        if kind == 0 and name.endswith(b"/"):
+            is_file = False  # a folder, as archives of the seventh edition of Unix have it
+        prefix = header[345:500].split(b"\0", 1)[0]
+        if prefix:
+            name = prefix + b"/" + name
+        return name.decode("utf-8", "surrogateescape"), size, is_file
+
+    def _are_numbers(self, header: bytes) -> bool:
+        """Return whether mode, owners, time and device are such as `tarfile` takes them."""
+        for fields in (header[100:124], header[136:148], header[329:345]):
+            if fields in self._known:
+                continue
+            size = 12 if len(fields) == 12 else 8
+            numbers = (fields[start : start + size] for start in range(0, len(fields), size))
+            if not all(_NUMBER.fullmatch(number) for number in numbers):
+                return False
+            if len(self._known) < _MOST_KNOWN:
+                self._known.add(fields)
+        return True
+
+    def _end(self, position: int, header: bytes) -> None:
+        """Look at what is there instead of a header: one of zeros ends an archive."""
+        self.end = position
+        if not header and not position:
+            self.damage = Damage(kind="broken", text="the file is empty", byte=0)
+        elif not header:
+            self._damage(
+                "cut",
+                position,
+                "the blocks of zeros that end an archive are not there; one that is whole "
+                "nevertheless gets them by `truncate -s +1024`",
+            )
+        elif len(header) < BLOCK:
+            kind: FindingKind = "cut" if position else "broken"
+            self._damage(kind, position, f"{len(header)} of the {BLOCK} bytes of a header are left")
+
+    def _refuse(self, position: int, error: Exception) -> None:
+        said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 100)
+        if position:
+            text = f"no header of a member ({said}); WebDataset takes that for the end"
+            self._damage("header", position, text)
+        else:
+            self.damage = Damage(kind="broken", text=f"no tar archive: {said}", byte=0)
+
+    def _damage(self, kind: FindingKind, position: int, text: str) -> None:
+        self.end = position
+        self.damage = Damage(kind=kind, text=f"at byte {position}: {text}", byte=position)
+
+
+class _OddHeaders:
+    """Headers that `tarfile` reads, one member at a time, wherever the walk has come to.
+
+    is_all: whether all further headers are odd, since a global one changes their fields.
+    """
+
+    def __init__(self, data: Bytes) -> None:
+        self.is_all = False
+        self._file = _Forwards(data)
+        self._tar: tarfile.TarFile | None = None
+
+    def member(self, position: int) -> tuple[Member | None, int]:
+        """Return the member whose first header is at a place, and where the next one may begin.
+
+        Raises:
+            One of _REFUSED: `tarfile` does not follow it.
+        """
+        if self._tar is None:
+            self._tar = tarfile.TarFile(
+                fileobj=io.BytesIO(bytes(2 * BLOCK)), encoding="utf-8", errors="surrogateescape"
+            )
+        tar = self._tar
+        self._file.position = position
+        tar.fileobj = self._file
+        info = tarfile.TarInfo.fromtarfile(tar)
+        following = tar.offset
+        if following <= position or info.size < 0:
+            raise tarfile.HeaderError("its size is negative")
+        self.is_all = not tar.pax_headers.keys() <= {"comment"}
+        member = Member(position, info.name, info.size) if info.isreg() else None
+        return member, following
+
+
+class _Forwards(io.RawIOBase):
+    """What `tarfile` takes for a file: headers and what belongs to them are read from here."""
+
+    def __init__(self, data: Bytes) -> None:
+        super().__init__()
+        self.position = 0
+        self._data = data
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            tarfile.HeaderError: more than a header can be.
+        """
+        if not 0 <= size <= _MOST_HEADER:
+            raise tarfile.HeaderError(f"a header of {size} bytes")
+        found = self._data.at(self.position, size)
+        self.position += len(found)
+        return found
+
+    def tell(self) -> int:
+        """Return where the next bytes are."""
+        return self.position

@@ -1,0 +1,1 @@
+"""Metadata of TFDS for record files that have none."""

@@ -1,0 +1,149 @@
+"""The metadata of TFDS for record files without: dataset_info.json and features.json, beside them.
+
+TFDS's own `write_metadata` makes them, in a temporary folder with one empty file a split, whose
+names tell it the splits; the templates of the real files come with the lengths. Then the files that
+it wrote are moved to their place, dataset_info.json last: a folder without it is no dataset.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.core.phrase import phrase
+from shardctl.core.text import printable, quoted
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stores.stores import is_remote
+from shardctl.planning.tfds_metadata import TfdsMetadata, check_readable, plan_tfds_metadata
+from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
+from shardctl.tfds.metadata.features import FeaturesLike, FoundFeatures, find_features
+from shardctl.tfds.metadata.first_records import check_first_records
+from shardctl.tfds.metadata.place import place_files
+
+_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
+
+
+@checked
+def write_metadata(
+    dataset: DatasetLike, folder: str, features: FeaturesLike, *, force: bool = False
+) -> TfdsMetadata:
+    """Write the metadata by which `tfds.builder_from_directory(folder)` reads record files.
+
+    Args:
+        dataset: the files with their lengths, as `shardctl.index` counts them, or a layout file.
+        folder: the folder of the files, or one above it; a local one, or one that epath writes to.
+        features: of TFDS, or the path of a features.json, `module:function` that returns them,
+            `module:Builder`, or the name of a dataset of TFDS that has the same.
+        force: replace metadata that is there already.
+
+    Returns:
+        A TfdsMetadata; where `renames` has files whose names TFDS cannot be told of, nothing was
+        written.
+
+    Raises:
+        UsageError: metadata is there already; a name or a place that TFDS does not take.
+        DatasetError: files that TFDS does not read, or features that do not fit the records.
+        MissingDependencyError: TensorFlow or TFDS is not installed.
+    """
+    dataset = as_dataset(dataset)
+    folder = folder if is_remote(folder) else os.path.expanduser(folder)
+    check_readable(dataset)
+    planned = plan_tfds_metadata(dataset, folder, _version(dataset, folder))
+    if not planned.readable:
+        return planned
+    with quiet_tensorflow():
+        found = find_features(features)
+        doubts = check_first_records(dataset, found.features)
+        with tempfile.TemporaryDirectory() as made:
+            _make(dataset, planned, found, made)
+            if _is_own(found.source, folder):
+                Path(made, FEATURES_FILENAME).unlink()
+            written = place_files(Path(made), folder, last=DATASET_INFO_FILENAME, force=force)
+        more = [*doubts, *_unreachable(folder)]
+    return replace(planned, written=tuple(written), warnings=(*planned.warnings, *more))
+
+
+def _version(dataset: Dataset, folder: str) -> str:
+    """Return the version that the dataset has, else that its folder is named, else 1.0.0."""
+    if dataset.version is not None:
+        if not _VERSION.fullmatch(dataset.version):
+            raise UsageError(
+                f"version {quoted(dataset.version)}: TFDS takes three numbers, as in 1.0.0"
+            )
+        return dataset.version
+    path = folder if is_remote(folder) else os.path.abspath(folder)
+    name = path.rstrip("/").rpartition("/")[2]
+    return name if _VERSION.fullmatch(name) else "1.0.0"
+
+
+def _is_own(source: str, folder: str) -> bool:
+    """Return whether the features are those that lie there already; the file stays as it is."""
+    own = f"{folder.rstrip('/')}/{FEATURES_FILENAME}"
+    if is_remote(source) or is_remote(own):
+        return source == own
+    return os.path.realpath(source) == os.path.realpath(own)
+
+
+def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder: str) -> None:
+    tfds = tensorflow_datasets()
+    naming = tensorflow_datasets("core.naming")
+    split_info = tensorflow_datasets("core.splits").SplitInfo
+    infos, placeholders = [], []
+    for split, told in zip(dataset.splits, planned.splits, strict=True):
+        template = naming.ShardedFileTemplate(
+            data_dir=folder,
+            template=DEFAULT_TEMPLATE,
+            dataset_name=dataset.name,
+            split=split.name,
+            filetype_suffix=dataset.file_format,
+        )
+        placeholders.append(Path(template.sharded_filepath(shard_index=0, num_shards=1)))
+        placeholders[-1].touch()
+        infos.append(
+            split_info(
+                name=split.name,
+                shard_lengths=list(split.shard_lengths),
+                num_bytes=split.num_bytes or 0,
+                filename_template=template.replace(template=told.template),
+            )
+        )
+    try:
+        # What it says of its progress is for notebooks.
+        with contextlib.redirect_stdout(None):
+            tfds.folder_dataset.write_metadata(
+                data_dir=folder,
+                features=found.features,
+                split_infos=infos,
+                version=planned.version,
+                check_data=False,
+                disable_shuffling=dataset.ordered,
+                **found.said,
+            )
+    except Exception as error:
+        said = printable(" ".join(str(error).split()), 300)
+        raise DatasetError(f"TFDS writes no metadata of {quoted(dataset.title)}: {said}") from error
+    for placeholder in placeholders:
+        placeholder.unlink()
+
+
+def _unreachable(folder: str) -> list[str]:
+    """Return a warning where TensorFlow has no way to the files, whoever wrote the metadata."""
+    scheme, separator, _ = folder.partition("://")
+    schemes: Any = tensorflow().io.gfile.get_registered_schemes()
+    if not separator or scheme in schemes:
+        return []
+    return [
+        phrase(
+            "TensorFlow has no file system for {}:// here, so as_dataset() does not read the "
+            "files there; tensorflow-io brings some, or copy them to a disk",
+            scheme,
+        )
+    ]

@@ -1,0 +1,212 @@
+"""Every command answers about data behind a URL as about their copy on a disk."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Shardctl
+from tests.remote_copies import in_memory
+from tests.tfds_datasets import build_dataset
+
+LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data dir: toy in two versions, of which a file is missing in one, and array records."""
+    root = tmp_path_factory.mktemp("remote") / "tfds"
+    build_dataset(root, splits=LENGTHS)
+    folder = build_dataset(root, name="spoilt", splits=LENGTHS)
+    (folder / "spoilt-train.tfrecord-00002-of-00004").unlink()
+    (folder / "spoilt-train.tfrecord-00004-of-00005").touch()
+    (folder / "spoilt-test.tfrecord-00001-of-00002").write_bytes(b"no records at all, but bytes")
+    build_dataset(root, name="arrays", splits=LENGTHS, file_format="array_record")
+    build_dataset(root, name="arrays", splits=LENGTHS, file_format="parquet", version="2.0.0")
+    return root
+
+
+@pytest.fixture(scope="module")
+def there(data: Path) -> str:
+    """The URL of a copy of the data dir."""
+    return in_memory(data)
+
+
+ORDER = ("--shuffle-seed", "3", "--buffer", "10", "--buffer-seed", "4", "--batch", "8")
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("layout", "-f", "json", "-d", "@/toy/1.0.0"),
+    ("layout", "test", "-f", "csv", "-d", "@/arrays/1.0.0"),
+    ("layout", "-f", "json", "-d", "@/spoilt"),
+    ("plan", "train[:50%]+test", "--hosts", "3", "-f", "json", "-d", "@/toy"),
+    ("plan", "all", "-f", "json", "-d", "@/toy", "-d", "@/toy/1.0.0", "-d", "@/spoilt"),
+    ("simulate", *ORDER, "-f", "json", "-d", "@/toy"),
+    ("simulate", *ORDER, "-f", "tfds-ids", "-d", "@/toy", "-d", "@/spoilt"),
+    ("locate", "--position", "11", *ORDER, "-f", "json", "-d", "@/toy"),
+    ("resume", "--consumed", "41", "--shuffle-seed", "3", "-f", "json", "-d", "@/toy"),
+    ("hosts", "--hosts", "2", "-f", "json", "-d", "@/toy"),
+    ("eval", "test", "--hosts", "2", "--devices", "1", "--batch", "4", "-f", "json", "-d", "@/toy"),
+    ("quality", *ORDER, "--memory", "1MiB", "-f", "json", "-d", "@/toy"),
+    ("lint", *ORDER, "-f", "json", "-d", "@/toy"),
+    ("verify", "--files", "-f", "json", "-d", "@/toy"),
+    ("verify", "--files", "-f", "json", "-d", "@/spoilt"),
+    ("verify", "--files", "-f", "json", "-d", "@/arrays/1.0.0"),
+    ("verify", "--files", "-f", "json", "-d", "@/arrays/2.0.0"),
+    ("verify", "--files", "test", "-f", "json", "-d", "arrays", "--data-dir", "@"),
+    ("layout", "-f", "json", "-d", "arrays", "--data-dir", "@"),
+    ("list", "-f", "json", "--data-dir", "@"),
+    ("plan", "train", "-f", "json", "-d", "tou", "--data-dir", "@"),
+    ("plan", "@/toy"),
+    ("plan", "train", "-d", "@/toy/2.0.0"),
+    ("plan", "train", "-d", "@"),
+    ("simulate", "--stages", "read(test, data='@/toy') | repeat(2) | batch(3)", "-f", "json"),
+    ("init", "-d", "@/toy", "--data-dir", "@", "-o", "-", "--shuffle-seed", "1"),
+    ("config", "-d", "@/toy", "--data-dir", "@", "-f", "json"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_command_answers_as_about_the_copy_on_a_disk(
+    shardctl: Shardctl, data: Path, there: str, command: tuple[str, ...]
+) -> None:
+    def answer(place: str) -> tuple[str, str, int]:
+        ran = shardctl(*(word.replace("@", place) for word in command))
+        stdout = ran.stdout.replace(place, "@").replace("'", "")
+        stdout = re.sub(r'"digest": "sha256:\w+"', "", stdout)  # of the data dir too
+        return stdout, ran.stderr.replace(place, "@"), ran.exit_code
+
+    assert answer(there) == answer(str(data))
+
+
+def test_the_data_dir_of_an_answer_is_the_url(shardctl: Shardctl, there: str) -> None:
+    ran = shardctl("layout", "-f", "json", "-d", f"{there}/toy")
+    assert json.loads(ran.stdout)["dataset"]["data_dir"] == f"{there}/toy/1.0.0"
+    assert f'builder_from_directory("{there}/toy/1.0.0")' in (
+        shardctl("simulate", "-f", "python", "-d", f"{there}/toy").stdout
+    )
+    table = shardctl("layout", "-d", f"{there}/toy").stdout
+    assert table.startswith(f"toy:1.0.0: tfrecord, {there}/toy/1.0.0, bytes of the files\n")
+
+
+def test_what_is_written_is_found_again_from_any_folder(
+    shardctl: Shardctl, there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = f"{there}/toy/1.0.0"
+    (tmp_path / "deep" / "down").mkdir(parents=True)
+    files = {
+        "order.yaml": ("snapshot", "train", *ORDER, "-d", ref),
+        "plan.yaml": ("resume", "train", "--consumed", "5", "--shuffle-seed", "1", "-d", ref),
+        "layout.yaml": ("layout", "-d", ref),
+    }
+    for name, command in files.items():
+        assert shardctl(*command, "-o", f"{tmp_path}/deep/{name}").exit_code == 0
+    monkeypatch.chdir(tmp_path / "deep" / "down")
+    assert "the same, the order of 100 examples" in shardctl("diff", "../order.yaml").stdout
+    proof = shardctl("resume", "--plan", "../plan.yaml", "--prove")
+    assert (proof.exit_code, "lost 0, repeated 0" in proof.stdout + proof.stderr) == (0, True)
+    again = json.loads(shardctl("layout", "-d", "../layout.yaml", "-f", "json").stdout)
+    assert again == json.loads(shardctl("layout", "-d", ref, "-f", "json").stdout)
+
+
+def test_a_snapshot_names_the_dataset_of_another_folder(
+    shardctl: Shardctl, there: str, tmp_path: Path
+) -> None:
+    shardctl("snapshot", "-d", f"{there}/toy", "-o", "order.yaml")
+    assert f"refs: ['{there}/toy']" in Path("order.yaml").read_text()
+    ran = shardctl("diff", "order.yaml", "-d", f"{there}/spoilt", "--spec", "test")
+    assert ran.exit_code == 1
+
+
+def test_passwords_and_signatures_are_in_no_answer(shardctl: Shardctl, data: Path) -> None:
+    secret = f"{in_memory(data, user='KEY:SECRET@')}/toy"
+    Path("shardctl.yaml").write_text(f"dataset: {secret}\n")
+    commands: list[tuple[Any, ...]] = [
+        ("layout", "-f", "json"),
+        ("layout",),
+        ("snapshot",),
+        ("resume", "--consumed", "5", "-o", "plan.yaml"),
+        ("config",),
+        ("init", "-d", secret, "--data-dir", secret, "-o", "-"),
+        ("list", "--data-dir", secret),
+        ("plan", secret),
+        ("plan", "train", "-d", f"{secret}/no"),
+        ("plan", "train", "-d", "no", "--data-dir", secret),
+        ("simulate", "-f", "json", "--stages", f"read(test, data='{secret}') | batch(3)"),
+        ("simulate", "-f", "python"),
+        ("verify", "--files"),
+    ]
+    for command in commands:
+        ran = shardctl(*command)
+        assert "SECRET" not in ran.stdout + ran.stderr, command
+    assert "SECRET" not in Path("plan.yaml").read_text()
+
+
+def test_after_a_tab_no_place_but_this_machine_is_asked(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    from shardctl.files.stores import anywhere, stores
+    from shardctl.files.stores.local import LocalStore
+
+    asked: list[str] = []
+
+    def local_alone(path: str) -> LocalStore:
+        if stores.is_remote(path):
+            asked.append(path)
+        return LocalStore()
+
+    monkeypatch.setattr(anywhere, "store_of", local_alone)
+    Path("shardctl.yaml").write_text("dataset: gs://bucket/toy\ndata_dir: s3://bucket\n")
+    monkeypatch.setenv("TFDS_DATA_DIR", "gs://bucket")
+    monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_bash")
+    for line in (
+        "shardctl plan -d ",
+        "shardctl plan -d gs://bucket/",
+        "shardctl plan ",
+        "shardctl plan -d gs://bucket/toy tr",
+        "shardctl plan -d toy --data-dir gs://bucket tr",
+        "shardctl list ",
+    ):
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+        shardctl()
+    assert asked == []
+
+
+def test_a_folder_that_cannot_be_listed_leaves_the_sizes_open(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    from shardctl.errors import DatasetError
+    from shardctl.readers import files_on_disk
+
+    def forbidden(folder: object) -> Any:
+        raise DatasetError(f"cannot read '{folder}': forbidden (403)")
+
+    monkeypatch.setattr(files_on_disk, "files_in", forbidden)
+    for command in (("layout", "-f", "csv"), ("hosts", "--hosts", "2", "-f", "csv")):
+        ran = shardctl(*command, "-d", f"{there}/toy")
+        warned = f"warning: the sizes of the files are not known: cannot read '{there}/toy/1.0.0'"
+        assert (ran.exit_code, ran.stderr.startswith(warned)) == (0, True)
+    ran = shardctl("verify", "--files", "-d", f"{there}/toy")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == f"error: cannot read '{there}/toy/1.0.0': forbidden (403)\n"
+
+
+def test_the_order_is_verified_over_index_ranges_where_tensorflow_has_no_way_to_the_files(
+    shardctl: Shardctl, there: str
+) -> None:
+    ran = shardctl("verify", "-d", f"{there}/toy")
+    assert ran.exit_code == 0
+    assert "as predicted: 100 of 100 examples, read from index ranges" in ran.stdout
+    assert "TensorFlow does not read memory:// files; verify --files does, and" in ran.stdout
+
+
+def test_a_damaged_remote_file_is_named_by_verify_as_a_local_one(
+    shardctl: Shardctl, data: Path, there: str
+) -> None:
+    here = shardctl("verify", "-f", "json", "-d", f"{data}/spoilt")
+    far = shardctl("verify", "-f", "json", "-d", f"{there}/spoilt")
+    one, two = (json.loads(ran.stdout) for ran in (here, far))
+    assert one["files"] == two["files"]
+    assert here.exit_code == far.exit_code == 1

@@ -1,0 +1,190 @@
+"""A pipeline of Beam counts what a loop over `count_file` counts, and fails in one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
+from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.stores import store_of
+from shardctl.readers.index.beam import pipeline
+from shardctl.readers.index.beam.beam_runner import BeamRunner
+from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.records import read_file
+from shardctl.readers.records.read_file import count_file, read_record_file
+from tests.record_files import framed
+from tests.tfds_datasets import build_dataset
+
+
+def tasks_of(folder: Path, file_format: str = "tfrecord", **fields: Any) -> list[FileToCount]:
+    store = store_of(str(folder))
+    files = sorted(store.scan(str(folder)), key=lambda file: file.path)
+    return [
+        FileToCount(index=index, file=file, file_format=file_format, **fields)
+        for index, file in enumerate(files)
+    ]
+
+
+def counted_here(tasks: list[FileToCount]) -> list[CountedFile]:
+    """Return what a loop counts."""
+    return [
+        CountedFile(
+            index=task.index,
+            contents=count_file(task.file, task.file_format, checksums=task.checksums),
+        )
+        for task in tasks
+    ]
+
+
+def by_beam(tasks: list[FileToCount], *options: str) -> list[CountedFile]:
+    return sorted(BeamRunner(options).count(tasks), key=lambda counted: counted.index)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder of TFRecord files, whole and broken in several ways."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    whole = framed(b"one", b"", b"three" * 100)
+    made = {
+        "0": whole,
+        "1": b"",
+        "2": whole[:-3],
+        "3": whole[:4] + b"x" + whole[5:],
+        "4": whole[:13] + b"x" + whole[14:],
+        "5": gzip.compress(whole),
+        "6": zlib.compress(whole),
+        "7\udcff\n": whole,
+    }
+    for name, data in made.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("checksums", [False, True])
+def test_whole_and_broken_files(files: Path, checksums: bool) -> None:
+    tasks = tasks_of(files, checksums=checksums)
+    os.unlink(files / "0")
+    (files / "1").write_bytes(b"longer")  # as if it had changed since it was listed
+    expected = counted_here(tasks)
+    assert by_beam(tasks) == expected
+    kinds = [counted.contents.damage and counted.contents.damage.kind for counted in expected]
+    assert kinds[:5] == ["missing", "unreadable", "cut", "header", "data" if checksums else None]
+
+
+def test_several_processes_count_the_same(files: Path) -> None:
+    tasks = tasks_of(files)
+    options = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+    assert by_beam(tasks, *options) == counted_here(tasks)
+
+
+@pytest.mark.parametrize("file_format", ["array_record", "parquet"])
+def test_other_formats(file_format: str, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 0, 5]}, file_format=file_format)
+    for name in ("dataset_info.json", "features.json"):
+        os.unlink(folder / name)
+    (folder / "z").write_bytes(b"no file of this format")
+    tasks = tasks_of(folder, file_format)
+    found = by_beam(tasks)
+    assert found == counted_here(tasks)
+    assert [counted.contents.num_records for counted in found][:3] == [3, 0, 5]
+    assert found[3].contents.damage is not None
+
+
+def test_paths_are_read_whatever_is_there(files: Path) -> None:
+    (files / "8").mkdir()
+    (files / "9").symlink_to("nowhere")
+    paths = [str(files / name) for name in ("0", "4", "8", "9", "none")]
+    tasks = [
+        FileToCount(
+            index=index,
+            file=StoredFile(path=path, num_bytes=0),
+            file_format="tfrecord",
+            checksums=True,
+            listed=False,
+        )
+        for index, path in enumerate(paths)
+    ]
+    found = [counted.contents for counted in by_beam(tasks)]
+    assert found == [read_record_file(path, "tfrecord") for path in paths]
+    kinds = [contents.damage and contents.damage.kind for contents in found]
+    assert kinds == [None, "data", "not-a-file", "not-a-file", "missing"]
+
+
+def test_nothing_to_count_runs_nothing() -> None:
+    assert list(BeamRunner().count(iter(()))) == []
+
+
+def test_what_was_counted_comes_back_through_the_folder_that_is_named(
+    files: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "temporary"
+    tasks = tasks_of(files)
+    answers = BeamRunner([f"--temp_location={place}"]).count(tasks)
+    first = next(answers)
+    (made,) = place.iterdir()
+    assert {path.name.partition("-")[0] for path in made.iterdir()} == {"files", "whole", "broken"}
+    assert len([first, *answers]) == len(tasks)
+    assert list(place.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot use .*--temp_location after -- names another"):
+        by_beam(tasks_of(files), f"--temp_location={tmp_path / 'file'}")
+
+
+def failing(runner: BeamRunner, tasks: list[FileToCount]) -> ShardctlError:
+    with pytest.raises(ShardctlError) as caught:
+        list(runner.count(tasks))
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_a_worker_that_fails_is_one_line(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise TypeError("no such thing")
+
+    monkeypatch.setattr(read_file, "count_file", fails)
+    error = failing(BeamRunner(), tasks_of(files))
+    assert isinstance(error, DatasetError)
+    assert str(error).startswith("Beam's FnApiRunner failed: TypeError: no such thing")
+
+
+def test_what_workers_lack_is_named(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise MissingDependencyError("pyarrow is needed")
+
+    monkeypatch.setattr(read_file, "count_file", fails)
+    error = failing(BeamRunner(), tasks_of(files))
+    assert isinstance(error, MissingDependencyError)
+    assert str(error) == "a worker of Beam cannot count: pyarrow is needed"
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_file_that_is_lost_or_there_twice_is_no_count(
+    files: Path, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count_line = pipeline.count_line
+
+    def counting(line: str) -> Iterator[Any]:
+        for _ in range(times if json.loads(line)["index"] == 2 else 1):
+            yield from count_line(line)
+
+    monkeypatch.setattr(pipeline, "count_line", counting)
+    said = str(failing(BeamRunner(), tasks_of(files)))
+    assert said.startswith("Beam answered twice" if times else "Beam answered for 7 of 8 files")
+
+
+def test_files_of_this_machine_are_not_for_dataflow(files: Path) -> None:
+    runner = BeamRunner(["--runner=DataflowRunner", "--temp_location=gs://bucket/tmp"])
+    error = failing(runner, tasks_of(files))
+    assert "workers of Dataflow do not see it" in str(error)

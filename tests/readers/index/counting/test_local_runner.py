@@ -1,0 +1,192 @@
+"""Files counted by processes: the same answers as by one, and none left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.files.stores.stores import store_of
+from shardctl.readers.index.counting import local_runner
+from shardctl.readers.index.counting.local_runner import LocalRunner
+from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.records.contents import FileContents
+from tests.record_files import framed, header
+
+LONG = 1 << 40  # bytes of a record of zeros, which takes minutes to check
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Processes start at once, and are noted here."""
+    started: list[subprocess.Popen[bytes]] = []
+    real = subprocess.Popen
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(real(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(local_runner, "_ALONE", -1)
+    return started
+
+
+def tasks(folder: Path, *, checksums: bool = False) -> Iterator[FileToCount]:
+    for index, path in enumerate(sorted(folder.iterdir())):
+        file = store_of(str(path)).status(str(path))
+        assert file is not None
+        yield FileToCount(index=index, file=file, file_format="tfrecord", checksums=checksums)
+
+
+def contents(counted: Iterator[CountedFile]) -> dict[int, FileContents]:
+    return {one.index: one.contents for one in counted}
+
+
+def endless(folder: Path, count: int = 3) -> None:
+    """Write files that nobody reads to their end; they take no room on the disk."""
+    for index in range(count):
+        with (folder / str(index)).open("wb") as file:
+            file.write(header(LONG))
+            file.truncate(LONG + 16)
+
+
+def test_the_answers_are_the_same_whatever_jobs(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    for index in range(700):
+        data = framed(*[b"x"] * (index % 7))
+        (tmp_path / f"{index:03}").write_bytes(data[:-1] if index % 100 == 50 else data)
+    read = 0
+
+    def told(count: int) -> None:
+        nonlocal read
+        read += count
+
+    found = contents(LocalRunner(jobs=3, told=told).count(tasks(tmp_path)))
+    assert len(processes) == 3
+    assert all(process.poll() is not None for process in processes)
+    # By hand: a cut file has a record less, and every file is read to where it ends.
+    assert {index: one.num_records for index, one in found.items()} == {
+        index: index % 7 - (index % 100 == 50 and index % 7 > 0) for index in range(700)
+    }
+    assert read == sum(one.num_bytes_read for one in found.values())
+    assert found == contents(LocalRunner(jobs=1).count(tasks(tmp_path)))
+    assert len(processes) == 3
+
+
+def test_a_process_that_is_killed_is_an_error_that_names_its_file(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    endless(tmp_path)
+
+    def kill(count: int) -> None:
+        if count:
+            processes[1].kill()
+
+    with pytest.raises(DatasetError, match=r"counted '.*/1' was ended by SIGKILL, as a system"):
+        contents(LocalRunner(jobs=2, told=kill).count(tasks(tmp_path, checksums=True)))
+    assert all(process.poll() is not None for process in processes)
+
+
+def test_an_interrupt_ends_all_at_once(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    endless(tmp_path)
+
+    def interrupted(count: int) -> None:
+        raise KeyboardInterrupt
+
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        contents(LocalRunner(jobs=2, told=interrupted).count(tasks(tmp_path, checksums=True)))
+    assert time.monotonic() - begin < 5
+    assert [process.poll() for process in processes] == [-signal.SIGKILL] * 2
+
+
+def test_what_one_file_raises_is_raised(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    for index in range(3):
+        (tmp_path / str(index)).touch()
+    of_none = (
+        FileToCount(index=task.index, file=task.file, file_format="zip") for task in tasks(tmp_path)
+    )
+    with pytest.raises(ValueError, match="no way to read zip"):
+        contents(LocalRunner(jobs=2).count(of_none))
+    assert processes
+
+
+def test_few_files_are_asked_for_at_a_time(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    (tmp_path / "0").touch()
+    (only,) = tasks(tmp_path)
+    asked = 0
+
+    def many() -> Iterator[FileToCount]:
+        nonlocal asked
+        for index in range(100_000):
+            asked += 1
+            yield FileToCount(index=index, file=only.file, file_format="tfrecord")
+
+    answers = LocalRunner(jobs=2).count(many())
+    next(answers)
+    assert asked < 3_000
+    answers.close()  # type: ignore[attr-defined]
+    assert len(processes) == 2
+    assert all(process.poll() is not None for process in processes)
+
+
+SCRIPT = """
+import subprocess, sys
+from pathlib import Path
+from shardctl.readers.index.counting import local_runner
+from tests.readers.index.counting.test_local_runner import tasks
+local_runner._ALONE = -1
+real = subprocess.Popen
+def start(*arguments, **options):
+    process = real(*arguments, **options)
+    print(process.pid, flush=True)
+    return process
+subprocess.Popen = start
+list(local_runner.LocalRunner(jobs=2).count(tasks(Path(sys.argv[1]), checksums=True)))
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_processes_end_with_the_one_that_asked(tmp_path: Path, end: signal.Signals) -> None:
+    endless(tmp_path, 5)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[4],
+        text=True,
+    )
+    assert parent.stdout is not None
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    assert all(map(is_running, workers))
+    parent.send_signal(end)
+    parent.wait(10)
+    deadline = time.monotonic() + 10
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(is_running, workers))
+    parent.stdout.close()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # One that has ended and that nobody waited for.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

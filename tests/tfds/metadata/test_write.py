@@ -1,0 +1,208 @@
+"""What is written beside record files is read back by TFDS itself, whatever their names."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, UsageError
+from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.tfds.metadata.write import write_metadata
+from tests.cases import FUZZ, check_cases
+from tests.tfds_datasets import build_dataset
+
+_NAMES = (
+    "toy-{split}.{format}-{i:05d}-of-{n:05d}",
+    "{split}/part-{i:05d}",
+    "{split}{{x}}-{i:05d}.{format}",
+    "deep/er/{i:05d}/{split}",
+)
+
+
+def files_of_toy(
+    root: Path, names: str, splits: dict[str, Sequence[int]], file_format: str = "tfrecord"
+) -> Dataset:
+    """Write a dataset with TFDS, take its metadata away, and give its files other names."""
+    built = build_dataset(root / "built", splits=splits, file_format=file_format)
+    target = root / "data"
+    made = []
+    for split in read_tfds_folder(built).splits:
+        new = [
+            names.format(i=i, n=split.num_shards, split=split.name, format=file_format)
+            for i in range(split.num_shards)
+        ]
+        if split.num_shards == 1:
+            new = [f"{split.name}.{file_format}"]
+        for old, name in zip(split.filenames, new, strict=True):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            os.rename(built / old, target / name)
+        files = ShardFiles(data_dir=str(target), names=tuple(new), num_shards=len(new))
+        made.append(Split(name=split.name, shard_lengths=split.shard_lengths, files=(files,)))
+    os.rename(built / "features.json", root / "features.json")
+    return Dataset(name="toy", splits=tuple(made), data_dir=str(target), file_format=file_format)
+
+
+def read_by_tfds(folder: Path, split: str, file_format: str) -> list[int]:
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(folder)
+    if file_format == "array_record":
+        return [int(example["id"]) for example in builder.as_data_source(split=split)]
+    return [int(example["id"]) for example in tfds.as_numpy(builder.as_dataset(split=split))]
+
+
+_LENGTHS = st.lists(st.sampled_from((0, 0, 1, 2, 5)), min_size=1, max_size=11).filter(any)
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> tuple[str, str, dict[str, list[int]], bool]:
+    names = draw(st.sets(st.sampled_from(("train", "test", "été-2")), min_size=1))
+    return (
+        draw(st.sampled_from(("tfrecord", "array_record", "parquet"))),
+        draw(st.sampled_from(_NAMES)),
+        {name: draw(_LENGTHS) for name in sorted(names)},
+        draw(st.booleans()),
+    )
+
+
+def _check_read_back(layout: tuple[str, str, dict[str, list[int]], bool], tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    file_format, names, splits, above = layout
+    with tempfile.TemporaryDirectory(dir=tmp_path) as made:
+        root = Path(made)
+        dataset = files_of_toy(root, names, splits, file_format)
+        folder = root if above else root / "data"
+        found = write_metadata(dataset, str(folder), str(root / "features.json"))
+        assert found.readable
+        info = tfds.builder_from_directory(folder).info
+        back = read_tfds_folder(folder)
+        for name, lengths in splits.items():
+            assert info.splits[name].shard_lengths == lengths
+            assert read_by_tfds(folder, name, file_format) == list(range(sum(lengths)))
+            assert list(back.split(name).shard_lengths) == lengths
+            assert _paths(back.split(name)) == _paths(dataset.split(name))
+
+
+def _paths(split: Split) -> list[str]:
+    places = map(split.location, range(split.num_shards))
+    return [os.path.join(folder or "", name) for folder, name in places]
+
+
+def test_tfds_reads_back_files_of_any_template(tmp_path: Path) -> None:
+    check_cases(layouts(), lambda layout: _check_read_back(layout, tmp_path), 8)
+
+
+@pytest.mark.fuzz
+def test_fuzz_tfds_reads_back_files_of_any_template(tmp_path: Path) -> None:
+    check_cases(layouts(), lambda layout: _check_read_back(layout, tmp_path), FUZZ // 20, fuzz=True)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Dataset:
+    return files_of_toy(tmp_path, "{split}-{i:05d}", {"train": [2, 1]})
+
+
+def test_what_is_there_is_replaced_when_told(toy: Dataset, tmp_path: Path) -> None:
+    features = str(tmp_path / "features.json")
+    folder = tmp_path / "data"
+    (folder / "dataset_info.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"has dataset_info.json already.*force=True"):
+        write_metadata(toy, str(folder), features)
+    assert sorted(os.listdir(folder)) == ["dataset_info.json", "train-00000", "train-00001"]
+    found = write_metadata(toy, str(folder), features, force=True)
+    assert found.written == ("features.json", "dataset_info.json")
+    assert read_by_tfds(folder, "train", "tfrecord") == [0, 1, 2]
+    # Once more says the same, and changes nothing.
+    assert write_metadata(toy, str(folder), features).written == found.written
+
+
+def test_features_that_lie_there_stay_as_they_are(toy: Dataset, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    text = (tmp_path / "features.json").read_text() + "\n\n"
+    (folder / "features.json").write_text(text)
+    for features in (folder, folder / "features.json"):
+        write_metadata(toy, str(folder), str(features), force=True)
+        assert (folder / "features.json").read_text() == text
+    assert read_by_tfds(folder, "train", "tfrecord") == [0, 1, 2]
+
+
+def test_names_that_follow_no_template_write_nothing(tmp_path: Path) -> None:
+    dataset = files_of_toy(tmp_path, "part-{split}-{i}", {"train": [2, 1]})
+    before = sorted(os.listdir(tmp_path / "data"))
+    found = write_metadata(dataset, str(tmp_path / "data"), str(tmp_path / "features.json"))
+    assert [each.new for each in found.renames] == [
+        "toy-train.tfrecord-00000-of-00002",
+        "toy-train.tfrecord-00001-of-00002",
+    ]
+    assert (found.written, sorted(os.listdir(tmp_path / "data"))) == ((), before)
+
+
+def test_features_that_do_not_fit_are_told(toy: Dataset, tmp_path: Path) -> None:
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    folder = str(tmp_path / "data")
+    for wrong, said in (
+        ({"id": tfds.features.Tensor(shape=(2,), dtype=np.int64)}, "Key: id"),
+        ({"id": np.float32}, "Data types don't match"),
+        ({"name": tfds.features.Text()}, "required but could not be found"),
+    ):
+        with pytest.raises(DatasetError, match=said) as caught:
+            write_metadata(toy, folder, wrong)
+        assert "do not fit the records of split 'train'" in str(caught.value)
+        assert "train-00000" in str(caught.value)
+    assert sorted(os.listdir(folder)) == ["train-00000", "train-00001"]
+
+
+def test_features_that_fit_in_part_are_doubted(toy: Dataset, tmp_path: Path) -> None:
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    features = {"words": tfds.features.Sequence(tfds.features.Text())}
+    found = write_metadata(toy, str(tmp_path / "data"), features)
+    assert [line for line in found.warnings if "hold more than the features name" in line]
+    assert [line for line in found.warnings if "has no words" in line]
+    again = write_metadata(toy, str(tmp_path / "data"), {"id": np.int64}, force=True)
+    assert again.warnings == ()
+
+
+def test_an_empty_split_is_warned_of(tmp_path: Path) -> None:
+    dataset = files_of_toy(tmp_path, "{split}-{i:05d}", {"train": [2], "test": [0, 0]})
+    found = write_metadata(dataset, str(tmp_path / "data"), str(tmp_path / "features.json"))
+    assert ["'test' has no examples" in line for line in found.warnings] == [True]
+    assert read_by_tfds(tmp_path / "data", "train", "tfrecord") == [0, 1]
+
+
+def test_the_version(toy: Dataset, tmp_path: Path) -> None:
+    features = str(tmp_path / "features.json")
+    os.rename(tmp_path / "data", tmp_path / "2.3.4")
+    moved = Dataset(
+        name="toy",
+        splits=tuple(
+            Split(
+                name=split.name,
+                shard_lengths=split.shard_lengths,
+                files=tuple(
+                    replace(part, data_dir=str(tmp_path / "2.3.4")) for part in split.files
+                ),
+            )
+            for split in toy.splits
+        ),
+    )
+    assert write_metadata(moved, str(tmp_path / "2.3.4"), features).version == "2.3.4"
+    assert write_metadata(moved, str(tmp_path), features).version == "1.0.0"
+    versioned = replace(moved, version="5.0.0")
+    assert (
+        write_metadata(versioned, str(tmp_path / "2.3.4"), features, force=True).version == "5.0.0"
+    )
+    with pytest.raises(UsageError, match="TFDS takes three numbers"):
+        write_metadata(replace(moved, version="5"), str(tmp_path / "2.3.4"), features)
