@@ -312,7 +312,7 @@ def read_dataset(
         refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
             is looked up in data dirs and then in the built-in catalog, or record files without
             metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
-        data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        data_dir: a folder or URL to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
         cache: take counts of files that have not changed from the user's cache folder, and keep new
             ones there.
 

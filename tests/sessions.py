@@ -37,6 +37,7 @@ from unittest import mock
 
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
+from tests.files.stores.servers import gcs_server
 from tests.tfds_datasets import build_dataset
 
 REPOSITORY = Path(__file__).parents[1]
@@ -53,9 +54,12 @@ _WITH_DATASETS = (
     "questions.md",
     "keras.md",
     "pipeline.md",
+    "remote-data.md",
     "training.md",
     "verify.md",
 )
+# In which `gs://my-bucket/tfds` is a data dir with that dataset too.
+_WITH_BUCKET = ("questions.md", "remote-data.md")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -161,6 +165,16 @@ def write_datasets(folder: Path) -> None:
         file.write_bytes(data)
 
 
+@contextlib.contextmanager
+def bucket(folder: Path) -> Iterator[None]:
+    """Copy the dataset `toy` of a folder to a bucket, which a server on this machine holds."""
+    with gcs_server("my-bucket") as server, mock.patch.dict(os.environ, server.variables()):
+        for file in sorted((folder / "toy").rglob("*")):
+            if file.is_file():
+                server.put(f"tfds/{file.relative_to(folder).as_posix()}", file.read_bytes())
+        yield
+
+
 def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
     """Run a document in a folder, and yield each exchange with what is answered now.
 
@@ -171,7 +185,10 @@ def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
     code = 0
     if document.name in _WITH_DATASETS:
         write_datasets(folder)
-    with alone_in(folder):
+    with contextlib.ExitStack() as around:
+        around.enter_context(alone_in(folder))
+        if document.name in _WITH_BUCKET:
+            around.enter_context(bucket(folder))
         for block in blocks(document):
             if block.file is not None:
                 file = Path(block.file)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.dataset.identity import dataset_title
+from shardctl.core.secrets import public_url
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.readers.index import document
@@ -43,7 +44,7 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
     yield from _faults(index, screen)
     yield paragraph(summary(index), screen)
     if index.whole and refs:
-        words = shlex.join(refs)
+        words = shlex.join(map(public_url, refs))
         yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
 
 
