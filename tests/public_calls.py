@@ -471,6 +471,7 @@ CALLS: Mapping[str, list[Call]] = {
             lambda world: {"dataset": world.dataset, "splits": ["test"], "watch": _watch},
         )
     ],
+    "beam_runner": [_call(shardctl.beam_runner, options=["--direct_num_workers=2"], watch=_watch)],
     "inspect": [_inspected("inspect")],
     "Inspection.ids": [_of("inspection.ids", pass_index=2)],
     "Inspection.order": [_of("inspection.order", pass_index=2)],
@@ -556,6 +557,17 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position.save": [_moved("save", path=lambda world: f"{world.folder}/position.json")],
     "tfds.Position.restore": [
         _moved("restore", path=lambda world: f"{world.folder}/position.json", allow_version=False)
+    ],
+    "tfds.write_metadata": [
+        Call(
+            lambda world: shardctl.tfds.write_metadata,
+            lambda world: {
+                "dataset": world.dataset,
+                "folder": world.folder,
+                "features": f"{world.folder}/features.json",
+                "force": False,
+            },
+        )
     ],
 }
 

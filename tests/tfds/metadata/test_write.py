@@ -206,3 +206,11 @@ def test_the_version(toy: Dataset, tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="TFDS takes three numbers"):
         write_metadata(replace(moved, version="5"), str(tmp_path / "2.3.4"), features)
+
+
+def test_a_place_that_tensorflow_does_not_reach_is_refused(toy: Dataset, tmp_path: Path) -> None:
+    (split,) = toy.splits
+    files = tuple(replace(part, data_dir="s3://bucket/data") for part in split.files)
+    remote = replace(toy, data_dir="s3://bucket/data", splits=(replace(split, files=files),))
+    with pytest.raises(UsageError, match=r"no file system for s3:// here; it has .*gs://"):
+        write_metadata(remote, "s3://bucket/data", str(tmp_path / "features.json"))

@@ -1,0 +1,121 @@
+"""What record files hold: as a table for people, a layout file and CSV rows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from shardctl.core.dataset.identity import dataset_title
+from shardctl.core.secrets import public_url
+from shardctl.core.text import choices, counted
+from shardctl.files.documents import Document
+from shardctl.readers.index import document
+from shardctl.readers.index.answer import Index, IndexedSplit
+from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+
+CSV_HEADER = ("split", "path", "num_examples", "num_bytes", "version", "kind", "reason", "byte")
+
+_MAX_FILES = 20  # files that a table names on a terminal
+_SPLITS = (
+    Column(heading="split", align="left"),
+    Column(heading="files"),
+    Column(heading="examples"),
+    Column(heading="bytes"),
+    Column(heading="smallest"),
+    Column(heading="largest"),
+)
+_BROKEN = (
+    Column(heading="file", align="left", names_files=True),
+    Column(heading="problem", align="left"),
+)
+_LEGEND = "smallest, largest: examples in a file"
+
+
+def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a row for each split, what is wrong, and what was read."""
+    packed = "" if index.compression is None else f", {index.compression}"
+    name = dataset_title(index.name, None, index.version)
+    title = f"{name}: {index.file_format}{packed}, {index.data_dir}"
+    yield paragraph(title, screen, style="bold")
+    if index.splits:
+        yield table(_SPLITS, map(_split, index.splits), screen)
+        yield paragraph(_LEGEND, screen)
+    yield from _faults(index, screen)
+    yield paragraph(summary(index), screen)
+    if index.whole and refs:
+        words = shlex.join(map(public_url, refs))
+        yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
+
+
+def _split(indexed: IndexedSplit) -> Sequence[str]:
+    split = indexed.split
+    lengths = split.shard_lengths
+    return (
+        split.name,
+        f"{split.num_shards:,}",
+        f"{split.num_examples:,}",
+        human_bytes(split.num_bytes or 0),
+        f"{min(lengths):,}" if lengths else "-",
+        f"{max(lengths):,}" if lengths else "-",
+    )
+
+
+def _faults(index: Index, screen: Screen) -> Iterator[str]:
+    wrong = len(index.problems) + len(index.broken)
+    if not wrong:
+        return
+    yield paragraph(f"{counted(wrong, 'problem')}:", screen, style="error")
+    for problem in index.problems:
+        yield paragraph(problem.text, screen)
+    if index.broken:
+        rows = [(Cell(file.path, "error"), file.finding.reason or "") for file in index.broken]
+        yield table(_BROKEN, rows, screen, keep=_MAX_FILES)
+
+
+def summary(index: Index) -> str:
+    """Return in a line what was read, how fast, and what was known."""
+    known, agreed = index.num_known, ""
+    if index.num_agreed:
+        agreed = f"; {index.num_agreed:,} as {choices(index.said_by)} said"
+    if not index.num_counted:
+        return f"{counted(known, 'file')} known, none read{agreed}"
+    rate = index.num_counted / max(index.seconds, 1e-3)
+    before = f", {known:,} known" if known else ""
+    return (
+        f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
+        f"({rate:,.0f} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
+    )
+
+
+def written(index: Index, path: str) -> Iterator[str]:
+    """Yield what a layout file holds, and what is done with it next."""
+    examples = sum(split.split.num_examples for split in index.splits)
+    files = sum(split.split.num_shards for split in index.splits)
+    splits = counted(len(index.splits), "split")
+    yield f"wrote {path}: {counted(examples, 'example')} in {counted(files, 'file')} of {splits}"
+    yield summary(index)
+    quoted = shlex.quote(path)
+    yield (
+        f"next: shardctl layout -d {quoted} shows it; "
+        f"shardctl index --check {quoted} says what changed since"
+    )
+
+
+def index_document(index: Index, beside: str | None = None) -> Document:
+    """Return the document, which is a layout file."""
+    return document.index_document(index, beside)
+
+
+def index_rows(index: Index) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each file, whole ones first."""
+    for indexed in index.splits:
+        split = indexed.split
+        sizes = split.shard_bytes or ()
+        paths = [path for part in split.files for path in part]
+        for row in zip(paths, split.shard_lengths, sizes, indexed.versions, strict=True):
+            yield (split.name, *row, None, None, None)
+    for file in index.broken:
+        found = file.finding
+        sizes_and = (file.num_bytes, file.version)
+        yield (found.split, file.path, None, *sizes_and, found.kind, found.reason, found.byte)

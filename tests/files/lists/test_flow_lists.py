@@ -1,0 +1,90 @@
+"""Lists that are read before the parser: the same values as PyYAML's."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import yaml
+
+from shardctl.files.documents import to_yaml
+from shardctl.files.lists import flow_lists
+from shardctl.files.lists.flow_lists import cut_lists
+from shardctl.files.yaml_text import parse_yaml
+from tests.cases import counted
+
+WORDS = (
+    "a",
+    "null",
+    "Yes",
+    "d-00001.tfrecord",
+    "a/b c",
+    "",
+    "7",
+    "é",
+    "it's",
+    "mtime:17",
+    "n",
+    "~",
+)
+
+
+@pytest.fixture(autouse=True)
+def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut short lists too."""
+    monkeypatch.setattr(flow_lists, "_LONG", 3)
+
+
+def document(seed: int) -> dict[str, Any]:
+    draw = random.Random(seed)
+
+    def items() -> list[Any]:
+        size = draw.randrange(6)
+        if draw.random() < 0.4:
+            return [draw.choice((0, 7, 10**17, 10**18, -1)) for _ in range(size)]
+        words = WORDS if draw.random() < 0.5 else WORDS[:4]
+        return [draw.choice(words) for _ in range(size)]
+
+    splits = [{"name": draw.choice(WORDS), "lengths": items(), "names": items()} for _ in range(2)]
+    return {"kind": "index", "splits": splits, "note": draw.choice(WORDS)}
+
+
+def test_values_are_those_of_the_parser() -> None:
+    cut = 0
+    for seed in counted(range(300)):
+        text = "".join(to_yaml(document(seed))).encode()
+        cut += len(cut_lists(text)[1])
+        found = parse_yaml(text, source="f")
+        assert found == yaml.safe_load(text) == document(seed)
+    assert cut > 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: |\n  b: [1, 2, 3, 4]\n",
+        "a: 'x\n  b: [1, 2, 3, 4]\n  '\n",
+        "# about\nb: [1, 2, 3, 4]\n",
+        "b: [1_000, 2_000]\n",
+        "b: [01, 02, 03]\n",
+        "b: [1,2,3,4]\n",
+        "b: [a: b, c]\n",
+        "b: ['a''b', 'c']\n",
+        'a: "\\0list 0"\nb: [1, 2, 3, 4]\n',
+        "b: [1.5, 2.5]\n",
+        "b: [&x a, *x]\n",
+        "b: [[1, 2], [3, 4]]\n",
+        "b: [yes, no, on]\n",
+        "b: [a, 'null', null]\n",
+        "b: [99999999999999999999, 1]\n",
+    ],
+)
+def test_what_is_written_otherwise_is_left_to_the_parser(text: str) -> None:
+    assert parse_yaml(text.encode(), source="f") == yaml.safe_load(text)
+
+
+def test_lines_keep_their_numbers() -> None:
+    text = b"a: [1, 2, 3, 4]\nb: ['x', 'y']\nc: {\n"
+    with pytest.raises(Exception, match="line 4 is not YAML"):
+        parse_yaml(text, source="f")
