@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 
 from shardctl.core.text import quoted
@@ -144,10 +144,13 @@ class Sidecars:
                 self._note(said + hint)
         return tuple((name, value) for name, value in expected.hashes if name not in unknown)
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def absent(self, listed: Iterable[str]) -> list[str]:
         """Return the paths that sidecars name and that are not among those listed."""
-        known = [sidecar for sidecars in self._of_folder.values() for sidecar in sidecars]
-        return [path for sidecar in known for path in sidecar.absent(listed)]
+        if not self._of_folder:
+            return []
+        paths = {*listed}
+        known = (sidecar for sidecars in self._of_folder.values() for sidecar in sidecars)
+        return [path for sidecar in known for path in sidecar.absent(paths)]
 
 
 def expected_counts(
