@@ -92,9 +92,9 @@ def index(
 
     Examples:
       # What do these files hold?
-      shardctl index data/
+      shardctl index ~/data/toy
       # As a layout, which -d takes
-      shardctl index data/ -o layout.yaml
+      shardctl index ~/data/toy -o layout.yaml
       # What changed since? Exits with 1 where something did
       shardctl index --check layout.yaml
     """

@@ -20,7 +20,7 @@ from shardctl.files.stores.stored_files import StoredFiles
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.index.counting.local_runner import LocalRunner, checked_jobs
+from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.document import IndexedLayout, read_index_file
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.runner import Runner
@@ -111,7 +111,8 @@ def check_index(
             [file for _, file in recount],
             known_as.dataset.file_format,
             checksums=checksums,
-            runner=runner or LocalRunner(jobs=jobs),
+            runner=runner,
+            jobs=jobs,
             known=known,
             keep_going=True,
             watch=watch,

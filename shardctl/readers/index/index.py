@@ -19,7 +19,7 @@ from shardctl.readers.index.arranged_files import ArrangedFiles
 from shardctl.readers.index.arrangement import Arrangement
 from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.index.counting.local_runner import LocalRunner, checked_jobs
+from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.counting.said import KnownOrSaid
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.names import arrange
@@ -82,7 +82,8 @@ def index(
                 files.all,
                 files.file_format,
                 checksums=checksums,
-                runner=runner or LocalRunner(jobs=jobs),
+                runner=runner,
+                jobs=jobs,
                 known=known,
                 keep_going=keep_going,
                 watch=watch,
