@@ -122,7 +122,7 @@ def index(
     with ProgressBars() as bars:
         found = index_files(
             *words,
-            split=_splits(split or []),
+            split=_splits(split) if split else None,
             name=name,
             file_format=format_of_files,
             checksums=crc,
