@@ -207,6 +207,18 @@ def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
     assert lengths(index(tmp_path / "data", keep_going=True)) == {"train": (3, 0, 1)}
 
 
+def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
+    files = written(tmp_path / "data")
+    for file in files:
+        file.write_bytes(gzip.compress(file.read_bytes()))
+    files[0].write_bytes(files[0].read_bytes()[:-9])
+    (broken,) = index(tmp_path / "data").broken
+    assert broken.finding.kind == "cut"
+    assert "of what is inside GZIP: the file ends before its GZIP data do" in str(
+        broken.finding.reason
+    )
+
+
 def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     (file,) = written(tmp_path / "data", (3,))
     data = bytearray(file.read_bytes())
