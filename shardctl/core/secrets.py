@@ -31,8 +31,24 @@ def public_url(url: str) -> str:
     """
     public, full, query = _parted(url)
     if public != full or query:
-        _KEPT[public.rstrip("/")] = (full.rstrip("/"), query)
+        _keep(public.rstrip("/"), full.rstrip("/"), query)
     return public
+
+
+def _keep(public: str, full: str, query: str) -> None:
+    """Remember what is secret of a URL: for it, beside it where it is a file's, and at its place.
+
+    A signature is of a folder or of one file; a user logs in to a whole place.
+    """
+    parts = len(public.split("/"))
+    beside = public.rpartition("/")[0]
+    if parts > 4 and "." in public.rpartition("/")[2]:
+        _KEPT[beside] = (full.rpartition("/")[0], query)
+    below = public.split("/", 3)[3] if parts > 3 else ""
+    place = public.removesuffix(f"/{below}") if below else public
+    if public != full:
+        _KEPT[place] = (full.removesuffix(f"/{below}") if below else full, "")
+    _KEPT[public] = (full, query)
 
 
 def full_url(url: str) -> str:
@@ -40,7 +56,7 @@ def full_url(url: str) -> str:
 
     >>> _ = public_url("https://me:pw@host/data?signature=x")
     >>> full_url("https://host/data/a.json"), full_url("https://host/other")
-    ('https://me:pw@host/data/a.json?signature=x', 'https://host/other')
+    ('https://me:pw@host/data/a.json?signature=x', 'https://me:pw@host/other')
     """
     address = url.rstrip("/") if _KEPT else ""
     while address and address not in _KEPT:
