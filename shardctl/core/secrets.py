@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 
+from shardctl.errors import UsageError
+
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<user>[^/@]*@)?[\w.~%-]*(\[[0-9a-fA-F:.]*\])?(:[0-9]*)?(?=[/?#]|$)")
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+_SIGNED = re.compile(r"[?&](x-(amz|goog)-signature|sig|signature|token|access_token)=", re.I)
 _WEB = ("http", "https")
 # Where what stands before the `@` is a container, or a user that alone opens nothing.
 _NAMED = ("abfs", "abfss", "wasb", "wasbs", "sftp", "ssh", "ftp", "smb", "hdfs", "webhdfs")
 _KEPT: dict[str, tuple[str, str]] = {}  # what is public -> the same with secrets, and the query
+_IMPLIED: dict[str, tuple[str, str]] = {}  # the same, of what lies beside and above
 
 
 def public_url(url: str) -> str:
@@ -28,27 +32,42 @@ def public_url(url: str) -> str:
     ('s3://bucket/a', 'hf://datasets/me/toy@main')
     >>> public_url("sftp://me:pw@host/a"), public_url("abfss://container@account/a")
     ('sftp://me@host/a', 'abfss://container@account/a')
+
+    Raises:
+        UsageError: another query was given with this address that is no signature, so that what is
+            public does not tell which file is meant.
     """
     public, full, query = _parted(url)
     if public != full or query:
-        _keep(public.rstrip("/"), full.rstrip("/"), query)
+        address = public.rstrip("/")
+        _, known = _KEPT.get(address, ("", query))
+        if _choosing(known) != _choosing(query):
+            raise UsageError(
+                f"{public[:200]!r} was given with two queries, so the files cannot be told"
+                " apart by their paths; name them one at a time, or copy them to a disk"
+            )
+        _KEPT[address] = (full.rstrip("/"), query)
+        _imply(address, full.rstrip("/"), query)
     return public
 
 
-def _keep(public: str, full: str, query: str) -> None:
-    """Remember what is secret of a URL: for it, beside it where it is a file's, and at its place.
+def _imply(public: str, full: str, query: str) -> None:
+    """Remember what else the secrets of a URL open: what lies beside a file, all of its place.
 
     A signature is of a folder or of one file; a user logs in to a whole place.
     """
-    parts = len(public.split("/"))
-    beside = public.rpartition("/")[0]
-    if parts > 4 and "." in public.rpartition("/")[2]:
-        _KEPT[beside] = (full.rpartition("/")[0], query)
-    below = public.split("/", 3)[3] if parts > 3 else ""
-    place = public.removesuffix(f"/{below}") if below else public
+    scheme, _, path = public.partition("://")
+    place, _, below = path.partition("/")
+    folder, _, name = below.rpartition("/")
+    if folder and "." in name and not _choosing(query):
+        _IMPLIED[public.rpartition("/")[0]] = (full.rpartition("/")[0], query)
     if public != full:
-        _KEPT[place] = (full.removesuffix(f"/{below}") if below else full, "")
-    _KEPT[public] = (full, query)
+        _IMPLIED[f"{scheme}://{place}"] = (full.removesuffix(f"/{below}"), "")
+
+
+def _choosing(query: str) -> str:
+    """Return the query that chooses a file, "" where it is a signature."""
+    return "" if _SIGNED.search(query) else query
 
 
 def full_url(url: str) -> str:
@@ -59,12 +78,12 @@ def full_url(url: str) -> str:
     ('https://me:pw@host/data/a.json?signature=x', 'https://me:pw@host/other')
     """
     address = url.rstrip("/") if _KEPT else ""
-    while address and address not in _KEPT:
+    while address:
+        found = _KEPT.get(address) or _IMPLIED.get(address)
+        if found is not None:
+            return found[0] + url[len(address) :] + found[1]
         address = address.rpartition("/")[0]
-    if not address:
-        return url
-    full, query = _KEPT[address]
-    return full + url[len(address) :] + query
+    return url
 
 
 def without_secrets(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.secrets import full_url, public_url, without_secrets
+from shardctl.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -66,3 +67,17 @@ def test_the_last_secrets_of_an_address_count() -> None:
 def test_a_line_shows_what_is_public_of_the_urls_in_it() -> None:
     line = "error: 'https://me:pw@host/a?sig=1' and s3://KEY:SEC/RET@b/x, not gs://b/a@b"
     assert without_secrets(line) == "error: 'https://host/a' and s3://b/x, not gs://b/a@b"
+
+
+def test_files_that_differ_in_their_query_alone_are_not_taken_for_one() -> None:
+    assert public_url("https://drive/get?file=1") == "https://drive/get"
+    assert public_url("https://drive/get?file=1") == "https://drive/get"
+    with pytest.raises(UsageError, match="'https://drive/get' was given with two queries"):
+        public_url("https://drive/get?file=2")
+    assert full_url("https://drive/get") == "https://drive/get?file=1"
+
+
+def test_a_file_may_be_signed_again() -> None:
+    public_url("https://signed/a?X-Amz-Date=1&X-Amz-Signature=a")
+    assert public_url("https://signed/a?X-Amz-Date=2&X-Amz-Signature=b") == "https://signed/a"
+    assert full_url("https://signed/a").endswith("X-Amz-Signature=b")

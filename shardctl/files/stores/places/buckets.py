@@ -91,6 +91,10 @@ def bucket_and_key(path: str) -> tuple[str, str]:
     bucket, _, key = path.partition("://")[2].partition("/")
     if not bucket:
         raise DatasetError(f"{shown(path)} names no bucket")
+    if "@" in bucket:
+        raise DatasetError(
+            f"{shown(path)}: keys of a login are taken from variables, not from URLs"
+        )
     return bucket, key
 
 

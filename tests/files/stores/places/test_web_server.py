@@ -98,3 +98,20 @@ def test_links_to_what_is_not_there_are_left_out(faults: Faults) -> None:
     faults.extra = {"Content-Type": "text/html"}
     (file,) = WebServerStore().scan(faults.url("folder"))
     assert file.path == faults.url("folder/a.bin")
+
+
+def test_a_login_in_a_url_is_sent_and_no_part_of_paths(faults: Faults) -> None:
+    faults.put("d/a.bin", bytes(range(100)))
+    faults.put("d/", b'<a href="a.bin">a</a>')
+    faults.extra = {"Content-Type": "text/html"}
+    folder = faults.url("d").replace("//", "//me:planted@") + "?X-Amz-Signature=planted"
+    store = WebServerStore()
+    (listed,) = store.scan(folder)
+    assert listed == store.status(faults.url("d/a.bin"))
+    assert listed.path == faults.url("d/a.bin")
+    with store.open(listed) as source:
+        assert source.read(5, 9) == bytes(range(5, 9))
+    assert store.read(listed.path, max_num_bytes=100) == bytes(range(100))
+    assert store.is_folder(faults.url("d"))
+    assert all(login.startswith("Basic ") for login in faults.logins)
+    assert all("X-Amz-Signature=planted" in request for request in faults.requests)
