@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
-FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
-_OF_CHECK = Formats(renderers=verb_formats("rendering.index_check", "index_check"))
-_OF_TFDS = Formats(renderers=verb_formats("rendering.tfds_metadata", "tfds_metadata"))
+FORMATS = Formats(renderers=verb_formats("rendering.index.index", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("rendering.index.check", "check"))
+_OF_TFDS = Formats(renderers=verb_formats("rendering.index.tfds_metadata", "tfds_metadata"))
 
 
 def index(
@@ -104,26 +104,39 @@ def index(
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
 
+    From framing or footers alone; contents are read where --crc asks for it. Splits and shard order
+    come from the files' names. A file that is broken, missing between others or there twice is
+    named, nothing is written, and index exits with 1; with --keep-going the layout of all that is
+    whole is written nevertheless. Counts are kept in a cache: the next run reads what changed.
+
     Examples:
       # What do these files hold?
       shardctl index data/
-      # As a layout that -d takes
+      # As a layout, which -d takes
       shardctl index data/ -o layout.yaml
+      # What changed since? Exits with 1 where something did
+      shardctl index --check layout.yaml
     """
     from shardctl.readers.index.index import index as index_files
 
     if check is not None:
-        others = {"--split": split, "--name": name, "--format-of-files": format_of_files}
-        given = [
-            option for option, value in {**others, "--keep-going": keep_going}.items() if value
-        ]
-        if given:
-            raise UsageError(f"{given[0]} with --check: the layout says what the files are")
+        others = {
+            "--split": split,
+            "--name": name,
+            "--format-of-files": format_of_files,
+            "--keep-going": keep_going,
+            "--tfds": tfds,
+            "--runner": runner != "local",
+        }
+        for option, value in others.items():
+            if value:
+                raise UsageError(f"{option} with --check, which compares files with a layout alone")
         _check(check, out, paths or [], crc=crc, jobs=jobs, cache=not no_cache, every_row=every_row)
         return
     if not paths:
         raise UsageError("no PATH; name record files, a folder of them, or a glob")
     _check_tfds(tfds, features, force=force)
+    FORMATS.chosen(out)  # what is wrong there is said before anything is counted
     with ProgressBars() as bars:
         chosen = beam_runner(runner, paths, ctx.obj or (), jobs=jobs, watch=bars.show)
         if not paths:
@@ -143,7 +156,8 @@ def index(
         )
     warn(found.warnings)
     if tfds is None or not found.whole or out.output not in (None, "-"):
-        _write(found, out, paths, every_row=every_row)
+        again = {"--split": split, "--name": name, "--format-of-files": format_of_files}
+        _write(found, out, [*paths, *_words(again)], every_row=every_row)
     if not found.whole:
         raise typer.Exit(1)
     if tfds is not None:
@@ -198,6 +212,13 @@ def _check(
         raise typer.Exit(1)
 
 
+def _words(options: dict[str, Any]) -> list[str]:
+    """Return options as they were given."""
+    given = {option: value for option, value in options.items() if value}
+    lists = {option: [one] if isinstance(one, str) else one for option, one in given.items()}
+    return [word for option, values in lists.items() for one in values for word in (option, one)]
+
+
 def _splits(words: list[str]) -> dict[str, str]:
     splits: dict[str, str] = {}
     for word in words:
@@ -218,7 +239,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
-    from shardctl.rendering.index import written
+    from shardctl.rendering.index.index import written
 
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:

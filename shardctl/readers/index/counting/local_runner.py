@@ -85,7 +85,7 @@ def checked_jobs(jobs: int | None) -> int | None:
         UsageError: fewer than one.
     """
     if jobs is not None and jobs < 1:
-        raise UsageError(phrase("{jobs}: at least 1 process has to count", jobs=jobs))
+        raise UsageError(phrase("{jobs!}: at least 1 process has to count", jobs=jobs))
     return jobs
 
 

@@ -77,9 +77,9 @@ def summary(index: Index) -> str:
     """Return in a line what was read, how fast, and what was known."""
     known = index.num_known
     if not index.num_counted:
-        return f"{counted(known, 'file')} known from before, none read"
+        return f"{counted(known, 'file')} known, none read"
     rate = index.num_counted / max(index.seconds, 1e-3)
-    before = f", {known:,} known from before" if known else ""
+    before = f", {known:,} known" if known else ""
     return (
         f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
         f"({rate:,.0f} files/s, {human_bytes(index.num_bytes_read)}){before}"
