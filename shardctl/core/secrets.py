@@ -28,8 +28,8 @@ def public_url(url: str) -> str:
 
     >>> public_url("https://me:pw@host/data?signature=x"), public_url("gs://bucket/a?b")
     ('https://host/data', 'gs://bucket/a?b')
-    >>> public_url("s3://KEY:SEC/RET@bucket/a"), public_url("hf://datasets/me/toy@main")
-    ('s3://bucket/a', 'hf://datasets/me/toy@main')
+    >>> public_url("s3://KEY:SEC/RET@my-data/a"), public_url("hf://datasets/me/toy@main")
+    ('s3://my-data/a', 'hf://datasets/me/toy@main')
     >>> public_url("sftp://me:pw@host/a"), public_url("abfss://container@account/a")
     ('sftp://me@host/a', 'abfss://container@account/a')
 

@@ -15,7 +15,7 @@ from shardctl.errors import UsageError
         ("https://token@secrets-b.org:8080/data?sig=x/y", "https://secrets-b.org:8080/data"),
         ("http://[::1]:80/data?x=1?y=2", "http://[::1]:80/data"),
         ("http://secrets-c.org?x=1", "http://secrets-c.org"),
-        ("s3://KEY:SEC/RET@bucket/data", "s3://bucket/data"),
+        ("s3://KEY:SEC/RET@secrets-f/data", "s3://secrets-f/data"),
         ("ftp://me:p@w@secrets-d.org/data", "ftp://me@secrets-d.org/data"),
         # Nothing secret: an @ and a ? in names, a revision of the hub.
         ("hf://datasets/me/toy@main/data", "hf://datasets/me/toy@main/data"),
