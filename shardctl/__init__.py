@@ -1,10 +1,11 @@
 """Which examples, from which files, in which order, on which host: planned from metadata alone.
 
 A function for each command, and what a command prints, the function of its name returns. DATASET is
-a name as "mnist" or "imagenet2012:5.1.0", the path of a dataset or of a layout.yaml, a list of
-these, or a Dataset. SPEC is a subsplit as TFDS writes it, "train" where it is left out. SETTINGS is
-a ReadSettings or a dict of its values, and says how the pipeline reads. help(shardctl.plan), or
-shardctl.plan? in a notebook, tells more of one function.
+a name as "mnist" or "imagenet2012:5.1.0", the path of a dataset or of a layout.yaml, record files
+without metadata as "data/train-*.tfrecord", a list of these, or a Dataset. SPEC is a subsplit as
+TFDS writes it, "train" where it is left out. SETTINGS is a ReadSettings or a dict of its values,
+and says how the pipeline reads. help(shardctl.plan), or shardctl.plan? in a notebook, tells more
+of one function.
 
 >>> import shardctl
 >>> shardctl.plan("mnist", "train", hosts=3)
@@ -298,6 +299,7 @@ PROVIDERS.update(
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
     kept="readers.seen_file:read_kept",
+    listed="readers.index.listed:listed_spec",
     to_pandas="api.tables:to_pandas",
 )
 
@@ -313,7 +315,7 @@ def read_dataset(
         refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
             is looked up in data dirs and then in the built-in catalog, or record files without
             metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
-        data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        data_dir: a folder or URL to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
         cache: take counts of files that have not changed from the user's cache folder, and keep new
             ones there.
 

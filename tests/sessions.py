@@ -37,6 +37,8 @@ from unittest import mock
 
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
+from tests.files.stores.servers import gcs_server
+from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
 
 REPOSITORY = Path(__file__).parents[1]
@@ -54,9 +56,14 @@ _WITH_DATASETS = (
     "keras.md",
     "petabyte.md",
     "pipeline.md",
+    "remote-data.md",
     "training.md",
     "verify.md",
 )
+# Documents in whose folder there are record files without metadata, see `write_files`.
+_WITH_FILES = ("bare-files.md", "questions.md")
+# In which `gs://my-bucket/tfds` is a data dir with that dataset too.
+_WITH_BUCKET = ("questions.md", "remote-data.md")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -162,6 +169,32 @@ def write_datasets(folder: Path) -> None:
         file.write_bytes(data)
 
 
+def write_files(folder: Path) -> None:
+    """Write record files without metadata: `clicks`, and `logs`, whose numbers are not padded."""
+    lengths = {
+        "clicks/train-00000-of-00004.tfrecord": 300,
+        "clicks/train-00001-of-00004.tfrecord": 250,
+        "clicks/train-00002-of-00004.tfrecord": 310,
+        "clicks/train-00003-of-00004.tfrecord": 140,
+        "clicks/test-00000-of-00001.tfrecord": 90,
+        **{f"logs/train-{shard}.tfrecord": 3 for shard in range(12)},
+    }
+    for name, length in lengths.items():
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(framed(b"twenty-five bytes of data") * length)
+
+
+@contextlib.contextmanager
+def bucket(folder: Path) -> Iterator[None]:
+    """Copy the dataset `toy` of a folder to a bucket, which a server on this machine holds."""
+    with gcs_server("my-bucket") as server, mock.patch.dict(os.environ, server.variables()):
+        for file in sorted((folder / "toy").rglob("*")):
+            if file.is_file():
+                server.put(f"tfds/{file.relative_to(folder).as_posix()}", file.read_bytes())
+        yield
+
+
 def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
     """Run a document in a folder, and yield each exchange with what is answered now.
 
@@ -172,7 +205,12 @@ def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
     code = 0
     if document.name in _WITH_DATASETS:
         write_datasets(folder)
-    with alone_in(folder):
+    if document.name in _WITH_FILES:
+        write_files(folder)
+    with contextlib.ExitStack() as around:
+        around.enter_context(alone_in(folder))
+        if document.name in _WITH_BUCKET:
+            around.enter_context(bucket(folder))
         for block in blocks(document):
             if block.file is not None:
                 file = Path(block.file)

@@ -24,7 +24,7 @@ def list_datasets(*words: str, data_dir: str | os.PathLike[str] | None = None) -
 
     Args:
         words: what each has in its name, config, version or format; all of them for none.
-        data_dir: a folder to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        data_dir: a folder or URL to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
 
     Returns:
         The folders that were searched, and the datasets in the order in which a name is looked up;

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import re
 
+from shardctl.errors import UsageError
+
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?P<user>[^/@]*@)?[\w.~%-]*(\[[0-9a-fA-F:.]*\])?(:[0-9]*)?(?=[/?#]|$)")
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+_SIGNED = re.compile(r"[?&](x-(amz|goog)-signature|sig|signature|token|access_token)=", re.I)
 _WEB = ("http", "https")
-_KEPT: dict[str, tuple[str, str]] = {}  # what is public -> before the place, behind the path
+# Where what stands before the `@` is a container, or a user that alone opens nothing.
+_NAMED = ("abfs", "abfss", "wasb", "wasbs", "sftp", "ssh", "ftp", "smb", "hdfs", "webhdfs")
+_KEPT: dict[str, tuple[str, str]] = {}  # what is public -> the same with secrets, and the query
 
 
 def public_url(url: str) -> str:
@@ -24,11 +29,29 @@ def public_url(url: str) -> str:
     ('https://host/data', 'gs://bucket/a?b')
     >>> public_url("s3://KEY:SEC/RET@bucket/a"), public_url("hf://datasets/me/toy@main")
     ('s3://bucket/a', 'hf://datasets/me/toy@main')
+    >>> public_url("sftp://me:pw@host/a"), public_url("abfss://container@account/a")
+    ('sftp://me@host/a', 'abfss://container@account/a')
+
+    Raises:
+        UsageError: another query was given with this address that is no signature, so that what is
+            public does not tell which file is meant.
     """
-    public, before, behind = _parted(url)
-    if before or behind:
-        _KEPT[public.rstrip("/")] = (before, behind)
+    public, full, query = _parted(url)
+    if public != full or query:
+        address = public.rstrip("/")
+        _, known = _KEPT.get(address, ("", query))
+        if _choosing(known) != _choosing(query):
+            raise UsageError(
+                f"{public[:200]!r} was given with two queries, so the files cannot be told"
+                " apart by their paths; name them one at a time, or copy them to a disk"
+            )
+        _KEPT[address] = (full.rstrip("/"), query)
     return public
+
+
+def _choosing(query: str) -> str:
+    """Return the query that chooses a file, "" where it is a signature."""
+    return "" if _SIGNED.search(query) else query
 
 
 def full_url(url: str) -> str:
@@ -43,9 +66,8 @@ def full_url(url: str) -> str:
         address = address.rpartition("/")[0]
     if not address:
         return url
-    before, behind = _KEPT[address]
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{before}{rest}{behind}"
+    full, query = _KEPT[address]
+    return full + url[len(address) :] + query
 
 
 def without_secrets(text: str) -> str:
@@ -58,14 +80,14 @@ def without_secrets(text: str) -> str:
 
 
 def _parted(url: str) -> tuple[str, str, str]:
-    """Return what is public of a URL, what is before its place and what is behind its path."""
+    """Return what is public of a URL, all of it but its query, and that."""
     match = _URL.fullmatch(url)
     if match is None:
-        return url, "", ""
-    scheme, rest, query = match["scheme"], match["rest"], ""
-    if scheme.lower() in _WEB:
+        return url, url, ""
+    scheme, rest, query = match["scheme"].lower(), match["rest"], ""
+    if scheme in _WEB:
         rest, _, query = rest.partition("?")
     place = _PLACE.match(rest)
     cut = rest.rfind("@") + 1 if place is None else len(place["user"] or "")
-    public = f"{scheme.lower()}://{rest[cut:]}"
-    return public, rest[:cut], f"?{query}" if query else ""
+    name = f"{rest[:cut].rpartition('@')[0].partition(':')[0]}@" if cut and scheme in _NAMED else ""
+    return f"{scheme}://{name}{rest[cut:]}", f"{scheme}://{rest}", f"?{query}" if query else ""

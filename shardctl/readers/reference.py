@@ -22,7 +22,6 @@ from shardctl.files.stores.anywhere import is_file, is_folder
 from shardctl.files.stores.remote_path import (
     AnyPath,
     RemotePath,
-    asked_for,
     path_of,
     way_below,
 )
@@ -297,7 +296,7 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     found = tfds_folders(path)
     if found == [path]:
         return dataset_in(path)
-    has_records = holds_record_files(asked_for(path))
+    has_records = holds_record_files(str(path))
     name = parse_dataset_name(ref)
     if len(found) != 1 and not has_records and name is not None:
         # A folder that just has the name of a dataset.
@@ -314,7 +313,7 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
     """
     if not found:
         return _without_metadata(ref, path, search)
-    if holds_record_files(asked_for(path)):
+    if holds_record_files(str(path)):
         below = choices(way_below(path, folder) for folder in found)
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files, and below it are datasets with "
@@ -326,9 +325,9 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
 
 def _without_metadata(ref: str, path: AnyPath, search: _Search) -> Dataset:
     try:
-        return read_bare(asked_for(path), search.counting)
+        return read_bare(str(path), search.counting)
     except DatasetError as error:
-        if holds_record_files(asked_for(path)):
+        if holds_record_files(str(path)):
             raise
         raise DatasetError(
             f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
@@ -369,12 +368,12 @@ def _file(ref: str, search: _Search) -> Dataset | None:
         return read_layout_file(path)
     if isinstance(path, RemotePath) and means_record_files(path.name):
         return None
-    if not is_record_file(asked_for(path)):
+    if not is_record_file(str(path)):
         raise DatasetError(
             f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
             f"{choices(LAYOUT_SUFFIXES)}, nor a file of records"
         )
-    return read_bare(asked_for(path), search.counting)
+    return read_bare(str(path), search.counting)
 
 
 def _bad_version(ref: str, search: _Search) -> Dataset | None:
@@ -394,7 +393,7 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
             f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
             "too"
         )
-    return read_bare(asked_for(search.path(ref)), search.counting)
+    return read_bare(str(search.path(ref)), search.counting)
 
 
 _SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
@@ -435,7 +434,7 @@ _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
 def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
     folder = find_dataset(search.dirs, name)
     if folder is not None:
-        return read_tfds_folder(folder)
+        return dataset_in(folder)
     for reading in name.readings():
         dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
         if dataset is not None:

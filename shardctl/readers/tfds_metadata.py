@@ -114,8 +114,8 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
 def holds_tfds_metadata(folder: AnyPath) -> bool:
     """Return whether a folder has a dataset_info.json, and one of TFDS.
 
-    Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, where `features` are
-    instead of a `name`; broken metadata beside other files counts as TFDS's, which says so.
+    Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, see
+    `is_hugging_face_info`. Broken metadata counts as TFDS's, whose reader says so.
 
     Raises:
         DatasetError: the place of a remote one cannot be asked.

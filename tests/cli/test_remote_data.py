@@ -137,11 +137,17 @@ def test_passwords_and_signatures_are_in_no_answer(shardctl: Shardctl, data: Pat
         ("simulate", "-f", "json", "--stages", f"read(test, data='{secret}') | batch(3)"),
         ("simulate", "-f", "python"),
         ("verify", "--files"),
+        ("index", f"{secret}/1.0.0"),
+        ("index", f"{secret}/1.0.0", "-o", "counted.yaml"),
+        ("index", "--check", "counted.yaml"),
+        ("plan", "train", "-d", f"{secret}/1.0.0/*train*"),
+        ("plan", "train", "-d", f"{secret}/1.0.0/*no*"),
     ]
     for command in commands:
         ran = shardctl(*command)
         assert "SECRET" not in ran.stdout + ran.stderr, command
-    assert "SECRET" not in Path("plan.yaml").read_text()
+    for file in ("plan.yaml", "counted.yaml"):
+        assert "SECRET" not in Path(file).read_text()
 
 
 def test_after_a_tab_no_place_but_this_machine_is_asked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.secrets import full_url, public_url, without_secrets
+from shardctl.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -15,11 +16,13 @@ from shardctl.core.secrets import full_url, public_url, without_secrets
         ("http://[::1]:80/data?x=1?y=2", "http://[::1]:80/data"),
         ("http://secrets-c.org?x=1", "http://secrets-c.org"),
         ("s3://KEY:SEC/RET@bucket/data", "s3://bucket/data"),
-        ("ftp://me:p@w@secrets-d.org/data", "ftp://secrets-d.org/data"),
+        ("ftp://me:p@w@secrets-d.org/data", "ftp://me@secrets-d.org/data"),
         # Nothing secret: an @ and a ? in names, a revision of the hub.
         ("hf://datasets/me/toy@main/data", "hf://datasets/me/toy@main/data"),
         ("gs://bucket/a?b@c", "gs://bucket/a?b@c"),
         ("memory://a@b", "memory://b"),
+        ("sftp://me:pw@secrets-e.org:22/data", "sftp://me@secrets-e.org:22/data"),
+        ("abfss://container@account.dfs.core.windows.net/data",) * 2,
         ("/data/a@b?c", "/data/a@b?c"),
     ],
 )
@@ -38,6 +41,11 @@ def test_what_lies_below_is_asked_with_the_same_secrets() -> None:
     assert full_url(beside) == beside
 
 
+def test_one_address_is_not_another_that_begins_with_it() -> None:
+    public_url("https://me:pw@secrets-begin.org/data")
+    assert full_url("https://secrets-begin.org/database") == "https://secrets-begin.org/database"
+
+
 def test_the_last_secrets_of_an_address_count() -> None:
     public_url("https://old@secrets-last.org/data")
     public_url("https://new@secrets-last.org/data")
@@ -47,3 +55,17 @@ def test_the_last_secrets_of_an_address_count() -> None:
 def test_a_line_shows_what_is_public_of_the_urls_in_it() -> None:
     line = "error: 'https://me:pw@host/a?sig=1' and s3://KEY:SEC/RET@b/x, not gs://b/a@b"
     assert without_secrets(line) == "error: 'https://host/a' and s3://b/x, not gs://b/a@b"
+
+
+def test_files_that_differ_in_their_query_alone_are_not_taken_for_one() -> None:
+    assert public_url("https://drive/get?file=1") == "https://drive/get"
+    assert public_url("https://drive/get?file=1") == "https://drive/get"
+    with pytest.raises(UsageError, match="'https://drive/get' was given with two queries"):
+        public_url("https://drive/get?file=2")
+    assert full_url("https://drive/get") == "https://drive/get?file=1"
+
+
+def test_a_file_may_be_signed_again() -> None:
+    public_url("https://signed/a?X-Amz-Date=1&X-Amz-Signature=a")
+    assert public_url("https://signed/a?X-Amz-Date=2&X-Amz-Signature=b") == "https://signed/a"
+    assert full_url("https://signed/a").endswith("X-Amz-Signature=b")

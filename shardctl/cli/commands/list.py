@@ -32,7 +32,7 @@ def list(
         typer.Option(
             "--data-dir",
             metavar="DIR",
-            help="List this folder too, before $TFDS_DATA_DIR and ~/tensorflow_datasets.",
+            help="List this folder or URL too, before $TFDS_DATA_DIR and ~/tensorflow_datasets.",
         ),
     ] = None,
     every_row: Annotated[

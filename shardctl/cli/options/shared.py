@@ -127,7 +127,8 @@ class DatasetOptions:
         typer.Option(
             "--data-dir",
             metavar="DIR",
-            help="Where names are looked up [default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
+            help="Where names are looked up, a folder or a URL "
+            "[default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
         ),
     ] = None
     no_cache: Annotated[

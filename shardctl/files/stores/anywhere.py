@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TypeVar
 
 from shardctl.files.file_text import MAX_FILE_BYTES
-from shardctl.files.stores.remote_path import AnyPath, asked_for
+from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 
@@ -21,7 +21,7 @@ def read_file(path: AnyPath, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
     Raises:
         DatasetError: there is no such file, or it cannot be read.
     """
-    return store_of(asked_for(path)).read(asked_for(path), max_num_bytes=max_num_bytes)
+    return store_of(str(path)).read(str(path), max_num_bytes=max_num_bytes)
 
 
 def is_file(path: AnyPath) -> bool:
@@ -30,12 +30,12 @@ def is_file(path: AnyPath) -> bool:
     Raises:
         DatasetError: the place of a remote one cannot be asked.
     """
-    return store_of(asked_for(path)).status(asked_for(path)) is not None
+    return store_of(str(path)).status(str(path)) is not None
 
 
 def is_folder(path: AnyPath) -> bool:
     """Return whether a folder is at a path, or objects whose names begin so; raises as above."""
-    return store_of(asked_for(path)).is_folder(asked_for(path))
+    return store_of(str(path)).is_folder(str(path))
 
 
 def subfolders(folder: AnyPath) -> list[str]:
@@ -44,12 +44,12 @@ def subfolders(folder: AnyPath) -> list[str]:
     Raises:
         DatasetError: it is not there, or may not be listed.
     """
-    return store_of(asked_for(folder)).subfolders(asked_for(folder))
+    return store_of(str(folder)).subfolders(str(folder))
 
 
 def files_in(folder: AnyPath) -> Iterator[StoredFile]:
     """Yield the files right in a folder, in no order; raises as above."""
-    return store_of(asked_for(folder)).scan(asked_for(folder))
+    return store_of(str(folder)).scan(str(folder))
 
 
 def answers(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.file_text import os_reason, read_file, subfolder_names
 from shardctl.files.stores.store import StoredFile
 
@@ -63,6 +63,8 @@ class LocalStore:
                         found = entry.stat()
                         if stat.S_ISREG(found.st_mode):
                             yield _stored(entry.path, found)
+        except FileNotFoundError as error:
+            raise NotThereError(f"cannot read {quoted(folder, 200)}: no such folder") from error
         except (OSError, ValueError) as error:
             reason = os_reason(error) if isinstance(error, OSError) else "no such folder"
             raise DatasetError(f"cannot read {quoted(folder, 200)}: {reason}") from error

@@ -47,7 +47,8 @@ class ByteSource(Protocol):
 class Store(Protocol):
     """A place of files. Errors of the place are `DatasetError`s of one line, without credentials.
 
-    Args named `path` are whole paths or URLs.
+    Args named `path` are whole paths or URLs, with a login or without the one that was given with
+    them before; those of answers are without, see `core/secrets.py`.
     """
 
     def status(self, path: str) -> StoredFile | None:
@@ -69,5 +70,6 @@ class Store(Protocol):
         """Open a file that was listed.
 
         Raises:
-            DatasetError: it is gone, or another (version, size) than was listed.
+            DatasetError: it is gone, or another (version, size) than was listed; of remote files
+                this may be noticed when they are read, or when what read them is done.
         """

@@ -2,8 +2,9 @@
 
 Remote places are reached as fsspec reaches them, whose file systems `etils.epath` uses too:
 `pip install tensorflow-datasets` brings fsspec along (etils[epath] asks for it), and a login that
-works for one works for the other. Not through epath itself: it has no ranges, only files that read
-ahead, no versions, and where TensorFlow is installed it goes to tf.io.gfile, which knows gs:// alone.
+works for one works for the other. Not through epath itself: it tells no versions and reads no
+ranges, only files that read ahead; and where TensorFlow is installed it asks tf.io.gfile instead,
+which knows gs:// alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.store import Store
 from shardctl.files.stores.transfer.redaction import shown
 
@@ -36,7 +38,7 @@ def store_of(path: str) -> Store:
         DatasetError: nobody knows the scheme.
     """
     scheme = _SCHEME.match(path)
-    return LocalStore() if scheme is None else _remote(scheme[1].lower(), path)
+    return LocalStore() if scheme is None else PublicStore(_remote(scheme[1].lower(), path))
 
 
 def _remote(scheme: str, path: str) -> Store:

@@ -58,16 +58,26 @@ class ArrangedFiles:
             seconds=seconds,
         )
 
-    def compare(self, counts: Counts, sidecars: Sidecars) -> tuple[NameProblem, ...]:
-        """Return where whole files are not as files beside them say, and which are not there."""
+    def compare(
+        self, counts: Counts, sidecars: Sidecars, *, checksums: bool = False
+    ) -> tuple[NameProblem, ...]:
+        """Return where whole files are not as files beside them say, and which are not there.
+
+        With `checksums` whole files are read once more where a sidecar states their hashes.
+        """
         if not sidecars:
             return ()
-        found = []
+        found, alike = [], []
         for place, file in enumerate(self.all):
             held = counts.num_records[place]
             text = sidecars.disagreement(file, held) if held >= 0 else None
             if text is not None:
                 found.append(self._problem(place, f"{self._shown(file.path)}: {text}"))
+            elif held >= 0:
+                alike.append(place)
+        if checksums:
+            for file, text in sidecars.hash_problems(self.all[place] for place in alike):
+                found.append(self._problem(0, f"{self._shown(file.path)}: {text}"))
         absent = sidecars.absent([file.path for file in self.all])
         found += [self._problem(0, f"{self._shown(path)} is not there") for path in absent]
         return tuple(found)

@@ -20,6 +20,7 @@ from shardctl.readers.index.arrangement import Arrangement
 from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.index.counting.local_runner import LocalRunner, checked_jobs
+from shardctl.readers.index.counting.said import KnownOrSaid
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.names import arrange
 from shardctl.readers.index.runner import Runner
@@ -72,8 +73,11 @@ def index(
     arranged = arrange(listing, splits=split, name=name)
     files = ArrangedFiles(arranged, _format_of(arranged, file_format))
     counts, problems, warnings = None, arranged.problems, arranged.notes
+    agreed, said_by = 0, tuple[str, ...]()
     if keep_going or not arranged.problems:
-        with known_counts(cache=cache, earlier=earlier) as known:
+        sidecars = Sidecars(arranged.sidecars)
+        with known_counts(cache=cache, earlier=earlier) as opened:
+            known = KnownOrSaid(opened, sidecars)
             counts = count_files(
                 files.all,
                 files.file_format,
@@ -83,11 +87,18 @@ def index(
                 keep_going=keep_going,
                 watch=watch,
             )
-        sidecars = Sidecars(arranged.sidecars)
-        problems += files.compare(counts, sidecars)
+        problems += files.compare(counts, sidecars, checksums=checksums)
         warnings += (*known.warnings, *sidecars.problems)
+        agreed, said_by = sidecars.num_agreed, tuple(sorted(sidecars.said_by))
     found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
-    return replace(found, paths=wanted, problems=problems, warnings=warnings)
+    return replace(
+        found,
+        paths=wanted,
+        problems=problems,
+        num_agreed=agreed,
+        said_by=said_by,
+        warnings=warnings,
+    )
 
 
 def _listed(watch: Watch | None) -> Callable[[int], None] | None:

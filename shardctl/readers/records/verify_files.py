@@ -186,7 +186,10 @@ class _Check:
     def _note(self, file: FileToRead, contents: FileContents) -> None:
         split, tally = self._splits[file.split], self._tallies[file.split]
         finding = contents.finding(
-            split.filename(file.shard), split.shard_lengths[file.shard], split.name
+            split.filename(file.shard),
+            split.shard_lengths[file.shard],
+            split.name,
+            self._dataset.compression,
         )
         if finding is not None:
             self._found[file.split, file.shard] = finding

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.dataset.identity import dataset_title
-from shardctl.core.text import counted
+from shardctl.core.secrets import public_url
+from shardctl.core.text import choices, counted
 from shardctl.files.documents import Document
 from shardctl.readers.index import document
 from shardctl.readers.index.answer import Index, IndexedSplit
@@ -43,7 +44,7 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
     yield from _faults(index, screen)
     yield paragraph(summary(index), screen)
     if index.whole and refs:
-        words = shlex.join(refs)
+        words = shlex.join(map(public_url, refs))
         yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
 
 
@@ -74,14 +75,16 @@ def _faults(index: Index, screen: Screen) -> Iterator[str]:
 
 def summary(index: Index) -> str:
     """Return in a line what was read, how fast, and what was known."""
-    known = index.num_known
+    known, agreed = index.num_known, ""
+    if index.num_agreed:
+        agreed = f"; {index.num_agreed:,} as {choices(index.said_by)} said"
     if not index.num_counted:
-        return f"{counted(known, 'file')} known, none read"
+        return f"{counted(known, 'file')} known, none read{agreed}"
     rate = index.num_counted / max(index.seconds, 1e-3)
     before = f", {known:,} known" if known else ""
     return (
         f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
-        f"({rate:,.0f} files/s, {human_bytes(index.num_bytes_read)}){before}"
+        f"({rate:,.0f} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
     )
 
 

@@ -90,18 +90,18 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
     """Return record files without metadata as a dataset of one split, in the order of their names.
 
     Raises:
-        DatasetError: a file that is not here, compressed or damaged.
+        DatasetError: a file that is not here, damaged, or compressed in another way than the
+            reader takes it for.
     """
-    if compression:
-        raise DatasetError(f"files compressed by {compression} are not counted")
     names = sorted(set(paths))
     lengths = []
     for name in names:
         contents = read_record_file(name, file_format, checksums=False)
-        if contents.num_records is None or contents.damage is not None:
-            why = "cannot be counted" if contents.damage is None else contents.damage.text
-            raise DatasetError(f"file {quoted(name, 200)} {why}")
-        lengths.append(contents.num_records)
+        num_records = contents.num_records or 0
+        finding = contents.finding(name, num_records, None, compression or None)
+        if finding is not None:
+            raise DatasetError(f"file {quoted(name, 200)} {finding.reason}")
+        lengths.append(num_records)
     folder = _common_folder(names)
     files = ShardFiles(
         data_dir=folder,
@@ -112,6 +112,7 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
         name=os.path.basename(folder) or "files",
         splits=(Split(name=PLAIN_SPLIT, shard_lengths=tuple(lengths), files=(files,)),),
         file_format=file_format,
+        compression=compression or None,
         data_dir=folder,
         origin="record files",
     )

@@ -77,6 +77,12 @@ def etag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest() if large(data) else oid(data)
 
 
+def after(path: str, prefix: str) -> tuple[str, str]:
+    """Return revision and name behind a prefix; a slash within a revision is written %2F."""
+    revision, _, name = path.removeprefix(prefix).partition("/")
+    return urllib.parse.unquote(revision), urllib.parse.unquote(name)
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: Hub
@@ -96,12 +102,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def bytes_of(self, data: bytes, **headers: str) -> None:
         found = _RANGE.fullmatch(self.headers.get("Range", ""))
         if found is None:
-            return self.answer(200, data, **headers)
+            self.answer(200, data, **headers)
+            return
         first, last = int(found[1]), min(int(found[2] or len(data)), len(data) - 1)
         if first > last:
-            return self.answer(416, Content_Range=f"bytes */{len(data)}")
+            self.answer(416, Content_Range=f"bytes */{len(data)}")
+            return
         where = f"bytes {first}-{last}/{len(data)}"
-        return self.answer(206, data[first : last + 1], Content_Range=where, **headers)
+        self.answer(206, data[first : last + 1], Content_Range=where, **headers)
 
     def handle_it(self) -> None:
         hub = self.hub
@@ -115,16 +123,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if hub.private and not login:
             return self.answer(401, b"{}", X_Error_Code="RepoNotFound")
         if path.startswith(f"/datasets/{hub.repository}/resolve/"):
-            revision, _, name = path.removeprefix(f"/datasets/{hub.repository}/resolve/").partition(
-                "/"
-            )
-            return self.resolve(revision, name)
+            return self.resolve(*after(parts.path, f"/datasets/{hub.repository}/resolve/"))
         if not re.match(rf"/api/datasets/{hub.repository}(/|$)", path):
             return self.answer(404, b"{}", X_Error_Code="RepoNotFound")
-        kind, _, rest = (
-            path.removeprefix(f"/api/datasets/{hub.repository}").strip("/").partition("/")
-        )
-        revision, _, name = rest.partition("/")
+        kind = path.removeprefix(f"/api/datasets/{hub.repository}/").partition("/")[0]
+        revision, name = after(parts.path, f"/api/datasets/{hub.repository}/{kind}/")
         if kind in ("tree", "paths-info", "revision") and not self.known(revision):
             return self.answer(404, b"{}", X_Error_Code="RevisionNotFound")
         if kind == "tree":
@@ -147,7 +150,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             folder_row = {"type": "directory", "oid": "0" * 40, "size": 0, "path": here}
             rows.setdefault(here, folder_row if slash else self.hub.entry(path))
         if not rows:
-            return self.answer(404, b"{}", X_Error_Code="EntryNotFound")
+            self.answer(404, b"{}", X_Error_Code="EntryNotFound")
+            return
         first = int(query.get("cursor", ["0"])[0])
         page = list(rows.values())[first : first + self.hub.page_size]
         more: dict[str, str] = {}
@@ -168,13 +172,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def resolve(self, revision: str, name: str) -> None:
         data = self.hub.files.get(name)
         if data is None or not self.known(revision):
-            return self.answer(404, X_Error_Code="EntryNotFound")
+            self.answer(404, X_Error_Code="EntryNotFound")
+            return
         told = {"X_Repo_Commit": self.hub.commit(), "ETag": f'"{etag(data)}"'}
         if not large(data):
-            return self.bytes_of(data, **told)
+            self.bytes_of(data, **told)
+            return
         linked = {"X_Linked_Size": str(len(data)), "X_Linked_Etag": f'"{etag(data)}"'}
         where = f"{self.hub.storage}/{urllib.parse.quote(name)}?X-Amz-Signature=signed"
-        return self.answer(302, Location=where, **linked, **told)
+        self.answer(302, b"", Location=where, **linked, **told)
 
     do_GET = do_HEAD = do_POST = handle_it  # noqa: N815
 

@@ -8,6 +8,7 @@ fixtures `s3`, `gcs`, `hub`, `web` (`fixtures.py`); each has `put(path, data)` a
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.server
 import threading
 from collections.abc import Callable, Iterator
@@ -114,12 +115,10 @@ class S3Server:
 class GcsServer:
     """gcp-storage-emulator, in memory, one bucket; STORAGE_EMULATOR_HOST leads to it."""
 
-    bucket = "bucket"
-
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, bucket: str) -> None:
         import requests
 
-        self.endpoint = endpoint
+        self.endpoint, self.bucket = endpoint, bucket
         self._session = requests.Session()
         self._session.trust_env = False
         self._post("/storage/v1/b?project=p", json={"name": self.bucket})
@@ -170,19 +169,24 @@ def s3_server() -> Iterator[S3Server]:
 
 
 @contextlib.contextmanager
-def gcs_server() -> Iterator[GcsServer]:
+def gcs_server(bucket: str = "bucket") -> Iterator[GcsServer]:
     """Start the emulator."""
     import logging
 
-    from gcp_storage_emulator.server import create_server
+    from gcp_storage_emulator.server import RequestHandler
+    from gcp_storage_emulator.storage import Storage
 
     logging.getLogger("gcp_storage_emulator").setLevel(logging.CRITICAL)
-    server = create_server("127.0.0.1", 0, in_memory=True)
-    server.start()
-    try:
-        yield GcsServer(f"http://127.0.0.1:{server._api._httpd.server_port}")
-    finally:
-        server.stop()
+    one_at_a_time = threading.Lock()  # its storage is no safer
+
+    # Its own server runs in a thread that outlives the tests.
+    class Handler(RequestHandler):  # type: ignore[misc]
+        def handle(self) -> None:
+            with one_at_a_time:
+                super().handle()
+
+    with serving(functools.partial(Handler, Storage(use_memory_fs=True))) as (host, port):
+        yield GcsServer(f"http://{host}:{port}", bucket)
 
 
 @contextlib.contextmanager

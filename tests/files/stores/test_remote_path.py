@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from shardctl.files.stores.remote_path import (
     AnyPath,
     RemotePath,
-    asked_for,
     file_in,
     name_of,
     path_of,
@@ -97,12 +96,11 @@ def test_a_text_is_a_path_of_either_kind(text: str, folder: AnyPath | None, path
     assert path_of(text, folder) == path
 
 
-def test_a_file_is_asked_for_with_what_is_not_shown() -> None:
+def test_a_file_of_a_folder_has_no_more_to_show_than_the_folder() -> None:
     folder = path_of("https://me:pw@remote-path.org/data?sig=1")
     assert str(folder) == "https://remote-path.org/data"
-    assert asked_for(folder) == "https://me:pw@remote-path.org/data?sig=1"
-    file = file_in("https://remote-path.org/data", "x/a b")
-    assert file == "https://me:pw@remote-path.org/data/x/a%20b?sig=1"
+    file = file_in("https://me:pw@remote-path.org/data", "x/a b")
+    assert file == "https://remote-path.org/data/x/a%20b"
     assert name_of(file) == "a b"
     assert file_in("/data", "x/a b") == os.path.join("/data", "x/a b")
 

@@ -1,8 +1,20 @@
-"""Which store has the files of a path."""
+"""Which store has the files of a path, and what is imported for it."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import pytest
+
+from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.places.gcs import GcsStore
+from shardctl.files.stores.places.hub import HubStore
+from shardctl.files.stores.places.other import OtherStore
+from shardctl.files.stores.places.s3 import S3Store
+from shardctl.files.stores.places.web_server import WebServerStore
+from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.stores import is_remote, store_of
 
 
@@ -10,3 +22,66 @@ def test_a_scheme_makes_a_path_remote() -> None:
     assert is_remote("hf://datasets/u/d")
     assert not is_remote("./gs:/bucket")
     assert isinstance(store_of("/data/mnist"), LocalStore)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("gs://b/a", GcsStore),
+        ("gcs://b/a", GcsStore),
+        ("s3://b/a", S3Store),
+        ("HTTPS://h/a", WebServerStore),
+        ("hf://datasets/u/d", HubStore),
+        ("hf://buckets/u/d", OtherStore),
+        ("memory://a", OtherStore),
+    ],
+)
+def test_each_scheme_has_its_store(path: str, kind: type) -> None:
+    found = store_of(path)
+    assert isinstance(found, PublicStore)
+    assert isinstance(found.place, kind)
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("module", "path", "extra"),
+    [
+        ("gcsfs", "gs://b/a", "gcs"),
+        ("s3fs", "s3://b/a", "s3"),
+        ("huggingface_hub", "hf://datasets/u/d/a", "hf"),
+        ("requests", "http://127.0.0.1:1/a", "http"),
+    ],
+)
+def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra: str) -> None:
+    code = f"""
+import sys; sys.modules[{module!r}] = None
+from shardctl.errors import MissingDependencyError
+from shardctl.files.stores.public_store import PublicStore
+from shardctl.files.stores.stores import store_of
+try: store_of({path!r}).status({path!r})
+except MissingDependencyError as error: print(error)
+"""
+    done = run_python(code)
+    assert f"needs a package: pip install 'shardctl[{extra}]'" in done.stdout, done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+def test_local_paths_import_nothing_of_networks() -> None:
+    code = """
+import sys
+from shardctl.files.stores.public_store import PublicStore
+from shardctl.files.stores.stores import is_remote, store_of
+assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
+names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")
+print([name for name in names if name in sys.modules])
+"""
+    done = run_python(code)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_missing_dependencies_are_errors_of_shardctl() -> None:
+    assert MissingDependencyError.exit_code == 2

@@ -9,6 +9,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.planning.order import plan_order
 from shardctl.readers.tfds_metadata import read_tfds_folder
@@ -17,9 +18,11 @@ from shardctl.tfds.verifying.verify import verify
 from tests.core.order.toy_pipelines import (
     Toys,
 )
+from tests.files.stores.servers import GcsServer, S3Server, lead_to
 from tests.tfds.verifying.checked_toys import (
     tampered,
 )
+from tests.tfds.verifying.google_hosts import google_hosts
 from tests.tfds_datasets import build_dataset
 
 
@@ -65,7 +68,6 @@ def test_a_file_is_looked_for_in_a_folder_or_behind_a_url(tmp_path: Path) -> Non
     (tmp_path / "here").touch()
     assert exists(str(tmp_path / "here"))
     assert not exists(str(tmp_path / "there"))
-    # What has a scheme is asked of TensorFlow, which knows this one without a network.
     assert exists(f"file://{tmp_path}/here")
     assert not exists(f"file://{tmp_path}/there")
 
@@ -101,3 +103,40 @@ def test_the_cheapest_feature_is_decoded_and_no_other(tmp_path: Path) -> None:
         example=lambda number: {"a_image": str(broken), "z_label": number},
     )
     assert verify(read_tfds_folder(folder)).equal
+
+
+def test_tensorflow_reads_the_order_of_files_in_a_bucket_of_google(
+    started_gcs: GcsServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    build_dataset(root, splits={"train": [30, 0, 50, 20]})
+    for file in root.rglob("*"):
+        if file.is_file():
+            started_gcs.put(f"google/{file.relative_to(root).as_posix()}", file.read_bytes())
+    settings = ReadSettings(shuffle_seed=3, buffer=10, buffer_seed=1, epochs=2)
+    with google_hosts(started_gcs.endpoint, tmp_path) as environment:
+        lead_to(monkeypatch, environment)
+        monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+        found = verify("gs://bucket/google/toy/1.0.0", "train", settings)
+        assert (found.equal, found.num_checked, found.read) == (True, 200, "files")
+        started_gcs.delete("google/toy/1.0.0/toy-train.tfrecord-00003-of-00004")
+        found = verify("gs://bucket/google/toy", "train", settings)
+        assert not found.equal
+        assert [one.kind for one in found.files] == ["missing"]
+
+
+def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
+    gcs: GcsServer, s3: S3Server
+) -> None:
+    for place, why in (
+        (gcs, "TensorFlow reads gs:// files at Google alone, not at STORAGE_EMULATOR_HOST; "),
+        (s3, "TensorFlow does not read s3:// files; verify --files does, and a copy on a disk "),
+    ):
+        place.put("unread/d-00000", b"")
+        url = place.url("unread")
+        files = (ShardFiles(data_dir=url, pattern="d-\0", num_shards=1),)
+        split = Split(name="train", shard_lengths=(1,), files=files)
+        reads = plan_order(Dataset(name="d", splits=(split,), data_dir=url), "train").order.reads
+        assert str(why_not_files(reads)).startswith(why)
+        place.delete("unread/d-00000")
+        assert "are not on this machine" in str(why_not_files(reads))

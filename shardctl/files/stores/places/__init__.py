@@ -1,1 +1,1 @@
-"""A store a kind of remote place: web servers, S3, Google Cloud Storage, the Hugging Face hub, fsspec."""
+"""A store a kind of remote place: web servers, S3, Google Cloud Storage, the hub, fsspec's."""

@@ -1,4 +1,4 @@
-"""What stores of objects have in common: folders that are beginnings of keys, listed page by page."""
+"""What stores have in common whose listings say all of a file: in pages, by folders."""
 
 from __future__ import annotations
 
@@ -41,20 +41,22 @@ class ListedStore(ABC):
         """Return the bytes [start, stop) of a file as it was listed, all of them."""
 
     def is_folder(self, path: str) -> bool:
-        """Return whether there is anything below a path."""
+        """Return whether there is anything below a path, or it is a bucket."""
+        if root_of(path) == path.rstrip("/"):
+            return all(True for _ in self.pages(path, at_most=2))
         return any(page.files or page.folders for page in self.pages(path, at_most=2))
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
         """Yield the files right in a folder.
 
         Raises:
-            DatasetError: there is nothing below it.
+            DatasetError: there is nothing below it, and it is no bucket.
         """
         empty = True
         for page in self.pages(folder):
             empty = empty and not page.files and not page.folders
             yield from page.files
-        if empty:
+        if empty and root_of(folder) != folder.rstrip("/"):
             raise NotThereError(f"cannot read {shown(folder)}: no such folder")
 
     def subfolders(self, folder: str) -> list[str]:
@@ -89,7 +91,21 @@ def bucket_and_key(path: str) -> tuple[str, str]:
     bucket, _, key = path.partition("://")[2].partition("/")
     if not bucket:
         raise DatasetError(f"{shown(path)} names no bucket")
+    if "@" in bucket:
+        raise DatasetError(
+            f"{shown(path)}: keys of a login are taken from variables, not from URLs"
+        )
     return bucket, key
+
+
+def root_of(path: str) -> str:
+    """Return the bucket of a path with its scheme, as the path writes it.
+
+    >>> root_of("s3a://bucket/data/a")
+    's3a://bucket'
+    """
+    scheme, mark, rest = path.partition("://")
+    return f"{scheme}{mark}{rest.partition('/')[0]}"
 
 
 def prefix_of(path: str) -> tuple[str, str]:

@@ -16,7 +16,13 @@ from typing import Any
 from urllib.parse import quote
 
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.files.stores.places.buckets import ListedStore, Page, bucket_and_key, prefix_of
+from shardctl.files.stores.places.buckets import (
+    ListedStore,
+    Page,
+    bucket_and_key,
+    prefix_of,
+    root_of,
+)
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.redaction import said, shown
 from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
@@ -38,21 +44,21 @@ class GcsStore(ListedStore):
         if not key or key.endswith("/"):
             return None
         found = self._json(f"b/{_quoted(bucket)}/o/{_quoted(key)}", path, {})
-        return None if found is None else _stored(bucket, found)
+        return None if found is None else _stored(path, found)
 
     def pages(self, folder: str, *, at_most: int | None = None) -> Iterator[Page]:
         """Yield the objects and the beginnings of keys below a folder."""
-        bucket, prefix = prefix_of(folder)
+        (bucket, prefix), root = prefix_of(folder), root_of(folder)
         asked = {"delimiter": "/", "prefix": prefix, "maxResults": str(at_most or _PAGE)}
-        asked["fields"] = "nextPageToken,prefixes,items(name,size,generation,etag,md5Hash,updated)"
+        asked["fields"] = "nextPageToken,prefixes,items(name,size,generation)"
         while True:
             found = self._json(f"b/{_quoted(bucket)}/o", folder, asked)
             if found is None:
                 raise DatasetError(f"cannot read {shown(folder)}: there is no bucket of this name")
             items = [item for item in found.get("items", []) if item["name"] != prefix]
             yield Page(
-                files=[_stored(bucket, item) for item in items],
-                folders=[f"gs://{bucket}/{name}" for name in found.get("prefixes", [])],
+                files=[_stored(f"{root}/{item['name']}", item) for item in items],
+                folders=[f"{root}/{name}" for name in found.get("prefixes", [])],
             )
             token = found.get("nextPageToken")
             if not token or token == asked.get("pageToken"):
@@ -104,10 +110,10 @@ class GcsStore(ListedStore):
         return found
 
 
-def _stored(bucket: str, item: dict[str, Any]) -> StoredFile:
+def _stored(path: str, item: dict[str, Any]) -> StoredFile:
     generation = item.get("generation")
     return StoredFile(
-        path=f"gs://{bucket}/{item['name']}",
+        path=path,
         num_bytes=int(item.get("size", 0)),
         version=f"generation:{generation}" if generation else "",
     )
@@ -169,7 +175,10 @@ def _made(around: Surroundings) -> Any:
         # By itself gcsfs asks the metadata server a second time, for many seconds.
         login = {} if "token" in settings else _DEFAULT_LOGIN
         return fsspec.filesystem("gs", skip_instance_cache=True, **login)
-    except DefaultCredentialsError:
+    except DefaultCredentialsError as error:
+        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
+            message = f"GOOGLE_APPLICATION_CREDENTIALS leads to no credentials: {said(error)}"
+            raise DatasetError(message) from None
         return fsspec.filesystem("gs", token="anon", skip_instance_cache=True)  # noqa: S106
     except Exception as error:
         message = f"Google's credentials cannot be used: {said(error)}; {_LOGIN}"

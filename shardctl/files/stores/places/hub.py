@@ -22,7 +22,8 @@ from shardctl.files.stores.transfer.redaction import shown
 from shardctl.files.stores.transfer.web import Range, Reply, Web, changed
 
 _URL = re.compile(
-    r"hf://(?:(?P<kind>datasets|spaces|models)/)?(?P<repo>[^/@]+/[^/@]+)"
+    r"hf://(?:(?P<kind>datasets|spaces|models)/)?"
+    r"(?P<repo>(?!(?:datasets|spaces|models)/)[^/@]+/[^/@]+)"
     r"(?:@(?P<revision>refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(?P<path>.*))?"
 )
 _COMMIT = re.compile(r"[0-9a-f]{40}")

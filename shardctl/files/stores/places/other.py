@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
+from shardctl.core.secrets import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.files.stores.places.buckets import ListedStore, Page
 from shardctl.files.stores.store import StoredFile
@@ -33,6 +34,7 @@ class OtherStore(ListedStore):
 
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a path."""
+        path = public_url(path)
         try:
             found = self._tried(path, lambda filesystem, name: filesystem.info(name))
         except FileNotFoundError:
@@ -42,9 +44,10 @@ class OtherStore(ListedStore):
     def pages(self, folder: str, *, at_most: int | None = None) -> Iterator[Page]:
         """Yield one page: fsspec lists a folder at once."""
         try:
-            found = self._tried(folder, lambda filesystem, name: _listed(filesystem, name))
+            found = self._tried(folder, _listed)
         except (FileNotFoundError, NotADirectoryError):
             return
+        folder = public_url(folder)
         base = folder.rstrip("/") if not folder.endswith("://") else folder
         files, folders = [], []
         for entry in found:
@@ -81,6 +84,7 @@ class OtherStore(ListedStore):
         self._same(file)
 
     def _same(self, file: StoredFile) -> None:
+        _filesystem(self._scheme, file.path)[0].invalidate_cache()
         found = self.status(file.path)
         if found is None:
             raise changed(file.path, "it is gone")
@@ -147,6 +151,7 @@ def _chosen(around: Surroundings, scheme: str, host: str) -> Any:
 
 def _filesystem(scheme: str, path: str) -> tuple[Any, str]:
     """Return fsspec's file system of a path for this process, and its name there."""
+    path = full_url(path)
     host = path.partition("://")[2].partition("/")[0]
     try:
         filesystem = _chosen(surroundings("AZURE_", "HF_"), scheme, host)
@@ -157,5 +162,5 @@ def _filesystem(scheme: str, path: str) -> tuple[Any, str]:
         how = f"pip install {needed}" if needed else said(error)
         message = f"reading {scheme}:// needs a package: {how}"
         raise MissingDependencyError(message) from None
-    except ValueError as error:
-        raise DatasetError(f"{shown(path)}: {said(error)}") from None
+    except Exception as error:
+        raise DatasetError(f"cannot read {shown(path)}: {said(error)}") from None

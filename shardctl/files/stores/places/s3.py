@@ -11,11 +11,17 @@ from functools import cache
 from typing import Any
 
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
-from shardctl.files.stores.places.buckets import ListedStore, Page, bucket_and_key, prefix_of
+from shardctl.files.stores.places.buckets import (
+    ListedStore,
+    Page,
+    bucket_and_key,
+    prefix_of,
+    root_of,
+)
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientError, attempted
 from shardctl.files.stores.transfer.failures import as_failure
-from shardctl.files.stores.transfer.limits import limits
+from shardctl.files.stores.transfer.limits import limits, slots
 from shardctl.files.stores.transfer.redaction import said, shown
 from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 from shardctl.files.stores.transfer.web import changed
@@ -23,6 +29,8 @@ from shardctl.files.stores.transfer.web import changed
 _LOGIN = (
     "log in (`aws configure`, `aws sso login`), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
+_PAGE = 1000  # the most that S3 gives
+_SECONDS_TO_LOG_IN = 60.0
 _RETRIED_CODES = ("SlowDown", "Throttl", "RequestTimeout", "InternalError", "ServiceUnavailable")
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _LOGIN_ERRORS = (
@@ -44,22 +52,20 @@ class S3Store(ListedStore):
 
     def pages(self, folder: str, *, at_most: int | None = None) -> Iterator[Page]:
         """Yield the objects and the beginnings of keys below a folder."""
-        bucket, prefix = prefix_of(folder)
+        (bucket, prefix), root = prefix_of(folder), root_of(folder)
         asked = {"Bucket": bucket, "Prefix": prefix, "Delimiter": "/"}
-        more: dict[str, Any] = {"MaxKeys": at_most} if at_most else {}
+        more: dict[str, Any] = {"MaxKeys": at_most or _PAGE}
         while True:
             found = self._asked("list_objects_v2", folder, **asked, **more)
             if found is None:
                 raise DatasetError(f"cannot read {shown(folder)}: there is no bucket of this name")
             yield Page(
                 files=[
-                    _stored(f"s3://{bucket}/{item['Key']}", item["Size"], item)
+                    _stored(f"{root}/{item['Key']}", item["Size"], item)
                     for item in found.get("Contents", [])
                     if item["Key"] != prefix
                 ],
-                folders=[
-                    f"s3://{bucket}/{item['Prefix']}" for item in found.get("CommonPrefixes", [])
-                ],
+                folders=[f"{root}/{item['Prefix']}" for item in found.get("CommonPrefixes", [])],
             )
             token = found.get("NextContinuationToken")
             if not found.get("IsTruncated") or not token:
@@ -93,15 +99,16 @@ class S3Store(ListedStore):
 
 
 def _called(method: str, path: str, asked: dict[str, Any]) -> dict[str, Any] | None:
-    from fsspec.asyn import sync
-
     around = surroundings("AWS_", "BOTO")
-    filesystem = _filesystem(around, around in _ANONYMOUS)
     seconds = limits().seconds_for(_asked_bytes(asked))
     try:
-        found: dict[str, Any] = sync(
-            filesystem.loop, _answer, filesystem, method, asked, timeout=seconds
-        )
+        filesystem = _filesystem(around, around in _ANONYMOUS)
+        from fsspec.asyn import sync
+
+        with slots():
+            found: dict[str, Any] = sync(
+                filesystem.loop, _answer, filesystem, method, asked, timeout=seconds
+            )
         return found
     except ShardctlError:
         raise
@@ -195,6 +202,7 @@ def _filesystem(around: Surroundings, anonymous: bool) -> Any:
     try:
         import fsspec
         import s3fs  # noqa: F401
+        from fsspec.asyn import sync
     except ImportError as error:
         raise MissingDependencyError(
             "reading s3:// needs a package: pip install 'shardctl[s3]'"
@@ -208,4 +216,7 @@ def _filesystem(around: Surroundings, anonymous: bool) -> Any:
         **(fsspec.config.conf.get("s3") or {}).get("config_kwargs", {}),
     }
     anon = {"anon": True} if anonymous else {}
-    return fsspec.filesystem("s3", config_kwargs=config, skip_instance_cache=True, **anon)
+    made = fsspec.filesystem("s3", config_kwargs=config, skip_instance_cache=True, **anon)
+    # Here, where no request's time-out counts: it reads megabytes of descriptions.
+    sync(made.loop, made.set_session, timeout=_SECONDS_TO_LOG_IN)
+    return made

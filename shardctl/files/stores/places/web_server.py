@@ -1,4 +1,4 @@
-"""Files of a web server, `http://` and `https://`: ranges that are checked, folders by their page."""
+"""Files of a web server, `http://` and `https://`: checked ranges, folders by their page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
+from shardctl.core.secrets import full_url, public_url
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.stores.places.index_page import links_of
 from shardctl.files.stores.store import StoredFile
@@ -33,7 +34,10 @@ _NO_LOGIN = (
 
 
 class WebServerStore:
-    """Files by their URLs, whose names stay as URLs write them, `a%20b`."""
+    """Files by their URLs, whose names stay as URLs write them, `a%20b`.
+
+    A login or a signature in a URL is sent, and is no part of the paths that are answered.
+    """
 
     def __init__(self) -> None:
         self._web = Web(refusal=lambda status: _NO_LOGIN % status if status in (401, 403) else None)
@@ -44,7 +48,9 @@ class WebServerStore:
         Raises:
             DatasetError: the server does not say how long it is.
         """
-        if urlsplit(path).path.endswith("/") or not urlsplit(path).path:
+        path = public_url(path)
+        name = _split(path).path
+        if name.endswith("/") or not name:
             return None
         reply = self._looked_at(path)
         if reply is None or _folder_of(reply.url) == _folder_of(path) + "/":
@@ -57,7 +63,7 @@ class WebServerStore:
 
     def is_folder(self, path: str) -> bool:
         """Return whether the server shows a page for a URL with a `/` at its end."""
-        reply = self._web.ask(_with_slash(path), path=path, max_num_bytes=0)
+        reply = self._web.ask(full_url(_with_slash(path)), path=path, max_num_bytes=0)
         return reply.status == 200 and "html" in reply.headers.get("Content-Type", "")
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
@@ -72,7 +78,7 @@ class WebServerStore:
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
         """Return the bytes of a small file, in one request; it needs no ranges."""
-        reply = self._web.ask(path, path=path, max_num_bytes=max_num_bytes)
+        reply = self._web.ask(full_url(path), path=path, max_num_bytes=max_num_bytes)
         if reply.status != 200:
             raise NotThereError(f"cannot read {shown(path)}: no such file")
         refuse_encoding(reply.headers, path)
@@ -92,7 +98,7 @@ class WebServerStore:
             return self._web.range(
                 Range(
                     path=file.path,
-                    url=file.path,
+                    url=full_url(file.path),
                     start=start,
                     stop=stop,
                     num_bytes=file.num_bytes,
@@ -105,16 +111,17 @@ class WebServerStore:
 
     def _looked_at(self, path: str) -> Reply | None:
         """Return what a server says of a URL, None where it has nothing there."""
-        reply = self._web.ask(path, path=path, method="HEAD", answers=_NOT_BY_HEAD)
+        url = full_url(path)
+        reply = self._web.ask(url, path=path, method="HEAD", answers=_NOT_BY_HEAD)
         known = reply.status == 200 and _length(reply) is not None
         if not known and reply.status not in (404, 410):
             # Some answer GET alone, as signed URLs for GET do, and some say how long it is there.
-            reply = self._web.ask(path, path=path, headers={"Range": "bytes=0-0"}, max_num_bytes=0)
+            reply = self._web.ask(url, path=path, headers={"Range": "bytes=0-0"}, max_num_bytes=0)
         return None if reply.status in (404, 410) else reply
 
     def _page(self, folder: str) -> tuple[list[str], list[str]]:
-        url = _with_slash(folder)
-        reply = self._web.ask(url, path=folder, max_num_bytes=_PAGE_BYTES)
+        url = _with_slash(public_url(folder))
+        reply = self._web.ask(full_url(url), path=folder, max_num_bytes=_PAGE_BYTES)
         if reply.status != 200:
             raise NotThereError(f"cannot read {shown(folder)}: no such folder")
         if "html" not in reply.headers.get("Content-Type", ""):
@@ -176,10 +183,17 @@ def _length(reply: Reply) -> int | None:
 
 
 def _with_slash(url: str) -> str:
-    parts = urlsplit(url)
+    parts = _split(url)
     path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
     return urlunsplit(parts._replace(path=path))
 
 
 def _folder_of(url: str) -> str:
-    return unquote(urlsplit(url).path)
+    return unquote(_split(url).path)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise DatasetError(f"cannot read {shown(url)}: it is not a valid URL") from None

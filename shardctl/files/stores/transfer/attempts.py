@@ -52,10 +52,11 @@ def attempted(request: Callable[[], Answer], *, path: str) -> Answer:
                 begun, attempts = now, 0
             attempts += 1
             wait = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_WAIT) * random.uniform(0.5, 1)  # noqa: S311
-            wait = max(wait, min(error.wait, patience))
             allowed = min(patience, _BRIEF_PATIENCE) if error.brief else patience
-            if now - begun + wait > allowed:
+            left = begun + allowed - now
+            if wait > left:
                 tried = f"after {counted(attempts, 'attempt')} in {now - begun:.0f} s"
                 message = f"cannot read {shown(path)}: {error.reason} ({tried})"
                 raise DatasetError(message) from None
+            wait = max(wait, min(error.wait, left))  # what the server asks for, but once
         time.sleep(wait)

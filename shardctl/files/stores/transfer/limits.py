@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from dataclasses import dataclass
+from functools import cache
 
 from shardctl.errors import UsageError
 
@@ -47,6 +49,16 @@ def limits() -> Limits:
         patience=_number("SHARDCTL_REMOTE_PATIENCE", usual.patience, _LONGEST_WAIT),
         requests=int(_number("SHARDCTL_REMOTE_REQUESTS", usual.requests, _MOST_REQUESTS, least=1)),
     )
+
+
+def slots() -> threading.BoundedSemaphore:
+    """Return what keeps the requests of all threads of this process below the limit."""
+    return _slots(os.getpid(), limits().requests)
+
+
+@cache
+def _slots(process: int, count: int) -> threading.BoundedSemaphore:
+    return threading.BoundedSemaphore(count)
 
 
 def _number(name: str, usual: float, most: float, least: float = 0.01) -> float:

@@ -8,9 +8,7 @@ and returns the whole file in silence where a server ignores Range.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ from typing import Any
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientError, attempted
 from shardctl.files.stores.transfer.failures import as_failure
-from shardctl.files.stores.transfer.limits import limits
+from shardctl.files.stores.transfer.limits import limits, slots
 from shardctl.files.stores.transfer.redaction import shown
 from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 
@@ -160,7 +158,7 @@ class Web:
                     f" (it answers {status} for a part of the file); copy the file to a disk, or"
                     " serve it with a server that knows ranges"
                 )
-            _receive(response, got, last + 1 - wanted.start)
+            _receive(response, got, last + 1 - wanted.start, wanted.path)
         if len(got) < wanted.stop - wanted.start:
             came = f"{len(got)} of {wanted.stop - wanted.start} bytes came"
             raise TransientError(f"truncated: {came}, then the answer ended")
@@ -180,7 +178,7 @@ class Web:
         session = _session(surroundings())
         bounds = limits()
         authorization = self._authorization() if self._authorization else ""
-        with _slots(os.getpid(), bounds.requests):
+        with slots():
             try:
                 with session.request(
                     method,
@@ -233,7 +231,7 @@ def refuse_encoding(headers: Headers, path: str) -> None:
     if encoding not in ("", "identity") and not named:
         raise DatasetError(
             f"cannot read {shown(path)}: the server sends it with Content-Encoding {encoding[:20]},"
-            " so that places in the file are not those of what arrives"
+            " so that places in the file are not those of what arrives; store it without"
         )
 
 
@@ -257,8 +255,10 @@ def _same_size(headers: Headers, wanted: Range) -> None:
         raise changed(wanted.path, f"it has {int(length):,} bytes, not {wanted.num_bytes:,}")
 
 
-def _receive(response: Any, got: bytearray, enough: int) -> None:
-    """Add to `got` until there is `enough`; never more, whatever the server sends."""
+def _receive(response: Any, got: bytearray, enough: int, path: str) -> None:
+    """Add to `got` until there is `enough` or the answer ends; never more than enough."""
+    from http.client import IncompleteRead
+
     from urllib3.exceptions import HTTPError
 
     end = time.monotonic() + limits().seconds_for(enough - len(got))
@@ -273,7 +273,8 @@ def _receive(response: Any, got: bytearray, enough: int) -> None:
             if time.monotonic() > end:
                 raise TransientError("the server sends less than 20 kB/s")
     except (HTTPError, OSError) as error:
-        raise as_failure(error, "") from None
+        if not any(isinstance(each, IncompleteRead) for each in (error, *error.args)):
+            raise as_failure(error, path) from None
 
 
 def _whole_body(response: Any, path: str, max_num_bytes: int) -> bytes:
@@ -281,7 +282,7 @@ def _whole_body(response: Any, path: str, max_num_bytes: int) -> bytes:
     expected = int(length) if length.isdigit() else None
     got = bytearray()
     if expected is None or expected <= max_num_bytes:
-        _receive(response, got, max_num_bytes + 1 if expected is None else expected)
+        _receive(response, got, max_num_bytes + 1 if expected is None else expected, path)
     if (expected or len(got)) > max_num_bytes:
         raise DatasetError(f"{shown(path)} is larger than {max_num_bytes} bytes, the most read")
     if expected is not None and len(got) < expected:
@@ -318,9 +319,3 @@ def _session(around: Surroundings) -> Any:
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session
-
-
-@cache
-def _slots(process: int, count: int) -> threading.BoundedSemaphore:
-    """Return what keeps the requests of all threads of a process below a count."""
-    return threading.BoundedSemaphore(count)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +15,9 @@ from shardctl.errors import DatasetError
 from shardctl.files.stores.places.buckets import bucket_and_key, prefix_of
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
-from tests.files.stores.servers import RemotePlace
+from tests.files.stores.fault_server import Faults
+from tests.files.stores.hub_server import Hub
+from tests.files.stores.servers import FolderServer, GcsServer, RemotePlace, S3Server, lead_to
 
 DATA = bytes(range(256)) * 2048  # 512 KiB, each byte known by its place
 
@@ -150,3 +157,81 @@ def test_a_bucket_is_what_comes_before_the_first_slash() -> None:
     assert prefix_of("s3://bucket/a/b") == prefix_of("s3://bucket/a/b/") == ("bucket", "a/b/")
     with pytest.raises(DatasetError, match="names no bucket"):
         bucket_and_key("gs:///a")
+
+
+_IN_OTHER_PROCESSES = """
+import multiprocessing, sys
+from shardctl.files.stores.stores import store_of
+
+def first_bytes(path):
+    store = store_of(path)
+    file = store.status(path)
+    with store.open(file) as source:
+        return source.read(5, 9)
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        here = first_bytes(path)
+        for kind in ("fork", "spawn"):
+            with multiprocessing.get_context(kind).Pool(1) as pool:
+                assert pool.map(first_bytes, [path] * 4, 1) == [here] * 4, (path, kind)
+        print(here)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
+def test_forked_and_spawned_processes_read_too(
+    s3: S3Server, gcs: GcsServer, hub: Hub, web: FolderServer, tmp_path: Path
+) -> None:
+    places: list[RemotePlace] = [s3, gcs, hub, web]
+    for place in places:
+        place.put("fork/a.bin", DATA)
+    script = tmp_path / "read.py"
+    script.write_text(_IN_OTHER_PROCESSES)
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    paths = [place.url("fork/a.bin") for place in places]
+    done = subprocess.run(
+        [sys.executable, str(script), *paths],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env=environment,
+    )
+    assert done.stdout == f"{DATA[5:9]!r}\n" * 4, done.stderr
+
+
+_STALLED = """
+import os, signal, sys, threading
+from shardctl.files.stores.stores import store_of
+from shardctl.files.stores.store import StoredFile
+path = sys.argv[1]
+file = StoredFile(path=path, num_bytes=10_000_000)
+store = store_of(path)
+with store.open(file) as source:
+    print("begun", flush=True)
+    source.read_many([(start, start + 10) for start in range(0, 10_000_000, 1_000_000)])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize("kind", ["http", "s3", "gs"])
+def test_ctrl_c_ends_at_once(
+    kind: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    faults.delay = 30
+    lead_to(monkeypatch, {"STORAGE_EMULATOR_HOST": faults.base, "AWS_ENDPOINT_URL": faults.base})
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    paths = {"http": faults.url("a"), "s3": "s3://bucket/a", "gs": "gs://bucket/a"}
+    command = [sys.executable, "-c", _STALLED, paths[kind]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        while not faults.requests:
+            time.sleep(0.05)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert time.monotonic() - begun < 4
+    assert said.rstrip().endswith(b"KeyboardInterrupt")

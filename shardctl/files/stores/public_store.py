@@ -1,0 +1,55 @@
+"""A store whose files have public URLs: what is secret is added where the place itself is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from shardctl.core.secrets import full_url, public_url
+from shardctl.files.stores.store import ByteSource, Store, StoredFile
+
+
+class PublicStore:
+    """Another store, for those who name its files as all may read.
+
+    So no path that comes out of it, into a message, a cache or a file, has a password.
+    """
+
+    def __init__(self, place: Store) -> None:
+        self.place = place
+
+    def status(self, path: str) -> StoredFile | None:
+        """Return the file at a path, see `Store`."""
+        file = self.place.status(_full(path))
+        return None if file is None else _public(file)
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path is a folder, see `Store`."""
+        return self.place.is_folder(_full(path))
+
+    def scan(self, folder: str) -> Iterator[StoredFile]:
+        """Yield the files right in a folder, see `Store`."""
+        full = _full(folder)
+        found = self.place.scan(full)
+        return found if full == public_url(folder) else map(_public, found)
+
+    def subfolders(self, folder: str) -> list[str]:
+        """Return the names of the folders right in a folder, see `Store`."""
+        return self.place.subfolders(_full(folder))
+
+    def read(self, path: str, *, max_num_bytes: int) -> bytes:
+        """Return the bytes of a small file, see `Store`."""
+        return self.place.read(_full(path), max_num_bytes=max_num_bytes)
+
+    def open(self, file: StoredFile) -> AbstractContextManager[ByteSource]:
+        """Open a file, see `Store`."""
+        return self.place.open(replace(file, path=_full(file.path)))
+
+
+def _full(path: str) -> str:
+    return full_url(public_url(path))
+
+
+def _public(file: StoredFile) -> StoredFile:
+    return replace(file, path=public_url(file.path))

@@ -1,0 +1,79 @@
+"""Calls at once: their order, their errors, and how far ahead they run."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from shardctl.files.stores.transfer.concurrently import concurrently
+
+
+def test_answers_come_in_the_order_of_the_items() -> None:
+    def slow_first(number: int) -> int:
+        time.sleep(0.02 if number % 5 == 0 else 0)
+        return number * number
+
+    assert list(concurrently(slow_first, range(50), at_once=4)) == [n * n for n in range(50)]
+
+
+def test_items_without_end_are_taken_as_they_are_needed() -> None:
+    taken: list[int] = []
+    items = (taken.append(number) or number for number in itertools.count())  # type: ignore[func-returns-value]
+    found = concurrently(lambda number: number, items, at_once=3)
+    assert [next(found) for _ in range(10)] == list(range(10))
+    found.close()  # type: ignore[attr-defined]
+    assert len(taken) <= 10 + 2 * 3
+
+
+def test_no_more_run_at_once_than_is_said() -> None:
+    lock, running, most = threading.Lock(), 0, 0
+
+    def counted(_: int) -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.005)
+        with lock:
+            running -= 1
+
+    list(concurrently(counted, range(20), at_once=3))
+    assert most == 3
+
+
+def test_the_first_error_ends_it() -> None:
+    called: list[int] = []
+
+    def fails(number: int) -> int:
+        called.append(number)
+        if number == 2:
+            raise ValueError("two")
+        return number
+
+    found = concurrently(fails, range(1000), at_once=2)
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(ValueError, match="two"):
+        list(found)
+    assert len(called) < 100
+
+
+_INTERRUPTED = """
+import os, signal, threading, time
+from shardctl.files.stores.transfer.concurrently import concurrently
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+list(concurrently(time.sleep, [60] * 8, at_once=4))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_ctrl_c_does_not_wait_for_requests() -> None:
+    begun = time.monotonic()
+    command = [sys.executable, "-c", _INTERRUPTED]
+    done = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    assert b"KeyboardInterrupt" in done.stderr
+    assert time.monotonic() - begun < 5
