@@ -154,7 +154,7 @@ class ArrangedFiles:
             split = self._split_of(place).name
             file, contents = self.all[place], counts.broken[place]
             path = file.path.removeprefix(self._root)
-            finding = contents.finding(os.path.basename(path), -1, split)
+            finding = contents.finding(os.path.basename(path), -1, split, contents.compression)
             if finding is not None:
                 yield BrokenFile(
                     path=path,

@@ -207,6 +207,18 @@ def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
     assert lengths(index(tmp_path / "data", keep_going=True)) == {"train": (3, 0, 1)}
 
 
+def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
+    files = written(tmp_path / "data")
+    for file in files:
+        file.write_bytes(gzip.compress(file.read_bytes()))
+    files[0].write_bytes(files[0].read_bytes()[:-9])
+    (broken,) = index(tmp_path / "data").broken
+    assert broken.finding.kind == "cut"
+    assert "of what is inside GZIP: the file ends before its GZIP data do" in str(
+        broken.finding.reason
+    )
+
+
 def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     (file,) = written(tmp_path / "data", (3,))
     data = bytearray(file.read_bytes())
@@ -241,7 +253,7 @@ def test_what_happens_is_told(tmp_path: Path) -> None:
     written(tmp_path / "data")
     told: list[tuple[str, int, int]] = []
     index(tmp_path / "data", watch=lambda *report: told.append(report))
-    assert told[-1] == ("files", 4, 4)
+    assert told[-2:] == [("files", 4, 4), ("bytes", 9 * 22, 9 * 22)]
 
 
 def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
