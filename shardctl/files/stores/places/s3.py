@@ -33,11 +33,11 @@ _PAGE = 1000  # the most that S3 gives
 _SECONDS_TO_LOG_IN = 60.0
 _RETRIED_CODES = ("SlowDown", "Throttl", "RequestTimeout", "InternalError", "ServiceUnavailable")
 _LOGIN_CODES = (
-    "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", 
+    "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch",
     "AuthFailure", "TokenRefreshRequired", "ExpiredTokenException", "UnrecognizedClientException",
 )  # fmt: skip
 _ADVICE = {
-    "400": "often a login that has expired (`aws sso login`), or another region (AWS_DEFAULT_REGION)",
+    "400": "often a login that has expired (`aws sso login`), or a region (AWS_DEFAULT_REGION)",
     "RequestTimeTooSkewed": "the clock of this machine is wrong",
     "InvalidObjectState": "it is archived; restore it first",
     "PermanentRedirect": "the bucket is in another region (AWS_DEFAULT_REGION)",
