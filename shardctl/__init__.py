@@ -1,10 +1,11 @@
 """Which examples, from which files, in which order, on which host: planned from metadata alone.
 
 A function for each command, and what a command prints, the function of its name returns. DATASET is
-a name as "mnist" or "imagenet2012:5.1.0", the path of a dataset or of a layout.yaml, a list of
-these, or a Dataset. SPEC is a subsplit as TFDS writes it, "train" where it is left out. SETTINGS is
-a ReadSettings or a dict of its values, and says how the pipeline reads. help(shardctl.plan), or
-shardctl.plan? in a notebook, tells more of one function.
+a name as "mnist" or "imagenet2012:5.1.0", the path of a dataset or of a layout.yaml, record files
+without metadata as "data/train-*.tfrecord", a list of these, or a Dataset. SPEC is a subsplit as
+TFDS writes it, "train" where it is left out. SETTINGS is a ReadSettings or a dict of its values,
+and says how the pipeline reads. help(shardctl.plan), or shardctl.plan? in a notebook, tells more
+of one function.
 
 >>> import shardctl
 >>> shardctl.plan("mnist", "train", hosts=3)
@@ -49,6 +50,7 @@ Whether it is right
                                            files; without B a snapshot and the order as it is now
     verify(DATASET, SPEC, SETTINGS)        the order beside the one that TensorFlow reads
     verify_files(DATASET, SPLIT..)         every record of every file, without TensorFlow
+    beam_runner(OPTION..)                  a Beam pipeline, as runner= of verify_files and index
     inspect(TF_DATASET, loop=)             the stages of a real tf.data.Dataset, where its order is
                                            open, and its ids
 
@@ -119,8 +121,8 @@ if TYPE_CHECKING:
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
     from shardctl.readers.index.answer import Index
+    from shardctl.readers.index.beam.beam_runner import beam_runner
     from shardctl.readers.index.check import IndexCheck, check_index
-    from shardctl.readers.index.beam.beam_runner import BeamRunner
     from shardctl.readers.index.index import index
     from shardctl.readers.records.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
@@ -132,7 +134,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BeamRunner",
     "Cause",
     "Comparison",
     "Dataset",
@@ -187,6 +188,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "Verification",
+    "beam_runner",
     "check_index",
     "diff",
     "evaluate",
@@ -214,7 +216,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BeamRunner": "readers.index.beam.beam_runner",
     "Cause": "planning.diff.causes",
     "Comparison": "planning.hosts.hosts",
     "Dataset": "core.dataset.dataset",
@@ -264,6 +265,7 @@ _HOMES = {
     "TakenSnapshot": "planning.snapshot",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
+    "beam_runner": "readers.index.beam.beam_runner",
     "check_index": "readers.index.check",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
@@ -297,6 +299,7 @@ PROVIDERS.update(
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
     kept="readers.seen_file:read_kept",
+    listed="readers.index.listed:listed_spec",
     to_pandas="api.tables:to_pandas",
 )
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +18,7 @@ from shardctl.readers.records.contents import FileContents, Told, untold
 from shardctl.readers.records.tfrecord.tfrecord import TFRecord
 
 
+@cache
 def crc32c(data: bytes) -> int:
     """Return CRC32C by its definition: the remainder of a division of polynomials, bit by bit."""
     remainder = 0xFFFFFFFF

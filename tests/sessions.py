@@ -38,6 +38,7 @@ from unittest import mock
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
 from tests.files.stores.servers import gcs_server
+from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
 
 REPOSITORY = Path(__file__).parents[1]
@@ -53,13 +54,16 @@ _WITH_DATASETS = (
     "code.md",
     "questions.md",
     "keras.md",
+    "petabyte.md",
     "pipeline.md",
-    "remote-data.md",
     "training.md",
     "verify.md",
 )
+# Documents in whose folder there are record files without metadata, see `write_files`.
+_WITH_FILES = ("bare-files.md", "questions.md")
 # In which `gs://my-bucket/tfds` is a data dir with that dataset too.
 _WITH_BUCKET = ("questions.md", "remote-data.md")
+TOY = {"train": [200, 100, 50, 50]}
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -155,7 +159,7 @@ def write_datasets(folder: Path) -> None:
 
     A record of the toy has 16 bytes of framing, and 15 of data or 16 from example 128 on.
     """
-    build_dataset(folder, "toy", {"train": [200, 100, 50, 50]})
+    build_dataset(folder, "toy", TOY)
     damaged = folder / "damaged"
     shutil.copytree(folder / "toy" / "1.0.0", damaged)
     for shard, byte in ((0, 16 * 31), (3, 7 * 32 + 12)):
@@ -165,11 +169,32 @@ def write_datasets(folder: Path) -> None:
         file.write_bytes(data)
 
 
+def write_files(folder: Path) -> None:
+    """Write record files without metadata: `clicks`, and `logs`, whose numbers are not padded."""
+    lengths = {
+        "clicks/train-00000-of-00004.tfrecord": 300,
+        "clicks/train-00001-of-00004.tfrecord": 250,
+        "clicks/train-00002-of-00004.tfrecord": 310,
+        "clicks/train-00003-of-00004.tfrecord": 140,
+        "clicks/test-00000-of-00001.tfrecord": 90,
+        **{f"logs/train-{shard}.tfrecord": 3 for shard in range(12)},
+    }
+    for name, length in lengths.items():
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(framed(b"twenty-five bytes of data") * length)
+
+
 @contextlib.contextmanager
-def bucket(folder: Path) -> Iterator[None]:
-    """Copy the dataset `toy` of a folder to a bucket, which a server on this machine holds."""
-    with gcs_server("my-bucket") as server, mock.patch.dict(os.environ, server.variables()):
-        for file in sorted((folder / "toy").rglob("*")):
+def bucket() -> Iterator[None]:
+    """Write the dataset `toy` to a bucket, which a server on this machine holds."""
+    with (
+        gcs_server("my-bucket") as server,
+        mock.patch.dict(os.environ, server.variables()),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        build_dataset(Path(folder), "toy", TOY)
+        for file in sorted(Path(folder).rglob("*")):
             if file.is_file():
                 server.put(f"tfds/{file.relative_to(folder).as_posix()}", file.read_bytes())
         yield
@@ -185,10 +210,12 @@ def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
     code = 0
     if document.name in _WITH_DATASETS:
         write_datasets(folder)
+    if document.name in _WITH_FILES:
+        write_files(folder)
     with contextlib.ExitStack() as around:
         around.enter_context(alone_in(folder))
         if document.name in _WITH_BUCKET:
-            around.enter_context(bucket(folder))
+            around.enter_context(bucket())
         for block in blocks(document):
             if block.file is not None:
                 file = Path(block.file)

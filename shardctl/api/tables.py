@@ -24,14 +24,14 @@ _CSV = {
     "DatasetList": "list:list",
     "Evaluation": "eval:eval",
     "FilesVerification": "verify_files:verify_files",
-    "Index": "index:index",
-    "IndexCheck": "index_check:index_check",
+    "Index": "index.index:index",
+    "IndexCheck": "index.check:check",
     "Layout": "layout:layout",
     "Located": "locate:locate",
     "Plans": "plan:plan",
     "Quality": "quality.quality:quality",
     "Simulation": "simulate:simulate",
-    "TfdsMetadata": "tfds_metadata:tfds_metadata",
+    "TfdsMetadata": "index.tfds_metadata:tfds_metadata",
     "Verification": "verify:verify",
 }
 

@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 from shardctl.cli.output import fail, say
 from shardctl.core.nearness import nearest
 from shardctl.core.text import choices, printable, quoted
-from shardctl.errors import NotASplitError, ShardctlError
+from shardctl.errors import DatasetError, NotASplitError, ShardctlError
 
 
 def report(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> int:
@@ -27,7 +27,8 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
         fail(_not_a_split(error, arguments))
         return error.exit_code
     if isinstance(error, ShardctlError):
-        fail(error)
+        spread = _spread_pattern(arguments) if isinstance(error, DatasetError) else None
+        fail(spread or error)
         return error.exit_code
     fail(_line(error, arguments, commands))
     return 2
@@ -60,6 +61,9 @@ _TYPERS_MESSAGE = re.compile(
 
 def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlError | str:
     """Return what to type where the spec names a dataset, the likeliest mistake of all."""
+    spread = _spread_pattern(arguments)
+    if spread is not None:
+        return spread
     from shardctl.cli.options.dataset import project_here
     from shardctl.files.file_text import working_folder
     from shardctl.files.stores.stores import is_remote
@@ -83,6 +87,23 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
     names = [split.name for split in dataset.splits]
     typed = _with_dataset(arguments, error.named, "train" if "train" in names else names[0])
     return f"{quoted(error.named)} is a dataset: {shlex.join(['shardctl', *typed])}"
+
+
+def _spread_pattern(arguments: Sequence[str]) -> str | None:
+    """Return what to type where a shell made several words of `-d data/*`, None where it did not.
+
+    Then a file of records follows the one that the option has.
+    """
+    for option, first, second in zip(arguments, arguments[1:], arguments[2:], strict=False):
+        named = option in ("-d", "--dataset") and not first.startswith("-")
+        if named and os.path.isfile(first) and os.path.isfile(second):
+            folder, suffix = os.path.dirname(first), os.path.splitext(first)[1]
+            pattern = os.path.join(folder, f"*{suffix}")
+            return (
+                f"{quoted(second, 200)} is a file, and a dataset is one word: put a pattern in "
+                f"quotes, so that the shell leaves it alone, as in -d {quoted(pattern, 200)}"
+            )
+    return None
 
 
 def _with_dataset(arguments: Sequence[str], named: str, split: str) -> list[str]:
@@ -143,7 +164,8 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["command"]:
         return _no_such("command", match["name"], commands)
     if match["extra"]:
-        return f"{quoted(match['words'])} is more than {meant} takes; {explained}"
+        too_many = f"{quoted(match['words'])} is more than {meant} takes; {explained}"
+        return _spread_pattern(arguments) or too_many
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
     if match["option"]:

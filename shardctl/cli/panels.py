@@ -7,13 +7,14 @@ so is the command's own; a command of which nobody says so is among those that h
 from __future__ import annotations
 
 THIS_COMMAND = "This command"
+TFDS = "Metadata for TFDS"
 ORDER = "Order"
 HOSTS = "Hosts"
 DATASET = "Dataset"
 OUTPUT = "Output"
 
 # In the order of a help page.
-OPTION_PANELS = (THIS_COMMAND, ORDER, HOSTS, DATASET, OUTPUT)
+OPTION_PANELS = (THIS_COMMAND, TFDS, ORDER, HOSTS, DATASET, OUTPUT)
 
 _OTHER_COMMANDS = "This project, and help"
 _COMMANDS = {

@@ -8,7 +8,7 @@ from typing import NoReturn
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import MAX_VALUES, decode
-from shardctl.files.number_lists import packed_lists, unpacked
+from shardctl.files.lists.number_lists import packed_lists, unpacked
 from shardctl.files.stores.anywhere import read_file
 from shardctl.files.stores.remote_path import AnyPath
 

@@ -16,7 +16,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
 from shardctl.files.file_text import MAX_VALUES, decode
-from shardctl.files.flow_lists import cut_lists, marked
+from shardctl.files.lists.flow_lists import cut_lists, marked
 from shardctl.files.stores.anywhere import read_file
 from shardctl.files.stores.remote_path import AnyPath
 

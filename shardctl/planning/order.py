@@ -11,13 +11,13 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.listed_files import listing_warnings
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.file_formats import format_warnings
-from shardctl.planning.listed_files import listing_warnings
 from shardctl.planning.open_splits import refuse_open_splits
 
 if TYPE_CHECKING:
@@ -135,7 +135,12 @@ def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> 
     """Return the order of settings with stages, of those that say the same where there are such."""
     from shardctl.core.iteration.openness import open_stages
     from shardctl.core.stages.text import text_of_part
-    from shardctl.planning.stages.sources import single_reader, sources, without_own
+    from shardctl.planning.stages.sources import (
+        single_reader,
+        sources,
+        spec_of_reader,
+        without_own,
+    )
 
     assert settings.stages is not None
     for found in open_stages(settings.stages, global_seed=settings.global_seed):
@@ -147,8 +152,8 @@ def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> 
     short, reader = without_own(settings), single_reader(settings)
     if short.stages is None and reader is not None:
         if reader.data is not None:
-            dataset, spec = as_dataset(reader.data), None
-        return order_of(resolved_spec(dataset, reader.spec or spec), short)
+            dataset = as_dataset(reader.data)
+        return order_of(resolved_spec(dataset, spec_of_reader(reader, dataset, spec)), short)
     whole = sources(dataset, spec, settings)
     order = whole.order(settings)
     return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))

@@ -72,7 +72,9 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
         for split in dataset.splits
         for problem in (
             *_shard_problems(split, sizes[split.name], folders),
-            *_size_problem(dataset.file_format, split, sizes[split.name]),
+            *(_changed_size if dataset.is_counted else _size_problem)(
+                dataset.file_format, split, sizes[split.name]
+            ),
         )
     ]
     return FilesOnDisk(
@@ -211,6 +213,23 @@ def _size_problem(
         text=f"the files of split {quoted(split.name)} have {found:,} bytes, and the metadata says "
         f"{split.num_bytes + framing:,}: {split.num_bytes:,} of examples and 16 for each",
     )
+
+
+def _changed_size(
+    file_format: str, split: Split, sizes: tuple[int | None, ...]
+) -> Iterator[FileProblem]:
+    """Yield that the files of a split have another size than when they were counted."""
+    if split.num_bytes is None or len(split.files) != 1 or None in sizes:
+        return
+    found = sum(size or 0 for size in sizes)
+    if found != split.num_bytes:
+        yield FileProblem(
+            kind="size",
+            split=split.name,
+            filename=split.filename(0),
+            text=f"the files of split {quoted(split.name)} have {found:,} bytes, and had "
+            f"{split.num_bytes:,} when they were counted",
+        )
 
 
 def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:

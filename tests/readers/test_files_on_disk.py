@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.files_on_disk import check_files, with_disk_bytes
+from shardctl.readers.reference import read_dataset
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.cases import check_cases
 from tests.strategies import Recipe, recipes
@@ -74,6 +75,24 @@ def test_an_extra_shard_is_named(toy: Path) -> None:
         ("extra", "train", "toy-train.tfrecord-000001-of-00003"),
         ("extra", "train", "toy-train.tfrecord-00003-of-00003"),
     ]
+
+
+def test_files_that_were_counted_are_those_that_were_chosen(toy: Path) -> None:
+    pattern = read_dataset([toy / "toy-train.tfrecord-*"], env={}, cwd=toy)
+    layout = replace(pattern, origin=COUNTED_LAYOUT)
+    (toy / "toy-test.tfrecord-00000-of-00001").touch()
+    assert check_files(pattern).problems == ()
+    grown = toy / pattern.splits[0].filename(0)
+    grown.write_bytes(grown.read_bytes() * 2)
+    (problem,) = check_files(layout).problems
+    size = sum(pattern.splits[0].shard_bytes or ())  # type: ignore[arg-type]
+    assert problem.text == (
+        f"the files of split 'train' have {size + grown.stat().st_size // 2:,} bytes, and had "
+        f"{size:,} when they were counted"
+    )
+    grown.unlink()
+    (problem,) = check_files(layout).problems
+    assert problem.kind == "missing"
 
 
 def test_a_file_of_no_split_is_extra(toy: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_json, to_yaml
@@ -75,6 +75,15 @@ def test_several_folders_keep_their_order(tmp_path: Path, names: tuple[str, str]
     assert found.identity == merged.identity
     assert len(found.identity.folders) == 2
     assert [files.data_dir for files in found.splits[0].files] == [f"/data/{n}" for n in names]
+
+
+def test_counted_files_stay_counted(tmp_path: Path) -> None:
+    plain = part("data", "toy", 3, 4)
+    packed = replace(plain, origin=COUNTED_FILES, compression="GZIP")
+    found = read_back(packed, tmp_path)
+    assert (found.is_counted, found.compression) == (True, "GZIP")
+    assert found.reference == str(tmp_path / "layout.json")
+    assert not read_back(plain, tmp_path).is_counted
 
 
 def test_some_splits_are_a_dataset_of_these(tmp_path: Path) -> None:

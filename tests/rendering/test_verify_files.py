@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.files.documents import to_csv
 from shardctl.readers.records.verify_files import FilesVerification, SplitFiles
@@ -50,6 +50,15 @@ def test_sound_files() -> None:
         "2 files checked by the checksums of all their records",
         "every file holds what the metadata says",
     ]
+
+
+def test_no_metadata_tells_of_files_that_were_counted() -> None:
+    counted = replace(SOUND, dataset=replace(SOUND.dataset, origin=COUNTED_FILES))
+    text = "".join(verify_files_table(counted, PLAIN))
+    assert text.endswith("every file holds what was counted\n")
+    text = "".join(verify_files_table(replace(counted, findings=(DAMAGED,)), PLAIN))
+    assert "counted  file holds" in text
+    assert "metadata" not in text
 
 
 def test_what_is_wrong_and_what_was_not_checked() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.planning.resume.resume import resume as plan_resume
@@ -60,7 +61,7 @@ def test_the_reader_of_files_is_that_of_tfds(tmp_path: Path) -> None:
             cycle=rng.randint(1, 5),
             block=rng.randint(1, 4),
             shuffle_seed=rng.choice([None, 3]),
-            host=rng.choice([None, "1/2"]),
+            host=rng.choice([None, Host(index=1, count=2)]),
             batch=rng.choice([None, 2]),
         )
         import tensorflow_datasets as tfds
@@ -91,8 +92,7 @@ def test_files_of_any_names_are_read_in_shard_order_and_verified(tmp_path: Path)
         read_tfds_folder(folder), tmp_path / "bare", "train", ["p-1.rec", "p-2.rec", "p-10.rec"]
     )
     builder = RecordFiles(dataset)
-    config = {"cycle": 1, "block": 1}
-    examples = pipeline(builder, "train", ReadSettings(**config), add_tfds_id=True)
+    examples = pipeline(builder, "train", ReadSettings(cycle=1, block=1), add_tfds_id=True)
     assert ids_of(examples) == [
         *("p-1.rec__0", "p-1.rec__1", "p-2.rec__0", "p-2.rec__1", "p-2.rec__2", "p-10.rec__0")
     ]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
-from shardctl.cli.options.runner import RunnerOption, beam_runner
+from shardctl.cli.options.runner import RunnerOption, chosen_runner
 from shardctl.cli.options.shared import number_option
+from shardctl.cli.options.tfds import TfdsOptions
 from shardctl.cli.output import ProgressBars, fail, say, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
-FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
-_OF_CHECK = Formats(renderers=verb_formats("rendering.index_check", "index_check"))
-_OF_TFDS = Formats(renderers=verb_formats("rendering.tfds_metadata", "tfds_metadata"))
+FORMATS = Formats(renderers=verb_formats("rendering.index.index", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("rendering.index.check", "check"))
 
 
 def index(
     ctx: typer.Context,
     out: OutputOptions,
+    metadata: TfdsOptions,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -80,57 +81,48 @@ def index(
         typer.Option("--no-cache", help="Count every file anew, and keep no counts for next time."),
     ] = False,
     runner: RunnerOption = "local",
-    tfds: Annotated[
-        str | None,
-        typer.Option(
-            "--tfds",
-            metavar="FOLDER",
-            help="Write the metadata that TFDS reads the files by into their folder, or one above.",
-        ),
-    ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            "--features",
-            metavar="FEATURES",
-            help="With --tfds, what examples hold: a features.json, module:function, "
-            "module:Builder, or a dataset of TFDS with the same.",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="With --tfds, replace metadata that is there already.")
-    ] = False,
     every_row: AllOption = False,
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
 
+    From framing or footers alone; contents are read where --crc asks for it. Splits and shard order
+    come from the files' names. A file that is broken, missing between others or there twice is
+    named, nothing is written, and index exits with 1; with --keep-going the layout of all that is
+    whole is written nevertheless. Counts are kept in a cache: the next run reads what changed.
+
     Examples:
       # What do these files hold?
-      shardctl index data/
-      # As a layout that -d takes
-      shardctl index data/ -o layout.yaml
+      shardctl index ~/data/toy
+      # As a layout, which -d takes
+      shardctl index ~/data/toy -o layout.yaml
+      # What changed since? Exits with 1 where something did
+      shardctl index --check layout.yaml
     """
     from shardctl.readers.index.index import index as index_files
 
+    words, to_tfds = paths or [], metadata.wanted
+    counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
     if check is not None:
-        others = {"--split": split, "--name": name, "--format-of-files": format_of_files}
-        given = [
-            option for option, value in {**others, "--keep-going": keep_going}.items() if value
-        ]
-        if given:
-            raise UsageError(f"{given[0]} with --check: the layout says what the files are")
-        _check(check, out, paths or [], crc=crc, jobs=jobs, cache=not no_cache, every_row=every_row)
+        others = {
+            "--split": split,
+            "--name": name,
+            "--format-of-files": format_of_files,
+            "--keep-going": keep_going,
+            "--tfds": to_tfds,
+        }
+        for option, value in others.items():
+            if value:
+                raise UsageError(f"{option} with --check, which compares files with a layout alone")
+        how = {"checksums": crc, "jobs": jobs, "cache": not no_cache, "runner": counting}
+        _check(check, out, words, how, every_row=every_row)
         return
-    if not paths:
+    if not words:
         raise UsageError("no PATH; name record files, a folder of them, or a glob")
-    _check_tfds(tfds, features, force=force)
+    FORMATS.chosen(out)  # what is wrong there is said before anything is counted
     with ProgressBars() as bars:
-        chosen = beam_runner(runner, paths, ctx.obj or (), jobs=jobs, watch=bars.show)
-        if not paths:
-            raise UsageError("no PATH before --; name record files, a folder of them, or a glob")
         found = index_files(
-            *paths,
-            split=_splits(split or []),
+            *words,
+            split=_splits(split) if split else None,
             name=name,
             file_format=format_of_files,
             checksums=crc,
@@ -138,64 +130,45 @@ def index(
             jobs=jobs,
             cache=not no_cache,
             earlier=None if no_cache else out.output,
-            runner=chosen,
+            runner=counting,
             watch=bars.show,
         )
     warn(found.warnings)
-    if tfds is None or not found.whole or out.output not in (None, "-"):
-        _write(found, out, paths, every_row=every_row)
+    to_file = out.output not in (None, "-")
+    if to_file or not to_tfds or not found.whole:
+        again = {"--split": split, "--name": name, "--format-of-files": format_of_files}
+        _write(found, out, [*words, *_words(again)], every_row=every_row)
     if not found.whole:
         raise typer.Exit(1)
-    if tfds is not None:
-        _write_tfds(found, out, tfds, features or "", force=force, every_row=every_row)
-
-
-def _check_tfds(tfds: str | None, features: str | None, *, force: bool) -> None:
-    if tfds is None and (features is not None or force):
-        given = "--force" if features is None else "--features"
-        raise UsageError(f"{given} without --tfds FOLDER, where the metadata goes")
-    if tfds is not None and features is None:
-        raise UsageError(
-            "--tfds without --features: TFDS decodes examples by their features, which no file "
-            "tells; give a features.json, module:function, or a dataset of TFDS with the same"
-        )
-
-
-def _write_tfds(
-    found: "Index", out: OutputOptions, folder: str, features: str, *, force: bool, every_row: bool
-) -> None:
-    """Write the metadata of TFDS, and say so on stdout, or in which way files are to be renamed."""
-    from shardctl.tfds.imports import quiet_tensorflow
-
-    with quiet_tensorflow():
-        from shardctl.tfds.metadata.write import write_metadata
-
-        written = write_metadata(found.dataset, folder, features, force=force)
-    warn(written.warnings)
-    to_stdout = out if out.output in (None, "-") else OutputOptions()
-    _OF_TFDS.write(to_stdout, written, every_row=every_row)
-    if not written.readable:
-        raise typer.Exit(1)
+    if to_tfds:
+        out = OutputOptions() if to_file else out
+        if not metadata.write(found.dataset, out, every_row=every_row):
+            raise typer.Exit(1)
 
 
 def _check(
     layout: str,
     out: OutputOptions,
     paths: list[str],
+    how: dict[str, Any],
     *,
-    crc: bool,
-    jobs: int | None,
-    cache: bool,
     every_row: bool,
 ) -> None:
     from shardctl.readers.index.check import check_index
 
     with ProgressBars() as bars:
-        found = check_index(layout, *paths, checksums=crc, jobs=jobs, cache=cache, watch=bars.show)
+        found = check_index(layout, *paths, **how, watch=bars.show)
     warn(found.warnings)
     _OF_CHECK.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)
+
+
+def _words(options: dict[str, Any]) -> list[str]:
+    """Return options as they were given."""
+    given = {option: value for option, value in options.items() if value}
+    lists = {option: [one] if isinstance(one, str) else one for option, one in given.items()}
+    return [word for option, values in lists.items() for one in values for word in (option, one)]
 
 
 def _splits(words: list[str]) -> dict[str, str]:
@@ -218,7 +191,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
-    from shardctl.rendering.index import written
+    from shardctl.rendering.index.index import written
 
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:

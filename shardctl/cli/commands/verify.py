@@ -16,7 +16,7 @@ from shardctl.cli.options.dataset import (
     refuse_allow_version,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.runner import RunnerOption, beam_runner
+from shardctl.cli.options.runner import RunnerOption, chosen_runner
 from shardctl.cli.options.shared import AllowVersionOption, DatasetOptions, number_option
 from shardctl.cli.output import ProgressBars, warn
 from shardctl.core.progress import Watch
@@ -109,7 +109,7 @@ def verify(
         given = {**reading.given(), **others}
         with ProgressBars() as bars:
             words = specs or []
-            chosen = beam_runner(runner, words, ctx.obj or (), jobs=jobs, watch=bars.show)
+            chosen = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
             found_files = _files(source, words, given, jobs=jobs, runner=chosen, watch=bars.show)
         _OF_FILES.write(out, found_files, every_row=every_row)
         if not found_files.equal:

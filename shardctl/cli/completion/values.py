@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import ShardctlError
 
 # Names are anyone's: none that would be an option, a pattern or a path of zsh (`=ls`) is offered.
 _NAME = re.compile(r"[\w.][\w./:@%+=,-]*")
+_SHARD = re.compile(r"-([0-9]+)-of-0*([1-9][0-9]*)(?=[.]|$)")
+_FEW_FILES = 50  # of records that are offered one by one
 _MOST_BYTES = 1 << 20  # of a script that are looked at
 _MOST_ENTRIES = 10_000  # of a folder that are looked at after a TAB
 
@@ -50,14 +53,21 @@ def _named(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _paths(incomplete: str) -> Iterator[str]:
-    """Yield the folders and layout files whose paths begin so, hidden ones if asked for."""
+    """Yield the folders, layout and record files whose paths begin so, hidden ones if asked for.
+
+    Record files are offered as `prefix@N` where their names say so, others where they are few;
+    those of a folder that TFDS wrote are meant by its name.
+    """
     from shardctl.files.file_text import working_folder
     from shardctl.readers.data_dirs import expand_home
+    from shardctl.readers.index.bare import looks_like_records
     from shardctl.readers.project_file import PROJECT_FILENAME
     from shardctl.readers.reference import LAYOUT_SUFFIXES
 
     begun = incomplete.rpartition("/")[2]
     folder = incomplete.removesuffix(begun)
+    records: list[str] = []
+    of_tfds = False
     with contextlib.suppress(OSError, ValueError):
         path = working_folder() / expand_home(folder, os.environ)
         with os.scandir(path) as entries:
@@ -68,8 +78,14 @@ def _paths(incomplete: str) -> Iterator[str]:
                     continue
                 if entry.is_dir():
                     yield f"{folder}{name}/"
+                elif looks_like_records(name):
+                    records.append(name)
                 elif name.endswith(LAYOUT_SUFFIXES) and name != PROJECT_FILENAME:
                     yield f"{folder}{name}"
+        of_tfds = (path / DATASET_INFO_FILENAME).is_file()
+    offered = dict.fromkeys(_SHARD.sub(r"@\2", name) for name in records)
+    if not of_tfds and len(offered) <= _FEW_FILES:
+        yield from (f"{folder}{name}" for name in offered)
 
 
 def splits(ctx: Any, incomplete: str) -> list[str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardctl.core.nearness import nearest_first
-from shardctl.core.progress import Watch
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
@@ -32,8 +31,8 @@ RunnerOption = Annotated[
 ]
 
 
-def beam_runner(
-    name: str, words: list[str], typed: Sequence[str], *, jobs: int | None, watch: Watch
+def chosen_runner(
+    name: str, words: list[str], typed: Sequence[str], *, jobs: int | None
 ) -> "BeamRunner | None":
     """Return the runner that an option names, None for this machine, and take its words away.
 
@@ -46,9 +45,7 @@ def beam_runner(
     options = list(typed[typed.index("--") + 1 :]) if "--" in typed else []
     if name == "local":
         if any(word.startswith("--") for word in options):
-            raise UsageError(
-                "options of Beam, after --, need --runner beam before it"
-            )
+            raise UsageError("options of Beam, after --, need --runner beam before it")
         return None
     if jobs is not None:
         raise UsageError(
@@ -59,4 +56,4 @@ def beam_runner(
         del words[-len(options) :]
     from shardctl.readers.index.beam.beam_runner import BeamRunner
 
-    return BeamRunner(options, watch=watch)
+    return BeamRunner(options)

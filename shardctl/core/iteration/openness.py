@@ -68,6 +68,11 @@ def open_reason(stage: Stage | Source, options: WithOptions, global_seed: int | 
             # Two zeros tell the kernel to take its seeds from the machine.
             if stage.seed == (0, 0) or (stage.seed is None and global_seed is None):
                 return _SEEDLESS
+        case Read(listed=True) if global_seed is None and _shuffles_anyhow(stage):
+            return (
+                "list_files shuffles the files without a seed, in another order in each run: set "
+                "its seed, or shuffle=False, or tf.random.set_seed"
+            )
         case Read() if options.deterministic is False:
             # TFDS decodes in parallel, as options decide (TFDS core/reader.py, Reader.read_files).
             return (
@@ -80,3 +85,8 @@ def open_reason(stage: Stage | Source, options: WithOptions, global_seed: int | 
             if deterministic is False or (deterministic is None and options.deterministic is False):
                 return "deterministic=False hands out what is ready first"
     return None
+
+
+def _shuffles_anyhow(read: Read) -> bool:
+    own = dict(read.settings)
+    return bool(own.get("shuffle_files")) and "shuffle_seed" not in own

@@ -21,15 +21,19 @@ def settings_of_read(settings: ReadSettings, read: Read) -> ReadSettings:
     ReadSettings(cycle=4, block=1)
     """
     own = reader_arguments(read)
-    kept = {name: getattr(settings, name) for name in _HELD}
+    # What a script does that lists files itself is all said there.
+    held = _OF_SCRIPT if read.listed else _HELD
+    kept = {name: getattr(settings, name) for name in held}
     _give_way(kept, own)
     return type(settings)(**kept | own)
 
 
+_FOR_ALL = ("global_seed", "pass", "loop")
+_OF_SCRIPT = tuple(f for f, setting in SETTING_BY_FIELD.items() if setting.name in _FOR_ALL)
 _HELD = tuple(
     field
     for field, setting in SETTING_BY_FIELD.items()
-    if setting.name in (*READER_SETTINGS, "global_seed", "pass", "loop")
+    if setting.name in (*READER_SETTINGS, *_FOR_ALL)
 )
 
 

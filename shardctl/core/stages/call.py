@@ -12,7 +12,8 @@ from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 # "code" is what a script computes with, which decides nothing here; of a "function" the name.
-Takes = Literal["value", "pipeline", "pipelines", "whole", "spec", "code", "function"]
+# What is "written" is a literal, or code.
+Takes = Literal["value", "pipeline", "pipelines", "whole", "spec", "code", "function", "written"]
 Made = Callable[[dict[str, Any]], tuple[Stage | Source, ...]]
 
 

@@ -12,6 +12,7 @@ from shardctl.core.arguments.values import text
 from shardctl.core.nearness import did_you_mean
 from shardctl.core.stages import stages
 from shardctl.core.stages.call import Call, Parameter
+from shardctl.core.stages.listed import interleave_by, listed_by, records_by
 from shardctl.core.stages.stages import Opaque, Source, Stage
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
@@ -105,6 +106,25 @@ def _listed(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
     return (stages.Values(values=values["values"]),)
 
 
+def _files(values: dict[str, Any]) -> tuple[Any, ...]:
+    listed = listed_by(values)
+    return (_open("list_files") if listed is None else listed,)
+
+
+def _interleaved(values: dict[str, Any]) -> tuple[Any, ...]:
+    interleave = interleave_by(values)
+    return (_open("interleave") if interleave is None else interleave,)
+
+
+def _records(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
+    read = records_by(values)
+    return (_open("TFRecordDataset") if read is None else read,)
+
+
+def _open(name: str) -> Opaque:
+    return Opaque(call=name, reason=WHY_OPEN[name])
+
+
 CACHE_IN_FILE = "cache(filename)"
 OPAQUE_SOURCE = "opaque_source"
 _BY_DATA = "how many examples pass depends on the data"
@@ -125,10 +145,13 @@ WHY_OPEN: Mapping[str, str] = {
     "scan": _BY_CODE,
     "apply": _BY_CODE,
     "from_generator": _BY_CODE,
-    "list_files": "the files are those that are there when it runs",
+    "list_files": (
+        "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) "
+        "has an order"
+    ),
     "load": "what it reads is no dataset of TFDS",
     "random": "its elements are random numbers",
-    "TFRecordDataset": "what it reads is no dataset of TFDS",
+    "TFRecordDataset": "its files are named by code; TFRecordDataset('data/*') has an order",
     "TextLineDataset": "what it reads is no dataset of TFDS",
 }
 _OPEN_SOURCES = frozenset(
@@ -136,9 +159,48 @@ _OPEN_SOURCES = frozenset(
 )
 
 
+def _written(name: str, *others: str) -> Parameter:
+    return Parameter(name=name, others=others, takes="written")
+
+
+_LISTED = (
+    Call(
+        name="list_files",
+        made=_files,
+        parameters=(_written("pattern", "file_pattern"), _written("shuffle"), _written("seed")),
+        is_source=True,
+        anything=True,
+    ),
+    Call(
+        name="interleave",
+        made=_interleaved,
+        parameters=(
+            _written("map_func"),
+            _written("cycle_length"),
+            _written("block_length"),
+            _written("calls", "num_parallel_calls"),
+            _written("deterministic"),
+        ),
+        anything=True,
+    ),
+    Call(
+        name="TFRecordDataset",
+        made=_records,
+        parameters=(
+            _written("filenames"),
+            _written("compression_type"),
+            _written("buffer_size"),
+            _written("num_parallel_reads"),
+        ),
+        is_source=True,
+        anything=True,
+    ),
+)
+
+
 def _opaque(name: str) -> Call:
     def made(values: dict[str, Any]) -> tuple[Stage | Source, ...]:
-        return (Opaque(call=name, reason=WHY_OPEN[name]),)
+        return (_open(name),)
 
     return Call(name=name, made=made, is_source=name in _OPEN_SOURCES, anything=True)
 
@@ -219,6 +281,7 @@ _STAGES = (
         _value("kept", by_name=True),
     ),
 )
+_OWN_CALLS = (CACHE_IN_FILE, *(call.name for call in _LISTED))
 _PADDED = (
     _SIZE,
     Parameter(name="", others=("padded_shapes",), takes="code"),
@@ -237,7 +300,8 @@ _OTHERS = (
         is_source=True,
     ),
     *(Call(name=name, made=_mapped, anything=True) for name in ("enumerate", "assert_cardinality")),
-    *(_opaque(name) for name in WHY_OPEN if name != CACHE_IN_FILE),
+    *(_opaque(name) for name in WHY_OPEN if name not in _OWN_CALLS),
+    *_LISTED,
     _of(Opaque, _value("call"), _value("reason")),
     _of(Opaque, _value("call"), _value("reason"), name=OPAQUE_SOURCE, is_source=True),
 )

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shardctl.core.stages.call import Call, Parameter, said_of
-from shardctl.core.stages.calls import CALLS, call_named, name_alone, name_of
+from shardctl.core.stages.calls import CALLS, WHY_OPEN, call_named, name_alone, name_of
+from shardctl.core.stages.listed import joined, text_of_listed
 from shardctl.core.stages.stages import Pipeline, Read, Source, Stage
-from shardctl.core.stages.text import parse_more_stages, parse_stages
+from shardctl.core.stages.text import parse_parts, parse_stages
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 
@@ -48,7 +49,7 @@ def _pipeline(document: object, depth: int) -> Pipeline:
         return _reader(document, depth)
     if not isinstance(document, list | tuple):
         raise UsageError("a list of stages is needed, as [cache, shuffle: 1000, batch: 64]")
-    source: Source = Read()
+    source: Any = Read()
     stages: list[Any] = []
     for index, item in enumerate(document):
         first, parts = _item(item, index, depth)
@@ -57,6 +58,7 @@ def _pipeline(document: object, depth: int) -> Pipeline:
                 raise UsageError(f"stage {index + 1}: {first.name} is a source; it comes first")
             source = first
         stages += parts
+    source, stages = joined(source, stages, WHY_OPEN)
     return Pipeline(source=source, stages=tuple(stages))
 
 
@@ -79,14 +81,12 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
     return Pipeline(source=made, stages=behind.stages)
 
 
-def _item(item: object, index: int, depth: int) -> tuple[Source | None, list[Any]]:
+def _item(item: object, index: int, depth: int) -> tuple[Any, list[Any]]:
     """Return the source that an item of a list is, and its stages."""
     try:
-        if isinstance(item, str) and index:
-            return None, [*parse_more_stages(item)]
         if isinstance(item, str):
-            pipeline = parse_stages(item)
-            return None if pipeline.source == Read() else pipeline.source, [*pipeline.stages]
+            source, stages = parse_parts(item, first=not index)
+            return None if source == Read() else source, stages
         if not isinstance(item, Mapping) or len(item) != 1:
             raise UsageError("a stage is needed, as cache or shuffle: 1000")
         ((name, argument),) = item.items()
@@ -146,6 +146,8 @@ def _part_document(part: Stage | Source, *, is_source: bool = False) -> Any:
     if alone is not None:
         return alone
     said = dict(said_of(part))
+    if isinstance(part, Read) and part.listed:
+        return text_of_listed(part)
     if isinstance(part, Read):
         return {"read": _read_document(part, said)}
     name = name_of(part, is_source=is_source)
@@ -175,7 +177,7 @@ def _value_document(value: Any) -> Any:
 
 def _input_document(pipeline: Pipeline) -> Any:
     """Return an input: the settings of its reader and its stages, or a list."""
-    if not isinstance(pipeline.source, Read):
+    if not isinstance(pipeline.source, Read) or pipeline.source.listed:
         return document_of(pipeline)
     source = pipeline.source
     document: dict[str, Any] = {"read": source.spec}

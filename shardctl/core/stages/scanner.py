@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from shardctl.core.stages.listed import Written
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -143,6 +144,12 @@ class Scanner:
         """
         if self._take(_FUNCTION) is None or self.peeked() not in (",", ")"):
             raise self.error("the name of a function, or nothing, is needed; threads are calls=4")
+
+    def code(self) -> Written:
+        """Read an argument as it is written, up to its comma or closing bracket."""
+        start = self.position
+        self.skip_code()
+        return Written(self._text[start : self.position].strip())
 
     def skip_code(self) -> None:
         """Read over an argument that a script computes, up to its comma or closing bracket."""

@@ -202,12 +202,15 @@ class Read(_Call):
     data: a reference to the dataset; None is that of the command.
     settings: of this reader where they differ from those of the command, (name, value) of the table
         of settings, in its order.
+    listed: the script lists the files itself, `list_files(data) | interleave(TFRecordDataset)`:
+        all files that match are read, in the order of their paths by bytes.
     """
 
     name: ClassVar[str] = "read"
     spec: Word | None = None
     data: Word | None = None
     settings: OwnSettings = ()
+    listed: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -326,7 +329,7 @@ class Pipeline:
     """A source and the stages behind it, in the order of the script.
 
     >>> Pipeline(stages=(Shuffle(buffer=1000, seed=7), Repeat(count=3))).source
-    Read(spec=None, data=None, settings=())
+    Read(spec=None, data=None, settings=(), listed=False)
     """
 
     source: Source = Read()

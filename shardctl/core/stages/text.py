@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from shardctl.core.nearness import nearest
 from shardctl.core.stages.call import Call, said_of
-from shardctl.core.stages.calls import CALLS, call_named, name_alone, name_of
+from shardctl.core.stages.calls import CALLS, WHY_OPEN, call_named, name_alone, name_of
+from shardctl.core.stages.listed import joined, text_of_listed
 from shardctl.core.stages.scanner import BARE_WORD, SPEC, Scanner
 from shardctl.core.stages.stages import Pipeline, Read, Source, Stage, Values, Zip
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
+Parsed = TypeVar("Parsed")
 _MAX_LENGTH = 1_000_000
 _MAX_DEPTH = 20  # of pipelines and lists within each other
 
@@ -30,22 +32,26 @@ def parse_stages(text: str) -> Pipeline:
     Raises:
         UsageError: it says none; the place and the rule are told.
     """
-    return _parse(text, first=True)
+    return _whole(text, lambda parser: parser.pipeline(0))
 
 
-def parse_more_stages(text: str) -> tuple[Stage, ...]:
-    """Return the stages of a text that follows others, so that it begins with no source."""
-    return _parse(text, first=False).stages
+def parse_parts(text: str, *, first: bool) -> tuple[Any, list[Any]]:
+    """Return the source and the stages of a text that others follow, each as its call makes it.
+
+    first: whether a source may come first; else it follows others.
+    """
+    return _whole(text, lambda parser: parser.parts(0, first=first))
 
 
-def _parse(text: str, *, first: bool) -> Pipeline:
+def _whole(text: str, parsed: Callable[[_Parser], Parsed]) -> Parsed:
+    """Return what a parser makes of a text, all of it."""
     if len(text) > _MAX_LENGTH:
         raise UsageError(f"a text of at most {_MAX_LENGTH:,} characters is needed")
     scanner = Scanner(text)
-    pipeline = _Parser(scanner).pipeline(0, first=first)
+    found = parsed(_Parser(scanner))
     if not scanner.at_end:
         raise scanner.error("stages are parted by |")
-    return pipeline
+    return found
 
 
 class _Parser:
@@ -54,11 +60,21 @@ class _Parser:
 
     def pipeline(self, depth: int, *, first: bool = True) -> Pipeline:
         """Read `[source |] stage | ..` up to what cannot go on one; a source where it is first."""
+        begin = self._scanner.position
+        source, stages = self.parts(depth, first=first)
+        try:
+            source, stages = joined(source, stages, WHY_OPEN)
+        except UsageError as error:
+            raise self._scanner.error(str(error), begin) from None
+        return Pipeline(source=source, stages=tuple(stages))
+
+    def parts(self, depth: int, *, first: bool) -> tuple[Any, list[Any]]:
+        """Read the source and the stages of a pipeline, each as its call makes it."""
         scanner = self._scanner
         if depth > _MAX_DEPTH:
             raise scanner.error(f"nested more than {_MAX_DEPTH} deep")
-        source: Source = Read()
-        stages: list[Stage] = []
+        source: Any = Read()
+        stages: list[Any] = []
         while True:
             if first and (spec := self._spec_as_source()) is not None:
                 source = Read(spec=spec)
@@ -75,7 +91,7 @@ class _Parser:
             first = False
             if not scanner.took("|"):
                 break
-        return Pipeline(source=source, stages=tuple(stages))
+        return source, stages
 
     def _spec_as_source(self) -> str | None:
         """Return the spec that comes next, None where a call does."""
@@ -157,6 +173,8 @@ class _Parser:
         scanner = self._scanner
         if takes == "code":
             return scanner.skip_code()
+        if takes == "written":
+            return scanner.code()
         if takes == "function":
             return scanner.skip_function()
         if takes == "spec":
@@ -255,6 +273,8 @@ def place_of(index: int, chain: str = "") -> str:
 
 
 def _read_text(read: Read, said: dict[str, Any]) -> str:
+    if read.listed:
+        return text_of_listed(read)
     texts = [] if read.spec is None else [_spec_text(read.spec)]
     if list(said) == ["spec"]:
         bare = texts[0]

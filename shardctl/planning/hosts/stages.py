@@ -18,7 +18,12 @@ from shardctl.core.stages.stages import Filter, Opaque, Pipeline, Shard
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
-from shardctl.planning.stages.sources import refuse_unread_spec, single_reader, without_own
+from shardctl.planning.stages.sources import (
+    refuse_unread_spec,
+    single_reader,
+    spec_of_reader,
+    without_own,
+)
 
 
 def shared_reader(
@@ -60,9 +65,10 @@ def shared_reader(
             )
     if reader.data is not None:
         dataset, spec = as_dataset(reader.data), None
+    spec = spec_of_reader(reader, dataset, spec) if reader.listed else reader.spec or spec
     short = without_own(settings)
     if short.stages is None:
-        return dataset, reader.spec or spec, short
+        return dataset, spec, short
     own = settings_of_read(settings, reader)
     kept = Pipeline(stages=settings.stages.stages)
     shuffles = {
@@ -71,7 +77,7 @@ def shared_reader(
         "reverse": own.reverse,
         "file_order": own.file_order,
     }
-    return dataset, reader.spec or spec, ReadSettings(stages=kept, **shuffles)  # type: ignore[arg-type]
+    return dataset, spec, ReadSettings(stages=kept, **shuffles)  # type: ignore[arg-type]
 
 
 def steps_of(stages: Pipeline, num_examples: Int64s) -> Int64s | None:

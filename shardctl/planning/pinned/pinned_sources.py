@@ -16,6 +16,7 @@ from shardctl.planning.stages.sources import (
     refuse_unread_spec,
     single_reader,
     sources,
+    spec_of_reader,
     without_own,
 )
 
@@ -70,7 +71,9 @@ def without_stages(
     if spec != reader.spec:
         refuse_unread_spec(spec, settings)
     if reader.data is not None:
-        return as_dataset(reader.data), reader.spec, short
+        dataset = as_dataset(reader.data)
+        own = spec_of_reader(reader, dataset, None) if reader.listed else reader.spec
+        return dataset, own, short
     return dataset, reader.spec or spec, short
 
 

@@ -9,9 +9,11 @@ from shardctl.core.dataset.combined import combined, distinct_datasets, labels_o
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.listed_files import listing_warnings
 from shardctl.core.order.order import Order
 from shardctl.core.order.staged import Origin, StagedOrder
 from shardctl.core.phrase import phrase
+from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import short_form
@@ -87,7 +89,10 @@ def sources(
             )
     reads = list(dict.fromkeys(readers_of(settings.stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
-    specs = {read: _spec_of(read, of_read[read], spec) for read in reads}
+    specs = {
+        read: spec_of_reader(read, of_read[read], spec, is_known=read.data in (known or {}))
+        for read in reads
+    }
     found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
@@ -110,6 +115,9 @@ def sources(
         origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
+        if not read.listed:  # which is refused instead
+            own_settings = settings_of_read(settings, read)
+            warnings += listing_warnings(own, found[read].ranges, own_settings)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
@@ -131,9 +139,21 @@ def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset])
     return [dataset if read.data is None else by_ref[read.data] for read in reads]
 
 
-def _spec_of(read: Read, dataset: Dataset, spec: str | None) -> str:
+def spec_of_reader(
+    read: Read, dataset: Dataset, spec: str | None, *, is_known: bool = False
+) -> str:
+    """Return what a reader reads of its dataset, where the command is given `spec`.
+
+    is_known: the dataset is one that was kept, whose files need not be here.
+
+    Raises:
+        UsageError: files that the script lists itself in another order, see `Read.listed`.
+    """
     if read.spec is not None:
         return read.spec
+    if read.listed:
+        listed: str = provided("listed")(read.data, dataset, look=not is_known)
+        return listed
     if spec is not None and read.data is None:
         return spec
     return default_spec(dataset)

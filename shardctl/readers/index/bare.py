@@ -8,10 +8,10 @@ import shlex
 from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.core.phrase import Phrase, phrase
 from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError
-from shardctl.files.stores.stores import is_remote
+from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.dataset_name import parse_dataset_name
 
 _ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
@@ -88,17 +88,23 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
             to go on without them.
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
+    path = public_url(path)  # it is shown; who asks the place knows the rest
     if counting.names_only:
         return _uncounted(path)
     from shardctl.core.progress import watching
     from shardctl.readers.index.index import index
 
-    found = index(path, cache=counting.cache, watch=watching())
+    try:
+        found = index(path, cache=counting.cache, watch=watching())
+    except (DatasetError, UsageError) as error:
+        said = error.args[0]
+        if isinstance(said, Phrase):  # of an argument of `index`
+            said = phrase("{}; shardctl index takes it, and writes a layout.yaml for here", said)
+        raise DatasetError(said) from error
     for fault in found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
-    reference = public_url(path) if is_remote(path) else path
     notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
-    return replace(found.dataset, reference=reference, notes=notes)
+    return replace(found.dataset, reference=path, notes=notes)
 
 
 def _way_out(path: str) -> str:

@@ -17,7 +17,7 @@ Checked = Literal["framing", "checksums", "decoded"]
 # How a TFRecord file was compressed as a whole, as tf.data names it.
 Compression = Literal["GZIP", "ZLIB"]
 
-# Told how many bytes were read; may raise to end the reading.
+# Told how many bytes more of the file are done, read or jumped over; may raise to end the reading.
 Told = Callable[[int], None]
 
 
@@ -27,7 +27,11 @@ def untold(count: int) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Damage:
-    """What is wrong in a file, in words, and the first record and byte where it is known."""
+    """What is wrong in a file, in words, and the first record and byte where it is known.
+
+    Where the file is compressed as a whole, the byte is one of what is inside, and the words say
+    so.
+    """
 
     kind: FindingKind
     text: str
@@ -56,13 +60,17 @@ class FileContents:
         """Whether the file was read to its end, though data of it may be damaged."""
         return self.damage is None or self.damage.kind == "data"
 
-    def finding(self, filename: str, expected: int, split: str | None) -> FileFinding | None:
+    def finding(
+        self, filename: str, expected: int, split: str | None, compression: str | None = None
+    ) -> FileFinding | None:
         """Return what is wrong with the file beside `expected` examples, None where nothing is.
+
+        Nothing in it can be read by who takes it for a file of another `compression`.
 
         >>> FileContents(num_records=3).finding("f", 4, "train").reason
         'holds 3 examples, not 4'
         """
-        damage = self.damage
+        damage = self._of_another_compression(compression) or self.damage
         if damage is None:
             if self.num_records == expected:
                 return None
@@ -79,6 +87,18 @@ class FileContents:
             record=damage.record,
             byte=damage.byte,
         )
+
+    def _of_another_compression(self, compression: str | None) -> Damage | None:
+        """Return that TensorFlow cannot read the file; a plain file without records it can."""
+        if self.compression == compression or not (self.compression or self.num_records):
+            return None
+        if self.compression is None:
+            text = f"not compressed; the dataset's files are read with {compression}"
+        elif compression is None:
+            text = f"compressed with {self.compression}; TFDS reads TFRecord files as they are"
+        else:
+            text = f"compressed with {self.compression}; the dataset's files with {compression}"
+        return Damage(kind="compressed", text=text, record=0, byte=0)
 
 
 def refused(

@@ -76,10 +76,9 @@ def first_record(file: StoredFile, file_format: str) -> bytes | None:
 
 def _first_tfrecord(source: ByteSource, path: str) -> bytes:
     length = int.from_bytes(source.read(0, _HEADER)[:8], "little")
-    record = source.read(_HEADER, _HEADER + length) if length + _FRAME <= source.num_bytes else b""
-    if len(record) != length:
+    if length + _FRAME > source.num_bytes:
         raise DatasetError(f"{quoted(path, 200)} begins with no whole record")
-    return record
+    return source.read(_HEADER, _HEADER + length)
 
 
 def _first_row(source: ByteSource) -> bytes:

@@ -13,16 +13,14 @@ import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.phrase import phrase
-from shardctl.core.text import printable, quoted
+from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
-from shardctl.planning.tfds_metadata import TfdsMetadata, check_readable, plan_tfds_metadata
+from shardctl.readers.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
 from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
 from shardctl.tfds.metadata.features import FeaturesLike, FoundFeatures, find_features
 from shardctl.tfds.metadata.first_records import check_first_records
@@ -39,7 +37,7 @@ def write_metadata(
 
     Args:
         dataset: the files with their lengths, as `shardctl.index` counts them, or a layout file.
-        folder: the folder of the files, or one above it; a local one, or one that epath writes to.
+        folder: the folder of the files, or one above it; remote where TensorFlow reads, as gs://.
         features: of TFDS, or the path of a features.json, `module:function` that returns them,
             `module:Builder`, or the name of a dataset of TFDS that has the same.
         force: replace metadata that is there already.
@@ -55,11 +53,11 @@ def write_metadata(
     """
     dataset = as_dataset(dataset)
     folder = folder if is_remote(folder) else os.path.expanduser(folder)
-    check_readable(dataset)
     planned = plan_tfds_metadata(dataset, folder, _version(dataset, folder))
     if not planned.readable:
         return planned
     with quiet_tensorflow():
+        check_folder(folder)
         found = find_features(features)
         doubts = check_first_records(dataset, found.features)
         with tempfile.TemporaryDirectory() as made:
@@ -67,8 +65,7 @@ def write_metadata(
             if _is_own(found.source, folder):
                 Path(made, FEATURES_FILENAME).unlink()
             written = place_files(Path(made), folder, last=DATASET_INFO_FILENAME, force=force)
-        more = [*doubts, *_unreachable(folder)]
-    return replace(planned, written=tuple(written), warnings=(*planned.warnings, *more))
+    return replace(planned, written=tuple(written), warnings=(*planned.warnings, *doubts))
 
 
 def _version(dataset: Dataset, folder: str) -> str:
@@ -134,16 +131,19 @@ def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder:
         placeholder.unlink()
 
 
-def _unreachable(folder: str) -> list[str]:
-    """Return a warning where TensorFlow has no way to the files, whoever wrote the metadata."""
+def check_folder(folder: str) -> None:
+    """Refuse a remote folder that TFDS would not read.
+
+    Where TensorFlow is installed, TFDS goes to all that is remote through its file systems.
+
+    Raises:
+        UsageError: it has none for the place.
+    """
     scheme, separator, _ = folder.partition("://")
-    schemes: Any = tensorflow().io.gfile.get_registered_schemes()
-    if not separator or scheme in schemes:
-        return []
-    return [
-        phrase(
-            "TensorFlow has no file system for {}:// here, so as_dataset() does not read the "
-            "files there; tensorflow-io brings some, or copy them to a disk",
-            scheme,
+    schemes: list[str] = tensorflow().io.gfile.get_registered_schemes() if separator else []
+    if separator and scheme not in schemes:
+        known = choices(f"{known}://" for known in sorted(schemes) if known not in ("", "ram"))
+        raise UsageError(
+            f"{quoted(folder, 200)}: TFDS reads there through TensorFlow, which has no file system "
+            f"for {scheme}:// here; it has {known}. Copy the files, or write a layout with -o"
         )
-    ]

@@ -7,7 +7,6 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, as_dataset
-from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
@@ -16,6 +15,7 @@ from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
+from shardctl.planning.stages.sources import spec_of_reader
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.calls.host_calls import (
     examples_of_host,
@@ -89,7 +89,7 @@ def pipeline(
 
     def read_of(part: Read) -> Any:
         own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
-        wanted = part.spec or (spec if part.data is None else None) or default_spec(of_own)
+        wanted = spec_of_reader(part, of_own, spec)
         return read(own, of_own, wanted, settings_of_read(settings, part))
 
     return StageCalls(reader=read_of).dataset(settings.stages)

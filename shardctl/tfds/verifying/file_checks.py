@@ -75,7 +75,7 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
             progress.advance(1)
             split = dataset.splits[file.split]
             expected, filename = split.shard_lengths[file.shard], split.filename(file.shard)
-            finding = contents.finding(filename, expected, split.name)
+            finding = contents.finding(filename, expected, split.name, dataset.compression)
             if finding is not None:
                 found[file.split, file.shard] = finding
     except MissingDependencyError as error:

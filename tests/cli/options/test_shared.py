@@ -43,7 +43,12 @@ def test_the_command_receives_the_groups_and_the_format_to_write() -> None:
     source: dict[str, Any] = {"dataset": ["d"], "data_dir": None, "no_cache": True}
     run(spec="s", **source, format=None, output="o", every_row=True, color=None)
     assert taken == [
-        ("s", DatasetOptions(dataset=["d"], no_cache=True), OutputOptions(format="yaml", output="o"), True)
+        (
+            "s",
+            DatasetOptions(dataset=["d"], no_cache=True),
+            OutputOptions(format="yaml", output="o"),
+            True,
+        )
     ]
 
 

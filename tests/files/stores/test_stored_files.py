@@ -21,12 +21,16 @@ _FILES = [
 def test_files_come_back_as_they_were() -> None:
     files = StoredFiles.of(_FILES)
     assert list(files) == _FILES == [files[at] for at in range(len(_FILES))]
-    assert files == tuple(_FILES) and files != _FILES[1:] and len(files) == 7
+    assert files == tuple(_FILES)
+    assert files != _FILES[1:]
+    assert len(files) == 7
     assert list(files.paths()) == [file.path for file in _FILES]
-    assert files[-1] == _FILES[-1] and list(files[1:5:2]) == _FILES[1:5:2]
+    assert files[-1] == _FILES[-1]
+    assert list(files[1:5:2]) == _FILES[1:5:2]
     assert files.num_bytes == sum(file.num_bytes for file in _FILES)
     assert pickle.loads(pickle.dumps(files)) == files
-    assert StoredFiles.of(files) is files and repr(files) == "<7 stored files>"
+    assert StoredFiles.of(files) is files
+    assert repr(files) == "<7 stored files>"
 
 
 def test_chosen_files_may_be_chosen_from_again() -> None:
@@ -45,11 +49,13 @@ def test_names_of_a_folder() -> None:
     columns = FileColumns()
     for file in _FILES:
         columns.add(file)
-    assert columns.names_in("/data/") == {"a", "c", "d", "e"} and not columns.names_in("/x/")
+    assert columns.names_in("/data/") == {"a", "c", "d", "e"}
+    assert not columns.names_in("/x/")
 
 
 def test_a_path_is_its_folder_and_its_name() -> None:
-    assert split_path("/a/b") == ("/a/", "b") and split_path("b") == ("", "b")
+    assert split_path("/a/b") == ("/a/", "b")
+    assert split_path("b") == ("", "b")
     assert sorted(["\udcff", "é", "z", "Z"], key=as_bytes) == ["Z", "z", "é", "\udcff"]
 
 
@@ -68,4 +74,5 @@ def test_a_file_takes_less_than_a_hundred_bytes() -> None:
     kept = files()
     size = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert len(kept) == 20_000 and size < 100 * 20_000
+    assert len(kept) == 20_000
+    assert size < 100 * 20_000

@@ -41,7 +41,9 @@ def test_a_folder_without_record_files_means_its_subfolders(tmp_path: Path) -> N
     make(tmp_path, ".git/d.mds", "2.0.0.incomplete3F/e.mds")
     found = list_files(["."], cwd=str(tmp_path))
     assert names(found, tmp_path) == ["train/a.mds", "val/x/b.mds"]
-    assert len(found.sidecars) == 2 and found.root == str(tmp_path) and not found.notes
+    assert len(found.sidecars) == 2
+    assert found.root == str(tmp_path)
+    assert not found.notes
 
 
 def test_files_named_as_shards_count_where_no_name_tells_a_format(tmp_path: Path) -> None:
@@ -58,7 +60,8 @@ def test_hidden_and_unfinished_files_are_ignored_and_counted(tmp_path: Path) -> 
     ]  # fmt: skip
     make(tmp_path, "a.tfrecord", *unfinished)
     found = list_files(["*"], cwd=str(tmp_path))
-    assert names(found, tmp_path) == ["a.tfrecord"] and len(found.ignored) == len(unfinished)
+    assert names(found, tmp_path) == ["a.tfrecord"]
+    assert len(found.ignored) == len(unfinished)
     assert len(list_files(["."], cwd=str(tmp_path)).ignored) == len(unfinished)
     assert listed(tmp_path, "_*") == ["_SUCCESS", "_metadata"]
     assert listed(tmp_path, "a.tfrecord.tmp") == ["a.tfrecord.tmp"]
@@ -72,7 +75,8 @@ def test_sharded_paths(tmp_path: Path) -> None:
     assert listed(tmp_path, "d/train.array_record@2") == train
     assert listed(tmp_path, "d/train.array_record@*") == train
     assert listed(tmp_path, "d/test@3.parquet") == listed(tmp_path, "d/test@3") == test
-    assert listed(tmp_path, "d/t*@3") == test and listed(tmp_path, "*/test@*") == test
+    assert listed(tmp_path, "d/t*@3") == test
+    assert listed(tmp_path, "*/test@*") == test
     with pytest.raises(DatasetError, match=r"there are files of train.array_record@2$"):
         listed(tmp_path, "d/train.array_record@8")
     make(tmp_path, "d/me@2")
@@ -84,7 +88,7 @@ def test_braces_need_all_that_they_stand_for(tmp_path: Path) -> None:
     assert listed(tmp_path, "s-{002..011}.tar") == [f"s-{at:03d}.tar" for at in range(2, 12)]
     assert len(listed(tmp_path, "s-0{0?,1*}.tar")) == 12
     assert listed(tmp_path, "{odd}.tar") == ["{odd}.tar"]
-    with pytest.raises(DatasetError, match="2 of the 4 that it stands for are not there: .*s-012"):
+    with pytest.raises(DatasetError, match=r"2 of the 4 that it stands for are not there: s-012"):
         listed(tmp_path, "s-{010..013}.tar")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 
 from shardctl.errors import MissingDependencyError
 from shardctl.readers.records import array_record
-from shardctl.readers.records.array_record import read_array_record
+from shardctl.readers.records.array_record import ArrayRecord, read_array_record
 from shardctl.readers.records.contents import FileContents
+from tests.byte_sources import far
+from tests.cases import counted
 
 RECORDS = [bytes([index]) * (50 + index) for index in range(40)]
 
@@ -131,3 +134,52 @@ def test_a_missing_library_is_named(path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "array_record.python", hidden)
     with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
         read(path)
+
+
+@pytest.mark.parametrize("count", [0, 5, 3000, 200_000])
+@pytest.mark.parametrize("options", ["group_size:1", "group_size:8,uncompressed"])
+def test_the_footer_of_a_file_far_away_is_fetched_alone(
+    tmp_path: Path, count: int, options: str
+) -> None:
+    from array_record.python.array_record_module import ArrayRecordWriter
+
+    path = tmp_path / "many"
+    if count == 200_000 and options == "group_size:1":
+        options = "group_size:1000,uncompressed"
+    writer = ArrayRecordWriter(str(path), options)
+    for index in range(count):
+        writer.write(b"%d" % index * 9)
+    writer.close()
+    source = far(path.read_bytes())
+    found = ArrayRecord().count(source)
+    assert (found.num_records, found.damage, found.checked) == (count, None, "framing")
+    assert found.num_bytes_read <= source.num_bytes_read
+    if count == 200_000:
+        assert source.num_bytes_read < source.num_bytes / 2
+    told: list[int] = []
+    checked = ArrayRecord().count(far(path.read_bytes()), checksums=True, told=told.append)
+    assert (checked.num_records, checked.damage, checked.checked) == (count, None, "checksums")
+    assert sum(told) == source.num_bytes
+
+
+def test_damage_of_a_file_far_away_is_that_of_one_near(path: Path, tmp_path: Path) -> None:
+    rng, data, other = random.Random(16), path.read_bytes(), tmp_path / "changed"
+    end, num_found = len(data), 0
+    for _ in counted(range(120)):
+        damaged = bytearray(data)
+        if rng.random() < 0.3:
+            del damaged[rng.randrange(end) :]
+        else:  # in the footer, and in the postscript of the last block
+            start = rng.choice([0, end - 65_536, end - 131_072])
+            damaged[rng.randrange(start, start + 300)] ^= 1 << rng.randrange(8)
+        other.write_bytes(damaged)
+        near, there = read(other, checksums=False), ArrayRecord().count(far(bytes(damaged)))
+        assert there.num_records == near.num_records
+        assert (there.damage is None) == (near.damage is None)
+        num_found += near.damage is not None
+    assert 30 < num_found < 120
+
+
+def test_a_file_is_known_by_its_signature(path: Path) -> None:
+    assert ArrayRecord().is_of(path.read_bytes()[:4096]) is True
+    assert ArrayRecord().is_of(bytes(4096)) is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import subprocess
 import sys
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 from shardctl.errors import MissingDependencyError
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.parquet import read_parquet
+from shardctl.readers.records.parquet import Parquet, read_parquet
+from tests.byte_sources import far
 
 NUM_ROWS = 250
 
@@ -100,7 +102,7 @@ def test_the_first_bad_row_and_where_its_group_begins() -> None:
 
 _READ_ALL_FLIPS = """
 import io, sys
-from shardctl.readers.records.parquet import read_parquet
+from shardctl.readers.records.parquet import Parquet, read_parquet
 data = sys.stdin.buffer.read()
 for byte in range(len(data) - 360, len(data)):
     for mask in (1, 2, 4, 8, 32, 64, 96, 255):
@@ -136,3 +138,34 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", hidden)
     with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
         read(b"PAR1")
+
+
+def test_the_footer_of_a_file_far_away_is_fetched_alone() -> None:
+    data = written(checksums=True)
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = io.BytesIO()
+    rng = random.Random(17)
+    table = pa.table({"data": [rng.randbytes(1000) for _ in range(5000)]})
+    parquet.write_table(table, sink, compression="none", row_group_size=500)
+    for content, expected in ((data, NUM_ROWS), (sink.getvalue(), 5000)):
+        source, told = far(content), list[int]()
+        found = Parquet().count(source, told=told.append)
+        assert (found.num_records, found.damage) == (expected, None)
+        assert found.num_bytes_read == source.num_bytes_read == sum(told)
+        assert found.num_bytes_read <= min(len(content) + 8, 70_000)
+        checked = Parquet().count(far(content), checksums=True)
+        assert (checked.num_records, checked.damage) == (expected, None)
+
+
+def test_a_footer_that_contradicts_itself_is_named() -> None:
+    data, num_found = written(checksums=False), 0
+    for byte in range(len(data) - 300, len(data)):
+        damaged = bytearray(data)
+        damaged[byte] ^= 32
+        found = read(bytes(damaged), checksums=False)
+        if found.damage is not None and "rows, and" in found.damage.text:
+            assert contradicts_itself(bytes(damaged))
+            num_found += 1
+    assert num_found

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
 from shardctl.core.tfds_rules import FILE_FORMATS
 from shardctl.errors import MissingDependencyError
-from shardctl.readers.records.read_file import READ_FORMATS, read_record_file, why_not_read
+from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.stores import store_of
+from shardctl.readers.records.contents import FileContents
+from shardctl.readers.records.read_file import (
+    FORMATS,
+    READ_FORMATS,
+    count_file,
+    format_of,
+    read_record_file,
+    why_not_read,
+)
 from tests.record_files import framed
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -97,6 +109,99 @@ def test_a_file_that_the_system_cannot_open_or_read(
     damage = read_record_file("a\0b", "tfrecord").damage
     assert damage is not None
     assert damage.kind == "unreadable"
+
+
+def stored(path: Path) -> StoredFile:
+    found = store_of(str(path)).status(str(path))
+    assert found is not None
+    return found
+
+
+def test_a_file_that_changed_since_it_was_listed_is_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    listed = stored(path)
+    assert count_file(listed, "tfrecord").num_records == 1
+    path.write_bytes(framed(b"a") * 2)
+    for file_format in ("tfrecord", "array_record", "parquet"):
+        found = count_file(listed, file_format)
+        assert found.num_records is None
+        assert found.damage is not None
+        assert found.damage.kind == "unreadable"
+        assert found.damage.text.endswith("changed while it was read")
+    path.unlink()
+    damage = count_file(listed, "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "missing"
+    os.mkfifo(path)
+    damage = count_file(listed, "tfrecord").damage
+    assert damage is not None
+    assert (damage.kind, damage.text) == ("not-a-file", "a FIFO, not a file")
+
+
+def test_what_ends_the_reading_is_passed_on(tmp_path: Path) -> None:
+    class EndedError(Exception):
+        pass
+
+    def told(count: int) -> None:
+        raise EndedError
+
+    (tmp_path / "records").write_bytes(framed(b"a"))
+    with pytest.raises(EndedError):
+        count_file(stored(tmp_path / "records"), "tfrecord", told=told)
+
+
+def test_what_a_format_did_not_expect_is_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **options: object) -> FileContents:
+        raise RuntimeError("the library\nsays so")
+
+    monkeypatch.setattr(FORMATS["tfrecord"], "count", fail)
+    (tmp_path / "records").write_bytes(framed(b"a"))
+    damage = count_file(stored(tmp_path / "records"), "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "unreadable"
+    assert damage.text.startswith("the library")
+    assert "\n" not in damage.text
+
+
+def test_a_missing_package_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google_crc32c", None)
+    (tmp_path / "records").write_bytes(framed(b"a"))
+    with pytest.raises(MissingDependencyError, match="pip install google-crc32c"):
+        count_file(stored(tmp_path / "records"), "tfrecord", checksums=True)
+
+
+def test_the_format_is_told_by_the_name_and_else_by_the_first_bytes(tmp_path: Path) -> None:
+    contents = {
+        "toy-train.tfrecord-00000-of-00001": b"",
+        "part-00000": framed(b"a"),
+        "part-00001": gzip.compress(framed(b"a")),
+        "part-00002": b"some text of which nobody knows the format",
+        "part-00003": b"",
+        "a.tfrecord.parquet": b"",
+        "b.parquet": framed(b"a"),
+        "parquet-of-00001": b"PAR1....",
+        "c.TFRecords": b"",
+        "d.tfrecordings": b"",
+    }
+    found = {}
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+        found[name] = format_of(stored(tmp_path / name))
+    assert found == {
+        "toy-train.tfrecord-00000-of-00001": "tfrecord",
+        "part-00000": "tfrecord",
+        "part-00001": "tfrecord",
+        "part-00002": None,
+        "part-00003": None,
+        "a.tfrecord.parquet": "parquet",
+        "b.parquet": "parquet",
+        "parquet-of-00001": "parquet",
+        "c.TFRecords": "tfrecord",
+        "d.tfrecordings": None,
+    }
 
 
 def test_formats_that_are_not_read_say_why(tmp_path: Path) -> None:

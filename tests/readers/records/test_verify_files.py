@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,6 +158,26 @@ def to_link(target: str) -> Callable[[Path], None]:
 def test_one_damaged_file_is_named(toy: Path, damage: Callable[[Path], None], kind: str) -> None:
     damage(file_of(toy, 2))
     assert found(toy) == [(kind, "train", "toy-train.tfrecord-00002-of-00004")]
+
+
+@pytest.mark.parametrize(
+    ("compression", "pack"), [("GZIP", gzip.compress), ("ZLIB", zlib.compress)]
+)
+def test_compressed_files_are_sound_where_the_dataset_says_so(
+    toy: Path, compression: str, pack: Callable[[bytes], bytes]
+) -> None:
+    train = sorted(toy.glob("toy-train*"))
+    for file in train[1:]:
+        file.write_bytes(pack(file.read_bytes()))
+    dataset = replace(read_tfds_folder(toy), compression=compression)
+    (finding,) = verify_files(dataset, "train").findings
+    assert (finding.kind, finding.filename) == ("compressed", train[0].name)
+    train[0].write_bytes(pack(train[0].read_bytes()))
+    answer = verify_files(dataset, "train")
+    assert {found.kind for found in answer.findings} == {"size"}  # the metadata are of others
+    assert answer.splits[0].num_records == 48
+    plain = {found.kind for found in verify_files(replace(dataset, compression=None)).findings}
+    assert plain == {"compressed"}
 
 
 def test_every_damaged_file_is_named_with_its_first_bad_record(toy: Path) -> None:

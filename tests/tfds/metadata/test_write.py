@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ _NAMES = (
 
 
 def files_of_toy(
-    root: Path, names: str, splits: dict[str, Sequence[int]], file_format: str = "tfrecord"
+    root: Path, names: str, splits: Mapping[str, Sequence[int]], file_format: str = "tfrecord"
 ) -> Dataset:
     """Write a dataset with TFDS, take its metadata away, and give its files other names."""
     built = build_dataset(root / "built", splits=splits, file_format=file_format)
@@ -206,3 +206,11 @@ def test_the_version(toy: Dataset, tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="TFDS takes three numbers"):
         write_metadata(replace(moved, version="5"), str(tmp_path / "2.3.4"), features)
+
+
+def test_a_place_that_tensorflow_does_not_reach_is_refused(toy: Dataset, tmp_path: Path) -> None:
+    (split,) = toy.splits
+    files = tuple(replace(part, data_dir="s3://bucket/data") for part in split.files)
+    remote = replace(toy, data_dir="s3://bucket/data", splits=(replace(split, files=files),))
+    with pytest.raises(UsageError, match=r"no file system for s3:// here; it has .*gs://"):
+        write_metadata(remote, "s3://bucket/data", str(tmp_path / "features.json"))

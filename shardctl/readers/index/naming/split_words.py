@@ -52,27 +52,39 @@ def named_split(folder: str, text: str) -> NamedSplit | None:
     >>> named_split("train/", "test-\\0.tar"), named_split("", "a-\\0.tar")
     (None, None)
     """
-    parts = folder.split("/")[:-1]
-    spoken = [(at, word) for at, part in enumerate(parts) if (word := split_word(part))]
+    parts, spoken = _folders(folder)
     tfds = _TFDS.fullmatch(text)
     if tfds is not None:
         rest = f"{folder}{text[: tfds.start('split')]}{SPLIT}{text[tfds.end('split') :]}"
         return NamedSplit(split=tfds["split"], rest=rest, dataset=tfds["dataset"])
-    words = list(_WORD.finditer(text))
-    if len({word[0] for word in words}) > 1:
+    if speaks_of_several(folder, text):
         return None
-    if words:
-        word = words[0]
-        if spoken and _family(spoken[-1][1]) != _family(word[0]):
-            return None
-        if not spoken:
-            rest = f"{folder}{text[: word.start()]}{SPLIT}{text[word.end() :]}"
-            return NamedSplit(split=word[0], rest=rest)
+    word = _WORD.search(text)
     if not spoken:
-        return None
+        if word is None:
+            return None
+        rest = f"{folder}{text[: word.start()]}{SPLIT}{text[word.end() :]}"
+        return NamedSplit(split=word[0], rest=rest)
     at, name = spoken[-1]
     rest = "/".join([*parts[:at], parts[at][: -len(name)] + SPLIT, *parts[at + 1 :], ""])
     return NamedSplit(split=name, rest=rest)
+
+
+def _folders(folder: str) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return the parts of a folder's path, and which of them are called as a split."""
+    parts = folder.split("/")[:-1]
+    return parts, [(at, word) for at, part in enumerate(parts) if (word := split_word(part))]
+
+
+def speaks_of_several(folder: str, text: str) -> bool:
+    """Return whether a name has words of several splits, so that it tells none.
+
+    >>> speaks_of_several("", "eval-test-\\0.tar"), speaks_of_several("val/", "validation-\\0.tar")
+    (True, False)
+    """
+    words = {word.lower() for word in _WORD.findall(text)}
+    families = {_family(word) for word in words} | {_family(w) for _, w in _folders(folder)[1][-1:]}
+    return len(words) > 1 or (bool(words) and len(families) > 1)
 
 
 def split_word(name: str) -> str | None:

@@ -30,7 +30,9 @@ def splits_by_hand(
         UsageError: what cannot be the name of a split.
         DatasetError: a glob that matches nothing; a file that two of them match.
     """
-    matchers = {name: _matcher(glob) for name, glob in globs.items() if _checked(name, glob)}
+    # The names of folders above the root, /tmp/test, are nothing that a relative glob is about.
+    above = len(folders.root.rpartition("/")[0]) + 1
+    matchers = {name: _matcher(glob, above) for name, glob in globs.items() if _checked(name, glob)}
     chosen: dict[str, list[int]] = {name: [] for name in globs}
     left: list[int] = []
     for place, path in enumerate(folders.files.paths()):
@@ -78,26 +80,26 @@ def _checked(name: str, glob: str) -> bool:
     return True
 
 
-def _matcher(glob: str) -> Callable[[str], bool]:
-    matchers = [_one_matcher(text) for text in expanded(glob)]
+def _matcher(glob: str, above: int) -> Callable[[str], bool]:
+    matchers = [_one_matcher(text, above) for text in expanded(glob)]
     return lambda path: any(matches(path) for matches in matchers)
 
 
-def _one_matcher(glob: str) -> Callable[[str], bool]:
+def _one_matcher(glob: str, above: int) -> Callable[[str], bool]:
     glob = re.sub(r"^(?:\./)+", "", glob).rstrip("/") or "/"
     folder, _, name = glob.rpartition("/")
     sharded = sharded_regex(name)
     whole = glob.startswith("/") or is_remote(glob)
-    start = "" if whole else "(?:.*/)?"
+    start, skip = ("", 0) if whole else ("(?:.*/)?", above)
     if sharded is None:
         regex = re.compile(f"{start}{path_regex(glob).pattern}(?:/.*)?", re.DOTALL)
-        return lambda path: regex.fullmatch(path) is not None
+        return lambda path: regex.fullmatch(path, skip) is not None
     numbered, total = sharded
     before = f"{path_regex(folder).pattern}/" if folder else ""
     regex = re.compile(f"{start}{before}{numbered.pattern}", re.DOTALL)
 
     def is_shard(path: str) -> bool:
-        found = regex.fullmatch(path)
+        found = regex.fullmatch(path, skip)
         return found is not None and (total is None or int(found["total"]) == total)
 
     return is_shard

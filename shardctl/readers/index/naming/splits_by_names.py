@@ -13,6 +13,7 @@ from shardctl.readers.index.naming.split_sets import Folders, SplitSets
 from shardctl.readers.index.naming.split_words import (
     NamedSplit,
     named_split,
+    speaks_of_several,
     split_in_place,
     split_word,
 )
@@ -40,6 +41,13 @@ def splits_by_names(folders: Folders) -> list[SplitSets]:
     named = [named_split(folders.below(found), found.text) for found in sets]
     if not any(named):
         (found,) = _joined(folders, sets)
+        if speaks_of_several(folders.below(found), found.text):
+            raise DatasetError(
+                phrase(
+                    "{}: names speak of several splits: {}; {}",
+                    _where(folders), folders.said(sets), folders.way_out(sets),
+                )
+            )  # fmt: skip
         name = split_word(folders.root.rpartition("/")[2]) or DEFAULT_SPLIT
         return [SplitSets(name=name, sets=(found,))]
     rests = list(dict.fromkeys(one.rest for one in named if one is not None))

@@ -192,11 +192,9 @@ def _decoded(source: ByteSource, has_footer: bool, stated: int, told: Told) -> F
     num_rows, done, file = 0, 0, source.file()
     try:
         file.seek(0)
-        if has_footer:
-            opened = pa.ipc.open_file(file)
-            batches = map(opened.get_batch, range(opened.num_record_batches))
-        else:
-            batches = iter(pa.ipc.open_stream(file))
+        opened = pa.ipc.open_file(file) if has_footer else pa.ipc.open_stream(file)
+        _ = opened.schema.names  # those that are no text raise here
+        batches = map(opened.get_batch, range(opened.num_record_batches)) if has_footer else opened
         for batch in batches:
             batch.validate(full=True)
             num_rows += batch.num_rows

@@ -20,7 +20,9 @@ from shardctl.readers.records.ranges.packed import PackedError, Unpacked, packed
 from shardctl.readers.records.ranges.window import Bytes, Window
 
 _NUMBER = 4  # bytes of each number of the header
+_AHEAD = 1 << 16  # bytes in which the header of most shards is
 _PIECE = 1 << 14  # offsets that are checked at a time
+_HEAD_BYTES = 1 << 12  # what `is_of` is given, of a file that is not shorter
 _MOST_COLUMNS = 1 << 24  # bytes of JSON; it names the columns
 _COLUMNS = b'{"column_encodings": '
 
@@ -37,10 +39,11 @@ class MDS:
         """Return how many samples a shard holds, see `RecordFormat.count`.
 
         MDS has no checksums of its own: with `checksums` all offsets are followed, and a compressed
-        shard is unpacked to its end. The hashes that index.json may hold are compared where that is
-        read, see `sidecars`.
+        shard is unpacked to its end. Without, a remote shard of zstd that is cut off behind its
+        header shows only in its size, which index.json has. Hashes that this may hold are compared
+        where it is read, see `sidecars`.
         """
-        window = Window(source, told)
+        window = Window(source, told, ahead=_AHEAD)
         found = _counted(window, source.num_bytes, checksums=checksums)
         num_read = window.num_bytes_read
         damage = found.damage
@@ -65,6 +68,8 @@ class MDS:
             return False
         if columns + len(_COLUMNS) <= len(head):
             return head.startswith(_COLUMNS, columns)
+        if len(head) < _HEAD_BYTES:
+            return False  # that is all of the file
         offsets = struct.unpack(f"<{len(head) // 4 - 1}I", head[4 : len(head) // 4 * 4])
         return all(a <= b for a, b in itertools.pairwise(offsets))
 

@@ -151,7 +151,7 @@ def _decompressor(kind: str) -> Any:
         import zstandard
     except ImportError as error:
         raise MissingDependencyError(
-            "files compressed with zstd need a package: pip install zstandard"
+            "files compressed with zstd need a package: pip install 'shardctl[files]'"
         ) from error
     return _Zstandard(zstandard.ZstdDecompressor().decompressobj())
 

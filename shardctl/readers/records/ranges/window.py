@@ -34,12 +34,15 @@ class Window:
     It learns from where it is asked how far apart the places are.
     """
 
-    def __init__(self, source: ByteSource, told: Told = untold) -> None:
+    def __init__(
+        self, source: ByteSource, told: Told = untold, *, ahead: int | None = None
+    ) -> None:
+        """Begin a window; `ahead` is what is read at a time where all that counts is near."""
         self.num_bytes_read = 0
         self._source, self._told = source, told
         self._buffer, self._start, self._num_asked = b"", 0, 0
         remote = source.local_path is None
-        self._ahead = _REMOTE_AHEAD if remote else _AHEAD
+        self._ahead = ahead or (_REMOTE_AHEAD if remote else _AHEAD)
         self._near = _REMOTE_NEAR if remote else _NEAR
         self._least = _REMOTE_HEADER if remote else 0
 

@@ -7,11 +7,14 @@ is installed.
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.records.contents import Told, untold
@@ -46,13 +49,40 @@ def hash_difference(
 
 
 def hash_differences(
-    files: Iterable[tuple[StoredFile, tuple[tuple[str, str], ...]]],
+    files: Iterable[tuple[StoredFile, tuple[tuple[str, str], ...]]], *, told: Told = untold
 ) -> Iterator[tuple[StoredFile, str | None]]:
-    """Yield the files with what `hash_difference` says of each, in their order, several at once."""
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl") as threads:
-        waiting = [(file, threads.submit(hash_difference, file, stated)) for file, stated in files]
-        for file, answer in waiting:
-            yield file, answer.result()
+    """Yield the files with what `hash_difference` says of each, in their order, several at once.
+
+    A file that cannot be read is said too, as the way in which it differs. An end of the asking, or
+    an interrupt, ends the reading at the next pieces.
+    """
+    stopped = threading.Event()
+
+    def noting(count: int) -> None:
+        if stopped.is_set():
+            raise DatasetError("nobody asks any more")
+        told(count)
+
+    waiting: deque[tuple[StoredFile, Future[str | None]]] = deque()
+    threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl")
+    try:
+        for file, stated in files:
+            waiting.append((file, threads.submit(_difference, file, stated, noting)))
+            if len(waiting) > 4 * _AT_ONCE:
+                done, answer = waiting.popleft()
+                yield done, answer.result()
+        for done, answer in waiting:
+            yield done, answer.result()
+    finally:
+        stopped.set()
+        threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _difference(file: StoredFile, stated: tuple[tuple[str, str], ...], told: Told) -> str | None:
+    try:
+        return hash_difference(file, stated, told=told)
+    except (DatasetError, OSError) as error:
+        return f"cannot be read: {error}"
 
 
 def unknown_hashes(names: Iterable[str]) -> list[str]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
 
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.stores import store_of
+from shardctl.files.stores.stores import is_remote, store_of
 from shardctl.readers.records.sidecars.expected import ExpectedCount
 
 _ENDINGS = (".index", ".idx")
 _MOST_BYTES = 1 << 30
+_AT_ONCE = 32
 _ARCHIVE = re.compile(rb"v1\.\d (\d{1,18})\r?\n")
 
 
@@ -28,20 +30,41 @@ def is_record_index(name: str) -> bool:
 
 
 class RecordIndices:
-    """Indices beside their files, `a.tfrecord.idx` or `a.idx`, each read when it is asked for."""
+    """Indices beside their files, `a.tfrecord.idx` or `a.idx`, each read when it is asked for.
+
+    Remote ones are read all at once, when the first is asked for.
+    """
 
     def __init__(self, indices: Iterable[StoredFile]) -> None:
         self._indices = {file.path: file for file in indices}
+        self._remote: dict[str, ExpectedCount | DatasetError] | None = None
 
     def expected(self, path: str) -> ExpectedCount | None:
         """Return what is said of a file, see `Sidecar.expected`."""
         for name in _names(path):
             file = self._indices.get(name)
-            if file is not None:
+            if file is None:
+                continue
+            if not is_remote(name):
                 return _read(file)
+            if self._remote is None:
+                self._remote = self._read_remote()
+            found = self._remote[name]
+            if isinstance(found, DatasetError):
+                raise found
+            return found
         return None
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def _read_remote(self) -> dict[str, ExpectedCount | DatasetError]:
+        remote = [file for path, file in self._indices.items() if is_remote(path)]
+        threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl")
+        try:
+            found = threads.map(_read_or_error, remote)
+            return {file.path: answer for file, answer in zip(remote, found, strict=True)}
+        finally:
+            threads.shutdown(wait=True, cancel_futures=True)
+
+    def absent(self, listed: Set[str]) -> list[str]:
         """Return nothing: an index that is left over takes no examples away."""
         return []
 
@@ -52,6 +75,13 @@ def _names(path: str) -> Iterator[str]:
         yield path + kind
         if "/" not in ending:
             yield stem + kind
+
+
+def _read_or_error(file: StoredFile) -> ExpectedCount | DatasetError:
+    try:
+        return _read(file)
+    except DatasetError as error:
+        return error
 
 
 def _read(file: StoredFile) -> ExpectedCount:

@@ -26,7 +26,7 @@ _SPARSE = 1 << 17
 FAR_HEAD = 1 << 18
 FAR_BLOCK = 1 << 22
 FAR_HOP = 1 << 20
-_MOST_GUESSED = 64
+_MOST_FORESEEN = 63
 
 
 class Blocks(Protocol):
@@ -35,11 +35,13 @@ class Blocks(Protocol):
     end: how many there are, None of decompressed bytes as long as their end was not reached.
     fault: why they end there, where they should not.
     hop: the mean length from which on each header is better read by itself.
+    again: as many bytes are sooner read again than put before those that follow.
     place: what is said behind the number of a byte.
     """
 
     end: int | None
     hop: float
+    again: int
     place: str
     num_bytes_read: int
     fault: tuple[FindingKind, str] | None
@@ -82,6 +84,7 @@ class NearBlocks:
     """
 
     hop: float = NEAR_HOP
+    again = 1 << 16
     place = ""
     fault: tuple[FindingKind, str] | None = None
 
@@ -140,6 +143,7 @@ class FarBlocks:
     """A file behind requests for ranges; those of headers that can be foreseen are made at once."""
 
     hop: float = FAR_HOP
+    again = 0
     place = ""
     fault: tuple[FindingKind, str] | None = None
 
@@ -149,7 +153,7 @@ class FarBlocks:
         self._num_bytes = source.num_bytes
         self.num_bytes_read = num_bytes_read
         self._known: dict[int, bytes] = {}
-        self._last, self._stride, self._guesses = 0, 0, 1
+        self._last = self._stride = self._foreseen = 0
 
     def read(self, start: int, needed: int, *, ahead: bool) -> bytes:
         """Return bytes of the file, see `Blocks.read`."""
@@ -165,17 +169,18 @@ class FarBlocks:
         return self._header_at
 
     def _header_at(self, position: int) -> bytes:
-        stride = position - self._last
+        stride, self._last = position - self._last, position
         if position in self._known:
-            self._last = position
             return self._known.pop(position)
         # Where lengths repeat, twice as many headers are foreseen each time; else none is.
-        self._guesses = min(2 * self._guesses, _MOST_GUESSED) if stride == self._stride else 0
-        self._last, self._stride = position, stride
-        wanted = [position + number * stride for number in range(max(1, self._guesses))]
-        wanted = [start for start in wanted if start + TFRECORD_HEADER_BYTES <= self._num_bytes]
+        repeats = stride == self._stride
+        self._foreseen = min(2 * self._foreseen + 1, _MOST_FORESEEN) if repeats else 0
+        self._stride = stride
+        last = self._num_bytes - TFRECORD_HEADER_BYTES
+        wanted = range(position, min(position + self._foreseen * stride, last) + 1, stride)
         ranges = [(start, start + TFRECORD_HEADER_BYTES) for start in wanted]
-        self._known = dict(zip(wanted, self._source.read_many(ranges), strict=True))
+        found = self._source.read_many(ranges) if ranges else []
+        self._known = dict(zip(wanted, found, strict=True))
         return self._known.pop(position, b"")
 
     def announce(self, start: int, mean: int, count: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shardctl.core.dataset.file_finding import FindingKind
+from shardctl.core.tfds_rules import TFRECORD_HEADER_BYTES
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Compression
 from shardctl.readers.records.tfrecord.blocks import SHRUNK
@@ -31,15 +32,21 @@ def compression_of(head: bytes) -> Compression | None:
         return "GZIP"
     if len(head) < 2 or head[0] & 0x8F != 0x08 or int.from_bytes(head[:2], "big") % 31:
         return None
-    return "ZLIB" if opened(head, "ZLIB") else None
+    inside = opened(head, "ZLIB")
+    return None if inside is None else "ZLIB"
 
 
-def opened(head: bytes, compression: Compression) -> bytes:
-    """Return what the first bytes of a compressed file hold, nothing where they hold nothing."""
+def opened(head: bytes, compression: Compression) -> bytes | None:
+    """Return the first 12 bytes inside a file that begins so, fewer where there are no more.
+
+    None where it does not say what the first ones are, or is not compressed so.
+    """
+    inflate = zlib.decompressobj(_WINDOW_BITS[compression])
     try:
-        return zlib.decompressobj(_WINDOW_BITS[compression]).decompress(head, BUFFER)
+        inside = inflate.decompress(head, TFRECORD_HEADER_BYTES)
     except zlib.error:
-        return b""
+        return None
+    return inside if inside or inflate.eof else None
 
 
 class InflatedBlocks:
@@ -49,6 +56,7 @@ class InflatedBlocks:
     """
 
     hop = float("inf")
+    again = 0
 
     def __init__(self, source: ByteSource, compression: Compression, head: bytes) -> None:
         self._source = source
@@ -147,7 +155,7 @@ class InflatedBlocks:
 
     def header_at(self) -> Callable[[int], bytes]:
         """Return what reads a header; data must be decompressed all the same."""
-        return lambda position: self.read(position, 12, ahead=False)
+        return lambda position: self.read(position, TFRECORD_HEADER_BYTES, ahead=False)
 
     def announce(self, start: int, mean: int, count: int) -> None:
         """Take no notice, see `Blocks.announce`."""

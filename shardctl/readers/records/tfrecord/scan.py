@@ -217,6 +217,9 @@ class Scan:
     def _fill(self, position: int, needed: int, *, ahead: bool = True) -> None:
         """Let the buffer begin at a position and hold so many bytes, fewer where the file ends."""
         rest = self.buffer[position - self.start :]
+        if len(rest) <= self.blocks.again:
+            self.blocks.num_bytes_read -= len(rest)
+            rest = b""
         pieces, missing = [rest], needed - len(rest)
         place = position + len(rest)
         while missing > 0:

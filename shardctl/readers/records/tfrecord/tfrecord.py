@@ -11,6 +11,8 @@ from shardctl.readers.records.tfrecord.headers import NO_LENGTH, Lengths
 from shardctl.readers.records.tfrecord.inflated import InflatedBlocks, compression_of, opened
 from shardctl.readers.records.tfrecord.scan import Scan
 
+_TELLING = 1 << 12  # bytes that say how a file is compressed
+
 
 class TFRecord:
     """Records with their length before them; nothing in a file says how many there are."""
@@ -33,7 +35,7 @@ class TFRecord:
         extend = extend_crc32c() if checksums else None
         head = first_bytes(source)
         plain = not head or Lengths()[head[:TFRECORD_HEADER_BYTES]] != NO_LENGTH
-        compression = None if plain else compression_of(head)
+        compression = None if plain else compression_of(head[:_TELLING])
         if compression is not None:
             blocks: Blocks = InflatedBlocks(source, compression, head)
             head = b""
@@ -53,9 +55,9 @@ class TFRecord:
 
     def is_of(self, head: bytes) -> bool | None:
         """Return whether a file begins with the header of a record, see `RecordFormat.is_of`."""
-        compression = compression_of(head)
+        compression = compression_of(head[:_TELLING])
         if compression is not None:
-            head = opened(head, compression)
+            head = opened(head, compression) or b""
         if len(head) < TFRECORD_HEADER_BYTES:
             return None
         return Lengths()[head[:TFRECORD_HEADER_BYTES]] != NO_LENGTH

@@ -27,6 +27,7 @@ _MOST_HEADER = 1 << 26  # bytes of one extended header, which is held in memory
 # tarfile.py, SUPPORTED_TYPES: the data of any other kind are skipped, those of these are not there.
 _FILES = (0x30, 0x00)  # REGTYPE, AREGTYPE
 _WITHOUT_DATA = (0x31, 0x32, 0x35)  # LNKTYPE, SYMTYPE, DIRTYPE
+_ENDS = (0x00, 0x20)  # of a number
 _NUMBER = re.compile(rb" *[0-7]* *(?:\0.*)?", re.DOTALL)
 _MOST_KNOWN = 1 << 12
 
@@ -94,9 +95,10 @@ class Archive:
         is_file = kind in _FILES
         if not is_file and kind not in _WITHOUT_DATA:
             return None
-        try:
-            size = int(header[124:136].split(b"\0", 1)[0].strip() or b"0", 8)
-            stated = int(header[148:156].split(b"\0", 1)[0].strip() or b"0", 8)
+        if header[135] not in _ENDS or header[154]:
+            return None
+        try:  # a NUL or a letter inside makes it odd
+            size, stated = int(header[124:135], 8), int(header[148:154], 8)
         except ValueError:
             return None
         # The low half of Adler-32 is one more than the sum of the bytes; eight of the sum are
@@ -104,25 +106,25 @@ class Archive:
         total = (zlib.adler32(header[156:], zlib.adler32(header[:148])) & 0xFFFF) + 255
         if size < 0 or total != stated or not self._are_numbers(header):
             return None
-        name = header[:100].split(b"\0", 1)[0]
+        name = header[:100].partition(b"\0")[0]
         if kind == 0 and name.endswith(b"/"):
             is_file = False  # a folder, as archives of the seventh edition of Unix have it
-        prefix = header[345:500].split(b"\0", 1)[0]
-        if prefix:
-            name = prefix + b"/" + name
+        if header[345]:
+            name = header[345:500].partition(b"\0")[0] + b"/" + name
         return name.decode("utf-8", "surrogateescape"), size, is_file
 
     def _are_numbers(self, header: bytes) -> bool:
         """Return whether mode, owners, time and device are such as `tarfile` takes them."""
+        known = self._known
+        if header[100:124] in known and header[136:148] in known and header[329:345] in known:
+            return True
         for fields in (header[100:124], header[136:148], header[329:345]):
-            if fields in self._known:
-                continue
             size = 12 if len(fields) == 12 else 8
             numbers = (fields[start : start + size] for start in range(0, len(fields), size))
             if not all(_NUMBER.fullmatch(number) for number in numbers):
                 return False
-            if len(self._known) < _MOST_KNOWN:
-                self._known.add(fields)
+            if len(known) < _MOST_KNOWN:
+                known.add(fields)
         return True
 
     def _end(self, position: int, header: bytes) -> None:
@@ -143,11 +145,16 @@ class Archive:
 
     def _refuse(self, position: int, error: Exception) -> None:
         said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 100)
-        if position:
-            text = f"no header of a member ({said}); WebDataset takes that for the end"
-            self._damage("header", position, text)
+        if self._odd.is_cut:
+            self._damage("cut", position, "its headers are cut off")
+        elif not position:
+            text = f"no tar archive, or its first header is damaged: {said}"
+            self.damage = Damage(kind="broken", text=text, byte=0)
         else:
-            self.damage = Damage(kind="broken", text=f"no tar archive: {said}", byte=0)
+            # tarfile.py, TarFile.next: other errors are raised.
+            is_silent = type(error).__name__ == "InvalidHeaderError"
+            ends = "; WebDataset takes that for the end" if is_silent else ""
+            self._damage("header", position, f"no header of a member ({said}){ends}")
 
     def _damage(self, kind: FindingKind, position: int, text: str) -> None:
         self.end = position
@@ -159,6 +166,11 @@ class _OddHeaders:
 
     is_all: whether all further headers are odd, since a global one changes their fields.
     """
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last member was refused where the archive is cut off."""
+        return self._file.is_short
 
     def __init__(self, data: Bytes) -> None:
         self.is_all = False
@@ -182,6 +194,9 @@ class _OddHeaders:
         following = tar.offset
         if following <= position or info.size < 0:
             raise tarfile.HeaderError("its size is negative")
+        if any(key == "size" or key.startswith("GNU.sparse.") for key in tar.pax_headers):
+            # tarfile goes by the headers of the members, and reads their data by this.
+            raise tarfile.HeaderError("a global header gives all files one size")
         self.is_all = not tar.pax_headers.keys() <= {"comment"}
         member = Member(position, info.name, info.size) if info.isreg() else None
         return member, following
@@ -193,6 +208,7 @@ class _Forwards(io.RawIOBase):
     def __init__(self, data: Bytes) -> None:
         super().__init__()
         self.position = 0
+        self.is_short = False
         self._data = data
 
     def read(self, size: int = -1) -> bytes:
@@ -204,6 +220,7 @@ class _Forwards(io.RawIOBase):
         if not 0 <= size <= _MOST_HEADER:
             raise tarfile.HeaderError(f"a header of {size} bytes")
         found = self._data.at(self.position, size)
+        self.is_short = len(found) < size
         self.position += len(found)
         return found
 

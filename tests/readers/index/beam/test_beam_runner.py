@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
+import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
+from shardctl.files.documents import to_yaml
+from shardctl.files.silence import silent_libraries
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.beam import pipeline
-from shardctl.readers.index.beam.beam_runner import BeamRunner
-from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.index.beam.beam_runner import BeamRunner, beam_runner
+from shardctl.readers.index.document import index_document
+from shardctl.readers.index.runner import CountedFile, FileToCount, Runner
 from shardctl.readers.records import read_file
 from shardctl.readers.records.read_file import count_file, read_record_file
 from tests.record_files import framed
@@ -45,7 +51,7 @@ def counted_here(tasks: list[FileToCount]) -> list[CountedFile]:
 
 
 def by_beam(tasks: list[FileToCount], *options: str) -> list[CountedFile]:
-    return sorted(BeamRunner(options).count(tasks), key=lambda counted: counted.index)
+    return sorted(beam_runner(*options).count(tasks), key=lambda counted: counted.index)
 
 
 @pytest.fixture
@@ -86,6 +92,25 @@ def test_several_processes_count_the_same(files: Path) -> None:
     assert by_beam(tasks, *options) == counted_here(tasks)
 
 
+def test_a_job_server_counts_the_same(files: Path, tmp_path: Path) -> None:
+    """Beam's own one, which is spoken to as those of Flink and Spark are."""
+    from apache_beam.runners.portability.local_job_service import LocalJobServicer
+
+    place = tmp_path / "shared"
+    server = LocalJobServicer(str(tmp_path / "staging"))
+    tasks = tasks_of(files)
+    with silent_libraries():
+        options = [f"--job_endpoint=localhost:{server.start_grpc_server(0)}"]
+    try:
+        options += ["--runner=PortableRunner", "--environment_type=LOOPBACK"]
+        with pytest.raises(UsageError, match="PortableRunner has its workers elsewhere"):
+            beam_runner(*options)
+        assert by_beam(tasks, *options, f"--temp_location={place}") == counted_here(tasks)
+    finally:
+        server.stop()
+    assert list(place.iterdir()) == []
+
+
 @pytest.mark.parametrize("file_format", ["array_record", "parquet"])
 def test_other_formats(file_format: str, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, splits={"train": [3, 0, 5]}, file_format=file_format)
@@ -120,7 +145,7 @@ def test_paths_are_read_whatever_is_there(files: Path) -> None:
 
 
 def test_nothing_to_count_runs_nothing() -> None:
-    assert list(BeamRunner().count(iter(()))) == []
+    assert list(beam_runner().count(iter(()))) == []
 
 
 def test_what_was_counted_comes_back_through_the_folder_that_is_named(
@@ -128,7 +153,7 @@ def test_what_was_counted_comes_back_through_the_folder_that_is_named(
 ) -> None:
     place = tmp_path / "temporary"
     tasks = tasks_of(files)
-    answers = BeamRunner([f"--temp_location={place}"]).count(tasks)
+    answers = beam_runner(f"--temp_location={place}").count(tasks)
     first = next(answers)
     (made,) = place.iterdir()
     assert {path.name.partition("-")[0] for path in made.iterdir()} == {"files", "whole", "broken"}
@@ -154,7 +179,7 @@ def test_a_worker_that_fails_is_one_line(files: Path, monkeypatch: pytest.Monkey
         raise TypeError("no such thing")
 
     monkeypatch.setattr(read_file, "count_file", fails)
-    error = failing(BeamRunner(), tasks_of(files))
+    error = failing(beam_runner(), tasks_of(files))
     assert isinstance(error, DatasetError)
     assert str(error).startswith("Beam's FnApiRunner failed: TypeError: no such thing")
 
@@ -164,7 +189,7 @@ def test_what_workers_lack_is_named(files: Path, monkeypatch: pytest.MonkeyPatch
         raise MissingDependencyError("pyarrow is needed")
 
     monkeypatch.setattr(read_file, "count_file", fails)
-    error = failing(BeamRunner(), tasks_of(files))
+    error = failing(beam_runner(), tasks_of(files))
     assert isinstance(error, MissingDependencyError)
     assert str(error) == "a worker of Beam cannot count: pyarrow is needed"
 
@@ -180,11 +205,84 @@ def test_a_file_that_is_lost_or_there_twice_is_no_count(
             yield from count_line(line)
 
     monkeypatch.setattr(pipeline, "count_line", counting)
-    said = str(failing(BeamRunner(), tasks_of(files)))
+    said = str(failing(beam_runner(), tasks_of(files)))
     assert said.startswith("Beam answered twice" if times else "Beam answered for 7 of 8 files")
 
 
 def test_files_of_this_machine_are_not_for_dataflow(files: Path) -> None:
-    runner = BeamRunner(["--runner=DataflowRunner", "--temp_location=gs://bucket/tmp"])
+    runner = beam_runner("--runner=DataflowRunner", "--temp_location=gs://bucket/tmp")
     error = failing(runner, tasks_of(files))
     assert "workers of Dataflow do not see it" in str(error)
+
+
+def layout_of(folder: Path, runner: Runner | None, **named: Any) -> str:
+    """Return the layout file that `index` writes, with no count known from before."""
+    found = shardctl.index(folder, keep_going=True, cache=False, runner=runner, **named)
+    return "".join(to_yaml(index_document(found, str(folder))))
+
+
+def _tar_of(path: Path, numbers: range) -> None:
+    with tarfile.open(path, "w") as tar:
+        for number in numbers:
+            member = tarfile.TarInfo(f"{number:04d}.txt")
+            member.size = 3
+            tar.addfile(member, io.BytesIO(b"abc"))
+
+
+def _folder_of(file_format: str, root: Path) -> Path:
+    """Return a folder with shards of a format, whole ones and one that is broken."""
+    if file_format == "webdataset":
+        root.mkdir()
+        for shard in range(3):
+            _tar_of(root / f"toy-{shard:05d}.tar", range(shard * 4, shard * 5))
+        (root / "toy-00003.tar").write_bytes(b"x" * 700)
+        return root
+    if file_format == "arrow":
+        pa = pytest.importorskip("pyarrow")
+        root.mkdir()
+        for shard in range(3):
+            table = pa.table({"x": list(range(shard * 2))})
+            path = root / f"toy-train-{shard:05d}-of-00003.arrow"
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as out:
+                out.write_table(table)
+        path.write_bytes(path.read_bytes()[:-20])
+        return root
+    folder = build_dataset(root, splits={"train": [3, 0, 5], "test": [2]}, file_format=file_format)
+    for name in ("dataset_info.json", "features.json"):
+        os.unlink(folder / name)
+    broken = folder / f"toy-train.{file_format}-00002-of-00003"
+    broken.write_bytes(broken.read_bytes()[:-5])
+    return folder
+
+
+@pytest.mark.parametrize(
+    "file_format", ["tfrecord", "array_record", "parquet", "webdataset", "arrow"]
+)
+def test_the_layout_is_byte_for_byte_that_of_the_local_runner(
+    file_format: str, tmp_path: Path
+) -> None:
+    folder = _folder_of(file_format, tmp_path / "data")
+    here = layout_of(folder, None)
+    assert "broken:" in here
+    assert layout_of(folder, beam_runner()) == here
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_the_layout_of_compressed_files(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    for shard in range(2):
+        data = pack(framed(*[b"record"] * (shard + 3)))
+        (tmp_path / f"toy-{shard:05d}-of-00002.tfrecord").write_bytes(data)
+    here = layout_of(tmp_path, None)
+    assert "compression: " in here
+    assert layout_of(tmp_path, beam_runner()) == here
+
+
+def test_counts_of_beam_are_known_to_the_next_run(tmp_path: Path) -> None:
+    for shard in range(3):
+        path = tmp_path / f"toy-{shard:05d}-of-00003.tfrecord"
+        path.write_bytes(framed(*[b"record"] * shard))
+    first = shardctl.index(tmp_path, runner=beam_runner())
+    assert (first.num_counted, first.num_known) == (3, 0)
+    again = shardctl.index(tmp_path, runner=beam_runner("--direct_num_workers=2"))
+    assert (again.num_counted, again.num_known) == (0, 3)
+    assert again.dataset == first.dataset

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 
 import pytest
 
 from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.guide.guides import read_guide
 from shardctl.readers.index.beam.options import beam_options
 
 
@@ -54,3 +56,19 @@ def test_beam_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     installs = re.escape("pip install 'shardctl[beam]'")
     with pytest.raises(MissingDependencyError, match=f"^Apache Beam is needed .*{installs}$"):
         beam_options([])
+
+
+def test_beam_knows_the_options_of_the_guide() -> None:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    text = read_guide("petabyte").text.replace("\\\n", " ")
+    commands = [line for line in text.splitlines() if re.search("--runner beam.* -- ", line)]
+    assert len(commands) >= 4
+    runners = []
+    for command in commands:
+        words = shlex.split(command.removeprefix("$ ").partition(" -- ")[2])
+        runners.append(beam_options(words).name)
+        of_java = [word for word in words if not word.startswith("--parallelism")]
+        known = PipelineOptions(of_java).get_all_options()
+        assert known == PipelineOptions(of_java).get_all_options(retain_unknown_options=True)
+    assert {"DataflowRunner", "FlinkRunner", "SparkRunner", "FnApiRunner"} <= set(runners)

@@ -73,12 +73,13 @@ def test_the_answers_are_the_same_whatever_jobs(
     found = contents(LocalRunner(jobs=3, told=told).count(tasks(tmp_path)))
     assert len(processes) == 3
     assert all(process.poll() is not None for process in processes)
-    # By hand: a cut file has a record less, and every file is read to where it ends.
+    # By hand: a cut file has a record less, and no file is left out.
     assert {index: one.num_records for index, one in found.items()} == {
         index: index % 7 - (index % 100 == 50 and index % 7 > 0) for index in range(700)
     }
-    assert read == sum(one.num_bytes_read for one in found.values())
-    assert found == contents(LocalRunner(jobs=1).count(tasks(tmp_path)))
+    by_processes, read = read, 0
+    assert found == contents(LocalRunner(jobs=1, told=told).count(tasks(tmp_path)))
+    assert read == by_processes > 0
     assert len(processes) == 3
 
 

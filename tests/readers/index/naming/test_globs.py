@@ -103,20 +103,23 @@ def test_braces_mean_what_they_mean_in_bash() -> None:
 
 
 def test_a_brace_without_an_end_is_a_character() -> None:
-    assert list(expanded("a{b")) == ["a{b"] and list(expanded("a{1..2")) == ["a{1..2"]
+    assert list(expanded("a{b")) == ["a{b"]
+    assert list(expanded("a{1..2")) == ["a{1..2"]
     with pytest.raises(UsageError, match="more than 10,000,000 paths"):
         list(expanded("a{0..10000000}"))
 
 
 def test_prefix_at_n() -> None:
     found = sharded_regex("toy-train.tfrecord@8")
-    assert found is not None and found[1] == 8
+    assert found is not None
+    assert found[1] == 8
     assert found[0].fullmatch("toy-train.tfrecord-00003-of-00008")
     assert found[0].fullmatch("toy-train.tfrecord-3-of-8.gz")
     assert not found[0].fullmatch("toy-trainXtfrecord-00003-of-00008")
     assert not found[0].fullmatch("toy-train.tfrecord00003-of-00008")
     with_ending = sharded_regex("data_@*.parquet")
-    assert with_ending is not None and with_ending[1] is None
+    assert with_ending is not None
+    assert with_ending[1] is None
     assert with_ending[0].fullmatch("data_3-of-8.parquet")
     assert not with_ending[0].fullmatch("data_3-of-8.arrow")
     for other in ("a", "a@", "a@0", "a@b", "a@-1", "me@8/a"):

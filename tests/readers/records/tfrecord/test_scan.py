@@ -20,7 +20,7 @@ from shardctl.files.stores.local import LocalSource
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.tfrecord import blocks, scan
 from shardctl.readers.records.tfrecord.tfrecord import TFRecord
-from tests.cases import check_cases, counted, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
 from tests.record_files import counted_far, counted_near, framed, header, read_by_tensorflow, stored
 
 RECORDS = (b"abcde", b"", b"c" * 30)
@@ -126,6 +126,67 @@ def test_records_of_any_size_are_counted(monkeypatch: Any, checksums: bool) -> N
             assert found.num_bytes_read == len(data)
 
     check_cases(sizes, law, 100)
+
+
+def walked(data: bytes, *, checksums: bool) -> tuple[int, tuple[str, int, int] | None]:
+    """Return the records of a file one by one, and the first damage: an oracle without blocks."""
+    position = num_records = 0
+    first = None
+    while position < len(data):
+        here, head = (num_records, position), data[position : position + 12]
+        if len(head) < 12:
+            return num_records, first or ("cut", *here)
+        if head[8:] != stored(head[:8]):
+            return num_records, first or ("header", *here)
+        length = int.from_bytes(head[:8], "little")
+        end = position + length + 16
+        if end > len(data):
+            kind = "too-long" if end - len(data) > 2**26 + 4 else "cut"
+            return num_records, first or (kind, *here)
+        if checksums and stored(data[position + 12 : end - 4]) != data[end - 4 : end]:
+            first = first or ("data", *here)
+        num_records, position = num_records + 1, end
+    return num_records, first
+
+
+def runs_of_records(rng: random.Random) -> bytes:
+    """Return a file with runs of records of equal length, damaged somewhere or not."""
+    sizes: list[int] = []
+    for _ in range(rng.randrange(1, 7)):
+        sizes += [rng.choice([0, 1, 5, 20, 90, 300])] * rng.choice([1, 1, 2, 70, 300])
+    data = bytearray(framed(*(bytes([size % 251]) * size for size in sizes)))
+    kind = rng.randrange(4)
+    if kind == 0:
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        del data[rng.randrange(len(data)) :]
+    elif kind == 2:
+        place = rng.randrange(len(data))
+        data[place:place] = header(rng.choice([0, 5, 20, 2**26 + 12, 2**60]))
+    return bytes(data)
+
+
+def check_runs(monkeypatch: pytest.MonkeyPatch, rng: random.Random, count: int) -> None:
+    for _ in range(count):
+        data = runs_of_records(rng)
+        for checksums in (True, False):
+            num_records, first = walked(data, checksums=checksums)
+            for size in (128, 1000, 4096, 1 << 18):
+                with monkeypatch.context() as patched:
+                    blocks_of(patched, size)
+                    found = read(data, checksums=checksums)
+                bad = None if found.damage is None else first_bad(found)
+                assert (found.num_records, bad) == (num_records, first), (size, checksums)
+                add_cases()
+
+
+def test_runs_of_equal_records_are_followed_record_by_record(monkeypatch: Any) -> None:
+    check_runs(monkeypatch, random.Random(11), 400)
+
+
+@pytest.mark.fuzz
+def test_any_runs_of_equal_records_are_followed(monkeypatch: Any) -> None:
+    check_runs(monkeypatch, random_of_a_fuzz_run(), FUZZ // 4)
 
 
 def test_each_changed_byte_is_found_as_tensorflow_finds_it(tmp_path: Path) -> None:
@@ -294,9 +355,14 @@ def test_large_records_are_jumped_over_where_only_their_number_is_asked_for() ->
 
 
 def test_what_is_read_is_told() -> None:
-    told: list[int] = []
-    counted_near(SMALL, told=told.append)
-    assert sum(told) == len(SMALL)
+    large = framed(bytes(20_000)) * 600
+    for data in (SMALL, large, large + SMALL):
+        for checksums in (True, False):
+            told: list[int] = []
+            counted_near(data, checksums=checksums, told=told.append)
+            assert sum(told) == len(data)
+            assert min(told) >= 0
+            assert max(told) <= max(len(SMALL), 300 * 20_016)
 
 
 def test_without_the_package_only_lengths_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ _COLUMNS = (
 )
 
 
-def index_check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
+def check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
     """Yield each file that changed, and how many of which kind."""
     where = check.dataset.data_dir or check.dataset.origin
     yield paragraph(f"{check.dataset.title}: {where}", screen, style="bold")
@@ -76,7 +76,7 @@ def _count(count: int | None) -> str:
     return "-" if count is None else f"{count:,}"
 
 
-def index_check_document(check: IndexCheck) -> Document:
+def check_document(check: IndexCheck) -> Document:
     """Return the answer as a document."""
     return {
         **head("index", check.dataset.identity),
@@ -88,7 +88,7 @@ def index_check_document(check: IndexCheck) -> Document:
     }
 
 
-def index_check_rows(check: IndexCheck) -> Iterator[Sequence[object]]:
+def check_rows(check: IndexCheck) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each change."""
     for change in check.changes:
         yield tuple(getattr(change, field) for field in CSV_HEADER)

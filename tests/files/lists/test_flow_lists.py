@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.files import flow_lists
 from shardctl.files.documents import to_yaml
-from shardctl.files.flow_lists import cut_lists
+from shardctl.files.lists import flow_lists
+from shardctl.files.lists.flow_lists import cut_lists
 from shardctl.files.yaml_text import parse_yaml
 from tests.cases import counted
 

@@ -58,7 +58,7 @@ def check_listed(tf: Any, folder: Path, rng: random.Random) -> int:
             cycle=cycle,
             block=block,
             shuffle_seed=seed,
-            file_order=None if in_bytes == names else in_bytes,
+            file_order=None if in_bytes == names else tuple(in_bytes),
             pass_index=pass_index,
         )
         planned = plan_order(files_named(names, lengths), "train", settings)
@@ -100,6 +100,13 @@ def test_numbers_of_several_widths_are_warned_of() -> None:
     assert plan_order(dataset, "train", {"file_order": sorted(names)}).warnings == ()
     assert plan_order(files_named(["t-01", "t-02", "t-10"], [1, 1, 1])).warnings == ()
     assert plan_order(files_named(names, [1, 1, 1], origin="builder")).warnings == ()
+
+
+def test_readers_of_stages_are_warned_of_too() -> None:
+    dataset = files_named(["t-1", "t-2", "t-10"], [1, 1, 1])
+    stages = "shuffle(2, seed=1) | batch(2) | shuffle(2, seed=2)"
+    (warning,) = plan_order(dataset, "train", {"stages": stages}).warnings
+    assert warning.startswith("train: files are in the order of their numbers")
 
 
 def test_files_without_examples_are_warned_of(tf: Any, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.dataset.identity import dataset_title
 from shardctl.core.secrets import public_url
-from shardctl.core.text import counted
+from shardctl.core.text import choices, counted
 from shardctl.files.documents import Document
 from shardctl.readers.index import document
 from shardctl.readers.index.answer import Index, IndexedSplit
@@ -75,14 +75,16 @@ def _faults(index: Index, screen: Screen) -> Iterator[str]:
 
 def summary(index: Index) -> str:
     """Return in a line what was read, how fast, and what was known."""
-    known = index.num_known
+    known, agreed = index.num_known, ""
+    if index.num_agreed:
+        agreed = f"; {index.num_agreed:,} as {choices(index.said_by)} said"
     if not index.num_counted:
-        return f"{counted(known, 'file')} known from before, none read"
+        return f"{counted(known, 'file')} known, none read{agreed}"
     rate = index.num_counted / max(index.seconds, 1e-3)
-    before = f", {known:,} known from before" if known else ""
+    before = f", {known:,} known" if known else ""
     return (
         f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
-        f"({rate:,.0f} files/s, {human_bytes(index.num_bytes_read)}){before}"
+        f"({rate:,.0f} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
     )
 
 

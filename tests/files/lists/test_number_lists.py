@@ -9,8 +9,8 @@ import pytest
 
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.errors import DatasetError
-from shardctl.files import number_lists
 from shardctl.files.json_text import parse_json
+from shardctl.files.lists import number_lists
 
 KEYS = ("shardLengths", "shard_lengths")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.files.documents import Document
 from shardctl.files.head import kind_head
 from shardctl.files.stores.stores import is_remote
-from shardctl.planning.tfds_metadata import Rename, TfdsMetadata
+from shardctl.readers.index.tfds_metadata import Rename, TfdsMetadata
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = ("split", "num_examples", "num_shards", "template", "old_name", "new_name")
@@ -51,10 +50,11 @@ def _script(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]:
     yield f"# As {DEFAULT_TEMPLATE} they are:\n"
     if not is_remote(metadata.folder):
         yield f"cd {shlex.quote(os.path.abspath(metadata.folder))} || exit\n"
-    shown = _MAX_RENAMES if screen.abridged else number
-    yield from (f"{line}\n" for line in islice(_moves(metadata), shown))
-    if shown < number:
-        yield f"# and {number - shown:,} more: all are in a pipe or a file, | sh\n"
+    moves = list(_moves(metadata))
+    shown = moves[:_MAX_RENAMES] if screen.abridged else moves
+    yield from (f"{line}\n" for line in shown)
+    if len(shown) < len(moves):
+        yield f"# and {len(moves) - len(shown):,} more: all are in a pipe or a file, | sh\n"
 
 
 def _moves(metadata: TfdsMetadata) -> Iterator[str]:

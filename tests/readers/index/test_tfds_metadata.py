@@ -7,7 +7,7 @@ import pytest
 from shardctl import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.tfds_metadata import TfdsMetadata, plan_tfds_metadata
+from shardctl.readers.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
 
 
 def planned(

@@ -1,0 +1,1 @@
+"""Long lists in texts, read and written faster than the rest."""

@@ -1,0 +1,1 @@
+"""The table, the layout file and the changes of `index`."""

@@ -1,0 +1,204 @@
+"""`shardctl index`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Shardctl
+from tests.record_files import framed
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for split, lengths in (("train", (3, 4, 5)), ("test", (2,))):
+        for shard, length in enumerate(lengths):
+            name = f"toy-{split}.tfrecord-{shard:05}-of-{len(lengths):05}"
+            (folder / name).write_bytes(framed(*[b"x"] * length))
+            os.utime(folder / name, (1, 1))
+    return folder
+
+
+def cut(data: Path, name: str) -> None:
+    (file,) = data.glob(name)
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def test_what_files_hold(shardctl: Shardctl, data: Path) -> None:
+    ran = shardctl("index", data)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    shown = ran.stdout.splitlines()
+    assert shown[0] == f"toy: tfrecord, {data}"
+    assert shown[2].split() == ["train", "3", "12", "204", "B", "3", "5"]
+    assert shown[3].split() == ["test", "1", "2", "34", "B", "2", "2"]
+    assert shown[-1] == f"next: shardctl index {data} -o layout.yaml writes the layout"
+
+
+def test_a_layout_that_every_command_takes(shardctl: Shardctl, data: Path) -> None:
+    layout = data.parent / "layout.yaml"
+    ran = shardctl("index", data, "-o", layout)
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    assert ran.stderr.startswith(
+        f"wrote {layout}: 14 examples in 4 files of 2 splits\n4 files read"
+    )
+    document = yaml.safe_load(layout.read_text())
+    assert document["dataset"]["data_dir"] == "data"
+    assert [split["shard_lengths"] for split in document["splits"]] == [[3, 4, 5], [2]]
+    plan = shardctl("plan", "train[3:5]", "-d", layout, "-f", "json")
+    (instruction,) = json.loads(plan.stdout)["plans"][0]["file_instructions"]
+    assert instruction["filename"] == "toy-train.tfrecord-00001-of-00003"
+    assert shardctl("verify", "--files", "-d", layout).exit_code == 0
+    before = layout.read_bytes()
+    ran = shardctl("index", data, "-o", layout)
+    assert "4 files known, none read" in ran.stderr
+    assert layout.read_bytes() == before
+
+
+def test_formats(shardctl: Shardctl, data: Path) -> None:
+    document = json.loads(shardctl("index", data, "-f", "json").stdout)
+    assert document["kind"] == "index"
+    assert document["dataset"]["data_dir"] == str(data)
+    assert document == yaml.safe_load(shardctl("index", data, "-f", "yaml").stdout)
+    rows = shardctl("index", data, "-f", "csv").stdout.splitlines()
+    assert len(rows) == 5
+    assert rows[1].startswith("train,toy-train.tfrecord-00000-of-00003,3,51,mtime:1000000000,")
+
+
+def test_a_broken_file_is_named_and_nothing_is_written(shardctl: Shardctl, data: Path) -> None:
+    cut(data, "*train*-00001-*")
+    cut(data, "*train*-00002-*")
+    layout = data.parent / "layout.yaml"
+    layout.write_text("before")
+    for more in (["-o", layout], [], ["-f", "json"]):
+        ran = shardctl("index", data, *more)
+        assert (ran.exit_code, ran.stdout) == (1, "")
+        (line,) = ran.stderr.splitlines()
+        assert line.startswith("error: 'toy-train.tfrecord-00001-of-00003': cut off in record 3")
+    assert layout.read_text() == "before"
+
+
+def test_keep_going_writes_what_is_whole_and_exits_with_1(shardctl: Shardctl, data: Path) -> None:
+    cut(data, "*train*-00001-*")
+    cut(data, "*test*")
+    layout = data.parent / "layout.yaml"
+    ran = shardctl("index", data, "--keep-going", "-o", layout)
+    assert ran.exit_code == 1
+    assert [line.split(": ")[0] for line in ran.stderr.splitlines()[:2]] == ["error"] * 2
+    document = yaml.safe_load(layout.read_text())
+    assert [split["shard_lengths"] for split in document["splits"]] == [[3, 5]]
+    assert [(one["path"], one["byte"]) for one in document["broken"]] == [
+        ("toy-train.tfrecord-00001-of-00003", 51),
+        ("toy-test.tfrecord-00000-of-00001", 17),
+    ]
+    ran = shardctl("index", data, "--keep-going")
+    assert ran.exit_code == 1
+    assert "2 problems:" in ran.stdout
+
+
+def test_a_shard_that_is_missing_is_an_error(shardctl: Shardctl, data: Path) -> None:
+    (data / "toy-train.tfrecord-00001-of-00003").unlink()
+    ran = shardctl("index", data, "-o", data.parent / "layout.yaml")
+    assert ran.exit_code == 1
+    assert "00001-of-00003" in ran.stderr
+    assert not (data.parent / "layout.yaml").exists()
+
+
+def test_splits_by_hand(shardctl: Shardctl, data: Path) -> None:
+    arguments = ["--split", "a=*train*", "--split", "b=*test*", "--name", "mine"]
+    ran = shardctl("index", data, *arguments, "-f", "json")
+    assert ran.stderr == ""
+    document = json.loads(ran.stdout)
+    assert document["dataset"]["name"] == "mine"
+    assert [split["name"] for split in document["splits"]] == ["a", "b"]
+
+
+def test_what_changed_since(shardctl: Shardctl, data: Path) -> None:
+    layout = data.parent / "layout.yaml"
+    shardctl("index", data, "-o", layout)
+    ran = shardctl("index", "--check", layout)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1] == f"4 files: all as {layout} says"
+    (data / "toy-test.tfrecord-00000-of-00001").unlink()
+    ran = shardctl("index", "--check", layout, data, "-f", "json")
+    assert ran.exit_code == 1
+    (change,) = json.loads(ran.stdout)["changes"]
+    assert (change["kind"], change["path"]) == ("vanished", "toy-test.tfrecord-00000-of-00001")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no PATH"),
+        (["data", "--split", "train"], "--split 'train': NAME=GLOB is needed"),
+        (["data", "--split", "a=*", "--split", "a=b"], "--split 'a' is there twice"),
+        (["data", "--jobs", "0"], "--jobs '0': a whole number, at least 1, is needed"),
+        (["data", "--format-of-files", "zip"], "--format-of-files 'zip': zip files are not read"),
+        (["--check", "none.yaml"], "cannot read"),
+        (["--check", "none.yaml", "--keep-going"], "--keep-going with --check"),
+        (["nowhere"], "nowhere"),
+        (["data", "-o", "data"], "it is a folder"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    shardctl: Shardctl,
+    data: Path,
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(data.parent)
+    ran = shardctl("index", *arguments)
+    assert ran.exit_code == 2
+    assert said in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_after_a_kill_the_next_run_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for shard in range(3000):
+        path = folder / f"a-{shard:05}.tfrecord"
+        path.write_bytes(framed())
+        os.utime(path, (1, 1))
+    cache = tmp_path / "cache"
+    # Slowed down, so that the counts of the first second are written before the kill.
+    script = (
+        "import sys, time\n"
+        "from shardctl.readers.records import read_file\n"
+        "real = read_file.count_file\n"
+        "read_file.count_file = lambda *a, **k: (time.sleep(0.003), real(*a, **k))[1]\n"
+        "from shardctl.readers.index.index import index\n"
+        f"index({str(folder)!r}, jobs=1)\n"
+    )
+    environment = {**os.environ, "SHARDCTL_CACHE_DIR": str(cache)}
+    process = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    deadline = time.monotonic() + 20
+    while not written(cache) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    command = [sys.executable, "-m", "shardctl", "index", str(folder)]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    known = int(ran.stdout.splitlines()[-2].split(", ")[-1].split()[0].replace(",", ""))
+    assert 100 < known < 3000
+
+
+def written(cache: Path) -> bool:
+    path = cache / "counts.sqlite"
+    if not path.exists():
+        return False
+    with contextlib.closing(sqlite3.connect(path)) as database, contextlib.suppress(sqlite3.Error):
+        return bool(database.execute("SELECT 1 FROM files").fetchone())
+    return False

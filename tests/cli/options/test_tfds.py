@@ -1,0 +1,90 @@
+"""`index --tfds`: TFDS's metadata of counted files, or a script that renames them first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shardctl.cli.main import main
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of TFRecord files; their features are in `tmp_path`."""
+    built = build_dataset(tmp_path, splits={"train": [3, 0, 5]})
+    os.rename(built / "features.json", tmp_path / "features.json")
+    os.unlink(built / "dataset_info.json")
+    return built
+
+
+def code_of(*words: object) -> int | str | None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code
+
+
+def read_by_tfds(folder: Path) -> list[int]:
+    import tensorflow_datasets as tfds
+
+    read = tfds.builder_from_directory(folder).as_dataset(split="train")
+    return [int(example["id"]) for example in tfds.as_numpy(read)]
+
+
+def test_tfds_reads_what_was_counted(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("index", folder, "--tfds", folder, "--features", tmp_path / "features.json")
+    layout = tmp_path / "layout.yaml"
+    assert code_of(*words, "-o", layout) == 0
+    assert "wrote features.json, dataset_info.json" in capsys.readouterr().out
+    assert layout.exists()
+    assert read_by_tfds(folder) == list(range(8))
+    assert code_of(*words, "-f", "json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["kind"], answer["renames"]) == ("tfds_metadata", [])
+    # The metadata that was read besides is what the files hold.
+    assert code_of("verify", "--files", "-d", folder) == 0
+
+
+def test_renames_are_a_script(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for shard in range(3):
+        old = folder / f"toy-train.tfrecord-{shard:05d}-of-00003"
+        # Numbers from 1: all but one new name is an old one too.
+        old.rename(folder / f"{shard}.kept")
+    for shard in range(3):
+        kept = folder / f"{shard}.kept"
+        kept.rename(folder / f"toy-train.tfrecord-{shard + 1:05d}-of-00004")
+    (folder / "toy-train.tfrecord-00004-of-00004").write_bytes(b"")
+    features = tmp_path / "features.json"
+    words = ("index", folder, "--keep-going", "--tfds", folder, "--features", features)
+    code = code_of(*words)
+    script = capsys.readouterr().out
+    assert code == 1
+    assert not (folder / "dataset_info.json").exists()
+    subprocess.run(["sh"], input=script, text=True, check=True)
+    names = [f"toy-train.tfrecord-{shard:05d}-of-00004" for shard in range(4)]
+    assert sorted(os.listdir(folder)) == names
+    assert code_of(*words) == 0
+    assert read_by_tfds(folder) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--tfds", "x"), "--tfds without --features"),
+        (("--features", "mnist"), "--features without --tfds"),
+        (("--force",), "--force without --tfds"),
+    ],
+)
+def test_options_that_need_each_other(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of("index", ".", *words) == 2
+    assert said in capsys.readouterr().err

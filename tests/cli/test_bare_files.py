@@ -1,0 +1,128 @@
+"""Commands on record files without metadata: answers, hints, and the cache of counts."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.readers.reference import read_dataset
+from tests.cli.conftest import Shardctl
+from tests.record_files import framed
+
+LENGTHS = (3, 1, 2)
+
+
+@pytest.fixture
+def folder(shardctl: Shardctl) -> Path:
+    """The working folder, with `data/train-0000i-of-00003.tfrecord` and a test split."""
+    folder = Path.cwd()
+    (folder / "data").mkdir()
+    for shard, length in enumerate(LENGTHS):
+        file = folder / "data" / f"train-{shard:05}-of-00003.tfrecord"
+        file.write_bytes(framed(*(f"{shard}/{index}".encode() for index in range(length))))
+    (folder / "data" / "test-00000-of-00001.tfrecord").write_bytes(framed(b"a", b"b"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "layout",
+        "plan train[:2]",
+        "simulate --shuffle-seed 1",
+        "locate --id 4",
+        "resume --consumed 2",
+        "hosts --hosts 2 --batch 1",
+        "eval test --hosts 1 --devices 1 --batch 1",
+        "quality --shuffle-seed 1",
+        "lint --format json",
+        "snapshot -f yaml",
+        "verify --files",
+        "config",
+    ],
+)
+def test_every_question_is_answered(command: str, folder: Path, shardctl: Shardctl) -> None:
+    ran = shardctl(*command.split(), "-d", "data/*.tfrecord", "--no-cache")
+    assert ran.exit_code == (1 if command.startswith("lint") else 0), ran.stderr
+    assert ran.stderr == ""
+    assert "metadata" not in ran.stdout
+    assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
+
+
+def test_counts_are_kept_unless_told_otherwise(folder: Path, shardctl: Shardctl) -> None:
+    assert shardctl("plan", "train", "-d", "data").exit_code == 0
+    assert (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
+    ran = shardctl("index", "data", "-f", "json")
+    assert json.loads(ran.stdout)["splits"][0]["shard_lengths"] == list(LENGTHS)
+
+
+def test_files_in_readers_of_stages_are_counted_as_the_command_says(
+    folder: Path, shardctl: Shardctl
+) -> None:
+    stages = "read(train, data='data/train-*') | concatenate(read(test, data='data/test@1'))"
+    ran = shardctl("simulate", "-d", "mnist", "--stages", stages, "--no-cache", "-f", "ids")
+    assert ran.exit_code == 0
+    assert len(ran.stdout.splitlines()) == sum(LENGTHS) + 2
+    assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
+
+
+def test_a_pattern_that_the_shell_has_spread_is_noticed(folder: Path, shardctl: Shardctl) -> None:
+    names = sorted(f"data/{path.name}" for path in (folder / "data").glob("train-*"))
+    for command in ("plan train", "simulate", "layout", "simulate --cycle 2"):
+        ran = shardctl(*command.split(), "-d", *names)
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        assert ran.stderr == (
+            f"error: '{names[1]}' is a file, and a dataset is one word: put a pattern in quotes, "
+            "so that the shell leaves it alone, as in -d 'data/*.tfrecord'\n"
+        )
+
+
+def test_files_as_a_spec_are_said_to_be_a_dataset(folder: Path, shardctl: Shardctl) -> None:
+    ran = shardctl("plan", "data/train-*", "-d", "mnist")
+    assert (
+        ran.stderr == "error: 'data/train-*' is a dataset: shardctl plan train -d 'data/train-*'\n"
+    )
+
+
+def test_notes_of_the_names_are_said(folder: Path, shardctl: Shardctl) -> None:
+    for number in (5, 6):
+        (folder / f"part-{number}.tfrecord").write_bytes(framed(b"a"))
+    ran = shardctl("plan", "train", "-d", "*.tfrecord")
+    assert ran.stdout.endswith("total: 2 files, 2 examples; ids 0 to 1 (2)\n")
+    assert ran.stderr == "warning: train: the first number is 5\n"
+
+
+def test_what_only_index_can_be_told_is_said(folder: Path, shardctl: Shardctl) -> None:
+    for name in ("other-00000", "other-00001", "part-00000", "part-00001"):
+        (folder / f"{name}.tfrecord").write_bytes(framed(b"a"))
+    ran = shardctl("plan", "train", "-d", "*.tfrecord")
+    assert ran.exit_code == 2
+    assert "say which files are which split: --split NAME=" in ran.stderr
+    assert ran.stderr.endswith("; shardctl index takes it, and writes a layout.yaml for here\n")
+
+
+def test_a_layout_keeps_what_was_counted(folder: Path, shardctl: Shardctl) -> None:
+    assert shardctl("layout", "-d", "data", "-o", "layout.yaml").exit_code == 0
+
+    def read(ref: str) -> Dataset:
+        return read_dataset([ref], env={}, cwd=folder)
+
+    assert read("layout.yaml").is_counted
+    assert read("layout.yaml").fingerprint == read("data").fingerprint
+    assert not read("mnist").is_counted
+
+
+def test_code_of_an_order_reads_the_files(folder: Path, shardctl: Shardctl, tf: Any) -> None:
+    words = ("--shuffle-seed", "3", "--cycle", "2", "--block", "1", "-d", "data/train-*")
+    ran = shardctl("simulate", *words, "-f", "python", "-o", "order.py")
+    assert ran.exit_code == 0
+    made = runpy.run_path("order.py")["ds"]
+    expected = shardctl("simulate", *words, "-f", "tfds-ids").stdout.split()
+    found = [example["record"].decode() for example in made.as_numpy_iterator()]
+    assert found == [f"{int(name[6:11])}/{name.partition('__')[2]}" for name in expected]

@@ -1,0 +1,55 @@
+"""A layout as a source of counts: for files that are as it says, and for nobody else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.files.stores.store import StoredFile
+from shardctl.readers.index.counting.earlier import EarlierCounts, read_earlier
+from shardctl.readers.index.document import IndexedLayout
+from shardctl.readers.index.runner import FileToCount
+from shardctl.readers.records.contents import FileContents
+
+FILES = ShardFiles(data_dir="/d", num_shards=3, names=("a", "b", "c"))
+SPLIT = Split(name="train", shard_lengths=(4, 5, 6), files=(FILES,))
+KNOWN = EarlierCounts(
+    IndexedLayout(
+        Dataset(name="d", splits=(SPLIT,), compression="GZIP"),
+        [[10, 20, 30]],
+        [["mtime:1", "etag:x", ""]],
+        [],
+        [],
+    )
+)
+
+
+def find(
+    path: str, num_bytes: int, version: str, file_format: str = "tfrecord", checksums: bool = False
+) -> FileContents | None:
+    file = StoredFile(path=path, num_bytes=num_bytes, version=version)
+    return KNOWN.find(FileToCount(index=0, file=file, file_format=file_format, checksums=checksums))
+
+
+def test_files_that_are_as_it_says_are_known() -> None:
+    assert find("/d/b", 20, "etag:x") == FileContents(
+        num_records=5, num_bytes=20, compression="GZIP"
+    )
+    assert find("/d/a", 10, "mtime:1") is not None
+
+
+def test_others_are_not() -> None:
+    assert find("/d/b", 21, "etag:x") is None
+    assert find("/d/b", 20, "etag:y") is None
+    assert find("/d/c", 30, "") is None
+    assert find("/e/b", 20, "etag:x") is None
+    assert find("/d/b", 20, "etag:x", file_format="parquet") is None
+    assert find("/d/b", 20, "etag:x", checksums=True) is None
+
+
+def test_what_is_no_layout_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("[")
+    (tmp_path / "b.yaml").write_text("kind: plan\n")
+    for path in ("-", str(tmp_path), str(tmp_path / "none"), *map(str, tmp_path.iterdir())):
+        assert read_earlier(path) is None

@@ -1,0 +1,142 @@
+"""What became of the files of a layout: all that changed is named, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.files.documents import to_yaml
+from shardctl.readers.index.check import IndexCheck, check_index
+from shardctl.readers.index.document import index_document
+from shardctl.readers.index.index import index
+from tests.record_files import framed
+
+
+def write(path: Path, *records: bytes, seconds: int = 1000) -> Path:
+    """Write a file that was changed so many seconds ago."""
+    path.write_bytes(framed(*records))
+    ago = time.time_ns() - seconds * 10**9 + 7
+    os.utime(path, ns=(ago, ago))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    for shard in range(6):
+        write(tmp_path / "data" / f"part-{shard:05}.tfrecord", *[b"abcdef"] * (shard + 1))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def layout(data: Path) -> Path:
+    return indexed(data)
+
+
+def indexed(data: Path, *paths: str, keep_going: bool = False) -> Path:
+    found = index(*(paths or (data,)), keep_going=keep_going)
+    layout = data.parent / "layout.yaml"
+    layout.write_text("".join(to_yaml(index_document(found, str(data.parent)))))
+    return layout
+
+
+def changes(check: IndexCheck) -> list[tuple[str, str, int | None, int | None]]:
+    assert check.equal == (not check.changes)
+    return [(one.kind, one.path, one.then, one.now) for one in check.changes]
+
+
+def test_nothing_changed(layout: Path) -> None:
+    check = check_index(layout)
+    assert (check.equal, check.num_files, check.num_touched, check.num_counted) == (True, 6, 0, 0)
+
+
+def test_each_change_is_named(data: Path, layout: Path) -> None:
+    write(data / "part-00000.tfrecord", b"abcdef", b"more")
+    (data / "part-00001.tfrecord").unlink()
+    write(data / "part-00002.tfrecord", b"less")
+    # As many bytes as three records of six: 3 * (16 + 6) = 2 * (16 + 17).
+    size = (data / "part-00003.tfrecord").stat().st_size
+    write(data / "part-00003.tfrecord", b"x" * (size - 16), seconds=900)
+    write(data / "part-00004.tfrecord", *[b"ABCDEF"] * 5, seconds=900)
+    broken = write(data / "part-00005.tfrecord", *[b"abcdef"] * 6, seconds=900)
+    broken.write_bytes(broken.read_bytes()[:-3])
+    write(data / "part-00006.tfrecord", b"new")
+    check = check_index(layout)
+    assert changes(check) == [
+        ("grew", "part-00000.tfrecord", 1, 2),
+        ("vanished", "part-00001.tfrecord", 2, None),
+        ("shrank", "part-00002.tfrecord", 3, 1),
+        ("rewritten", "part-00003.tfrecord", 4, 1),
+        ("broken", "part-00005.tfrecord", 6, None),
+        ("appeared", "part-00006.tfrecord", None, None),
+    ]
+    assert check.num_touched == 1
+    assert [one.bytes_now for one in check.changes][:2] == [2 * 16 + 10, None]
+    assert "cut off in record 5" in str(check.changes[4].reason)
+
+
+def test_files_written_again_alike_are_counted_and_no_change(data: Path, layout: Path) -> None:
+    for file in data.iterdir():
+        os.utime(file)
+    check = check_index(layout)
+    assert (check.equal, check.num_touched, check.num_counted) == (True, 6, 6)
+
+
+def test_files_of_other_patterns_did_not_appear(data: Path) -> None:
+    write(data / "other-00000.tfrecord", b"x")
+    layout = indexed(data, f"{data}/part-*")
+    assert check_index(layout).equal
+    write(data / "part-00006.tfrecord", b"x")
+    assert changes(check_index(layout)) == [("appeared", "part-00006.tfrecord", None, None)]
+
+
+def test_the_layout_and_its_files_may_move_together(data: Path, layout: Path) -> None:
+    moved = data.parent / "elsewhere"
+    moved.mkdir()
+    shutil.move(data, moved / "data")
+    layout = Path(shutil.move(layout, moved))
+    assert check_index(layout).equal
+    assert check_index(layout, moved / "data").equal
+
+
+def test_a_folder_without_any_file_is_one_from_which_all_vanished(data: Path, layout: Path) -> None:
+    for file in data.iterdir():
+        file.unlink()
+    assert {kind for kind, *_ in changes(check_index(layout))} == {"vanished"}
+    data.rmdir()
+    with pytest.raises(DatasetError):
+        check_index(layout)
+
+
+def test_broken_files_that_stay_as_they_are_are_no_change(data: Path) -> None:
+    broken = data / "part-00002.tfrecord"
+    broken.write_bytes(broken.read_bytes()[:-1])
+    layout = indexed(data, keep_going=True)
+    assert check_index(layout).equal
+    broken.unlink()
+    assert changes(check_index(layout)) == [("vanished", "part-00002.tfrecord", None, None)]
+
+
+def test_contents_are_read_where_they_are_asked_for(data: Path, layout: Path) -> None:
+    file = data / "part-00004.tfrecord"
+    status = file.stat()
+    damaged = bytearray(file.read_bytes())
+    damaged[14] ^= 1
+    file.write_bytes(damaged)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # as rot of a disk leaves it
+    assert check_index(layout).equal
+    assert changes(check_index(layout, checksums=True)) == [
+        ("broken", "part-00004.tfrecord", 5, None)
+    ]
+
+
+def test_other_files_are_no_layouts_of_index(data: Path) -> None:
+    other = data.parent / "other.yaml"
+    other.write_text("splits: {train: {shard_lengths: [1]}}\n")
+    with pytest.raises(DatasetError, match=r"other.yaml: it is not a layout that shardctl index"):
+        check_index(other)

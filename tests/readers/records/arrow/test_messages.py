@@ -1,0 +1,71 @@
+"""Metadata of messages, as pyarrow writes them, and any other bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+
+import pyarrow as pa
+import pytest
+
+from shardctl.readers.records.arrow.messages import read_footer, read_message
+from tests.cases import counted
+
+
+def batch(num_rows: int) -> pa.RecordBatch:
+    return pa.record_batch({"x": list(range(num_rows)), "t": ["é"] * num_rows})
+
+
+def metadata(serialized: pa.Buffer) -> bytes:
+    """Return the metadata of a message without its prefix of eight bytes."""
+    data = serialized.to_pybytes()
+    assert data[:4] == b"\xff\xff\xff\xff"
+    return bytes(data[8 : 8 + int.from_bytes(data[4:8], "little")])
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 1000, 70_000])
+def test_the_rows_and_the_body_of_a_batch(num_rows: int) -> None:
+    serialized = batch(num_rows).serialize()
+    head = metadata(serialized)
+    found = read_message(head)
+    assert (found.kind, found.num_rows) == ("rows", num_rows)
+    assert 8 + len(head) + found.num_bytes == serialized.size
+    assert pa.ipc.read_message(serialized).body.size == found.num_bytes
+
+
+def test_a_schema_has_no_rows() -> None:
+    found = read_message(metadata(batch(3).schema.serialize()))
+    assert (found.kind, found.num_rows, found.num_bytes) == ("schema", 0, 0)
+
+
+def test_the_footer_names_all_batches() -> None:
+    sink = pa.BufferOutputStream()
+    table = pa.table({"d": pa.array(["a", "b", "a"]).dictionary_encode()})
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        for _ in range(5):
+            writer.write_table(table)
+    data = sink.getvalue().to_pybytes()
+    length = int.from_bytes(data[-10:-6], "little")
+    dictionaries, batches = read_footer(data[-10 - length : -10])
+    assert (len(dictionaries), len(batches)) == (1, 5)
+    for block in batches:
+        head = data[block.offset + 8 : block.offset + block.metadata_bytes]
+        found = read_message(head)
+        assert (found.num_rows, found.num_bytes) == (3, block.num_bytes)
+
+
+def test_any_bytes_are_read_or_refused() -> None:
+    rng, head = random.Random(12), metadata(batch(5).serialize())
+    num_refused = 0
+    for _ in counted(range(4000)):
+        damaged = bytearray(head)
+        for _ in range(rng.randrange(1, 4)):
+            damaged[rng.randrange(len(head))] = rng.randrange(256)
+        data = bytes(damaged[: rng.randrange(len(head) + 1)] if rng.random() < 0.3 else damaged)
+        try:
+            assert read_message(data).num_rows >= 0
+        except ValueError as error:
+            num_refused += bool(str(error))
+        with contextlib.suppress(ValueError):
+            read_footer(data)
+    assert 500 < num_refused < 4000

@@ -1,0 +1,53 @@
+"""Lengths and their checksums beside the definition of both."""
+
+from __future__ import annotations
+
+import random
+
+from shardctl.readers.records.tfrecord.headers import NO_LENGTH, Lengths, equal_headers
+from tests.cases import counted
+from tests.record_files import header
+
+
+def lengths_of_all_sizes(rng: random.Random) -> list[int]:
+    edges = [2**bits + more for bits in range(1, 64) for more in (-1, 0, 1)]
+    return [0, *edges, 2**64 - 1, *(rng.randrange(2 ** rng.randrange(1, 65)) for _ in range(300))]
+
+
+def test_a_header_holds_the_length_that_was_written() -> None:
+    rng, lengths = random.Random(1), Lengths()
+    for length in counted(lengths_of_all_sizes(rng)):
+        written = header(length)
+        for _ in range(2):  # as it is verified, and as it is known
+            assert lengths[written] == length
+        damaged = bytearray(written)
+        damaged[rng.randrange(12)] ^= 1 << rng.randrange(8)
+        assert lengths[bytes(damaged)] == NO_LENGTH
+        assert lengths[written[: rng.randrange(12)]] == NO_LENGTH
+
+
+def test_few_headers_are_kept(monkeypatch: object) -> None:
+    lengths = Lengths()
+    for length in range(20_000):
+        crc = lengths[header(length)] if length % 100 == 0 else length
+        assert crc == length
+    assert len(lengths) == 200
+    lengths.update({bytes(number): 0 for number in range(20_000)})
+    num_known = len(lengths)
+    assert lengths[header(12_345_678)] == 12_345_678
+    assert len(lengths) == num_known
+
+
+def test_equal_headers_are_counted_up_to_the_first_other_one() -> None:
+    rng = random.Random(2)
+    for _ in counted(range(300)):
+        stride, count, first = rng.randrange(12, 40), rng.randrange(1, 20), rng.randrange(9)
+        buffer = bytearray(rng.randbytes(first + stride * count + rng.randrange(9)))
+        for number in range(count):
+            place = first + number * stride
+            buffer[place : place + 12] = header(stride - 12)
+        other = rng.randrange(count + 3)
+        if 0 < other < count:
+            buffer[first + other * stride + rng.randrange(12)] ^= 1 << rng.randrange(8)
+        expected = other if 0 < other < count else count
+        assert equal_headers(bytes(buffer), first, stride, count) == expected

@@ -1,0 +1,132 @@
+"""What record files hold, as a table, a document and CSV rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shardctl.core.dataset.dataset import Split
+from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.files.documents import to_csv, to_yaml
+from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
+from shardctl.readers.index.arrangement import NameProblem
+from shardctl.rendering.index.index import (
+    CSV_HEADER,
+    index_document,
+    index_rows,
+    index_table,
+    summary,
+    written,
+)
+from shardctl.rendering.text.tables import PLAIN
+
+FILES = ShardFiles(data_dir="/d", num_shards=2, names=("a", "x/b"))
+WHOLE = Index(
+    name="toy",
+    version=None,
+    file_format="tfrecord",
+    compression="GZIP",
+    data_dir="/d",
+    splits=(
+        IndexedSplit(
+            split=Split(
+                name="train",
+                shard_lengths=(1200, 0),
+                files=(FILES,),
+                num_bytes=5000,
+                shard_bytes=(5000, 0),
+            ),
+            versions=("mtime:1", "etag:y"),
+        ),
+    ),
+    broken=(),
+    problems=(),
+    keep_going=False,
+    num_files=2,
+    num_known=0,
+    num_counted=2,
+    num_bytes_read=4096,
+    seconds=0.5,
+    paths=("/d",),
+)
+FINDING = FileFinding(
+    filename="c", expected=None, found=7, reason="cut off", kind="cut", split="train", byte=99
+)
+WRONG = replace(
+    WHOLE,
+    keep_going=True,
+    broken=(BrokenFile(path="x/c", num_bytes=100, version="mtime:3", finding=FINDING),),
+    problems=(NameProblem(kind="gap", split="train", text="shard 2 is missing"),),
+)
+
+
+def test_a_row_a_split_and_what_is_done_next() -> None:
+    assert "".join(index_table(WHOLE, PLAIN, refs=["/d x"])).splitlines() == [
+        "toy: tfrecord, GZIP, /d",
+        "split  files  examples    bytes  smallest  largest",
+        "train      2     1,200  4.9 KiB         0    1,200",
+        "smallest, largest: examples in a file",
+        "2 files read in 0.5 s (4 files/s, 4.0 KiB)",
+        "next: shardctl index '/d x' -o layout.yaml writes the layout",
+    ]
+
+
+def test_what_is_wrong_stands_behind() -> None:
+    shown = "".join(index_table(WRONG, PLAIN, refs=["/d"])).splitlines()
+    assert shown[4:] == [
+        "2 problems:",
+        "shard 2 is missing",
+        "file  problem",
+        "x/c   cut off",
+        "2 files read in 0.5 s (4 files/s, 4.0 KiB)",
+    ]
+
+
+def test_what_was_read_and_what_was_known() -> None:
+    assert summary(replace(WHOLE, num_known=7, num_counted=0)) == "7 files known, none read"
+    some = replace(WHOLE, num_known=7, num_counted=1)
+    assert summary(some) == "1 file read in 0.5 s (2 files/s, 4.0 KiB), 7 known"
+
+
+def test_what_was_written() -> None:
+    assert list(written(WHOLE, "my layout.yaml")) == [
+        "wrote my layout.yaml: 1,200 examples in 2 files of 1 split",
+        "2 files read in 0.5 s (4 files/s, 4.0 KiB)",
+        "next: shardctl layout -d 'my layout.yaml' shows it; shardctl index --check "
+        "'my layout.yaml' says what changed since",
+    ]
+
+
+def test_the_document_is_the_layout_file() -> None:
+    fingerprint = WHOLE.dataset.fingerprint
+    assert "".join(to_yaml(index_document(WRONG, "/"))).splitlines() == [
+        "format_version: 1",
+        "kind: index",
+        "dataset: {name: toy, config: null, version: null, file_format: tfrecord, data_dir: d, "
+        f"fingerprint: '{fingerprint}'}}",
+        "ordered: false",
+        "compression: GZIP",
+        "paths: ['.']",
+        "splits:",
+        "- name: train",
+        "  num_examples: 1200",
+        "  num_shards: 2",
+        "  num_bytes: 5000",
+        "  shard_lengths: [1200, 0]",
+        "  files:",
+        "  - names: [a, x/b]",
+        "  shard_bytes: [5000, 0]",
+        "  versions: ['mtime:1', 'etag:y']",
+        "broken:",
+        "- {path: x/c, split: train, kind: cut, reason: 'cut off', record: null, byte: 99, "
+        "num_bytes: 100, version: 'mtime:3'}",
+    ]
+
+
+def test_a_csv_row_a_file() -> None:
+    assert "".join(to_csv(CSV_HEADER, index_rows(WRONG))).splitlines() == [
+        "split,path,num_examples,num_bytes,version,kind,reason,byte",
+        "train,a,1200,5000,mtime:1,,,",
+        "train,x/b,0,0,etag:y,,,",
+        "train,x/c,,100,mtime:3,cut,cut off,99",
+    ]
