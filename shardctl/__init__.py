@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     from shardctl.readers.index.check import IndexCheck, check_index
     from shardctl.readers.index.index import index
     from shardctl.readers.index.tfds_metadata import TfdsMetadata
-    from shardctl.readers.records.verify_files import FilesVerification, verify_files
+    from shardctl.readers.verifying.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
 
@@ -226,7 +226,7 @@ _HOMES = {
     "Evaluation": "planning.eval.eval",
     "FileFinding": "core.dataset.file_finding",
     "FileInstruction": "core.instructions.file_instruction",
-    "FilesVerification": "readers.records.verify_files",
+    "FilesVerification": "readers.verifying.verify_files",
     "Finding": "planning.lint.lint",
     "Hang": "planning.eval.eval",
     "Host": "core.hosts.host",
@@ -291,7 +291,7 @@ _HOMES = {
     "simulate": "planning.simulate",
     "snapshot": "planning.snapshot",
     "verify": "tfds.verifying.verify",
-    "verify_files": "readers.records.verify_files",
+    "verify_files": "readers.verifying.verify_files",
 }
 
 # Commands whose names are functions of Python already: not in `__all__`, which `*` imports.

@@ -128,7 +128,7 @@ def check_index(
     ]
     changes = list(comparison.changes([place for place, _ in recount], now))
     return IndexCheck(
-        layout=os.fspath(layout),
+        layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
         changes=tuple(changes),
         num_files=known_as.num_files,
