@@ -124,6 +124,7 @@ if TYPE_CHECKING:
     from shardctl.readers.index.beam.beam_runner import beam_runner
     from shardctl.readers.index.check import IndexCheck, check_index
     from shardctl.readers.index.index import index
+    from shardctl.readers.index.tfds_metadata import TfdsMetadata
     from shardctl.readers.verifying.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
@@ -184,6 +185,7 @@ __all__ = [
     "SplitLayout",
     "Strategy",
     "TakenSnapshot",
+    "TfdsMetadata",
     "UnpredictableOrderError",
     "Usage",
     "UsageError",
@@ -263,6 +265,7 @@ _HOMES = {
     "SplitLayout": "planning.layout",
     "Strategy": "planning.hosts.strategy",
     "TakenSnapshot": "planning.snapshot",
+    "TfdsMetadata": "readers.index.tfds_metadata",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
     "beam_runner": "readers.index.beam.beam_runner",
