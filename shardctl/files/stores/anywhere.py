@@ -9,6 +9,7 @@ from shardctl.files.file_text import MAX_FILE_BYTES
 from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
+from shardctl.files.stores.transfer.concurrently import concurrently
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -62,10 +63,4 @@ def answers(
     if not at_once:
         yield from map(ask, about)
         return
-    from concurrent.futures import ThreadPoolExecutor  # 8 ms, and few commands need it
-
-    executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl")
-    try:
-        yield from executor.map(ask, about)
-    finally:
-        executor.shutdown(cancel_futures=True)
+    yield from concurrently(ask, about, at_once=_AT_ONCE)

@@ -47,8 +47,7 @@ class ByteSource(Protocol):
 class Store(Protocol):
     """A place of files. Errors of the place are `DatasetError`s of one line, without credentials.
 
-    Args named `path` are whole paths or URLs, with a login or without the one that was given with
-    them before; those of answers are without, see `core/secrets.py`.
+    Args named `path` are whole paths or URLs.
     """
 
     def status(self, path: str) -> StoredFile | None:

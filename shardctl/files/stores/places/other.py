@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
-from shardctl.core.secrets import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.files.stores.places.buckets import ListedStore, Page
 from shardctl.files.stores.store import StoredFile
@@ -34,7 +33,6 @@ class OtherStore(ListedStore):
 
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a path."""
-        path = public_url(path)
         try:
             found = self._tried(path, lambda filesystem, name: filesystem.info(name))
         except FileNotFoundError:
@@ -47,7 +45,6 @@ class OtherStore(ListedStore):
             found = self._tried(folder, _listed)
         except (FileNotFoundError, NotADirectoryError):
             return
-        folder = public_url(folder)
         base = folder.rstrip("/") if not folder.endswith("://") else folder
         files, folders = [], []
         for entry in found:
@@ -151,7 +148,6 @@ def _chosen(around: Surroundings, scheme: str, host: str) -> Any:
 
 def _filesystem(scheme: str, path: str) -> tuple[Any, str]:
     """Return fsspec's file system of a path for this process, and its name there."""
-    path = full_url(path)
     host = path.partition("://")[2].partition("/")[0]
     try:
         filesystem = _chosen(surroundings("AZURE_", "HF_"), scheme, host)

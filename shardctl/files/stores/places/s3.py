@@ -33,11 +33,11 @@ _PAGE = 1000  # the most that S3 gives
 _SECONDS_TO_LOG_IN = 60.0
 _RETRIED_CODES = ("SlowDown", "Throttl", "RequestTimeout", "InternalError", "ServiceUnavailable")
 _LOGIN_CODES = (
-    "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", 
+    "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch",
     "AuthFailure", "TokenRefreshRequired", "ExpiredTokenException", "UnrecognizedClientException",
 )  # fmt: skip
 _ADVICE = {
-    "400": "often a login that has expired (`aws sso login`), or another region (AWS_DEFAULT_REGION)",
+    "400": "often a login that has expired (`aws sso login`), or a region (AWS_DEFAULT_REGION)",
     "RequestTimeTooSkewed": "the clock of this machine is wrong",
     "InvalidObjectState": "it is archived; restore it first",
     "PermanentRedirect": "the bucket is in another region (AWS_DEFAULT_REGION)",
@@ -120,14 +120,16 @@ def _called(method: str, path: str, asked: dict[str, Any]) -> dict[str, Any] | N
                 filesystem.loop, _answer, filesystem, method, asked, timeout=seconds
             )
         return found
-    except ShardctlError:
+    except (ShardctlError, TransientError):
         raise
     except Exception as error:
-        if type(error).__name__ == "NoCredentialsError" and around not in _ANONYMOUS:
-            _ANONYMOUS.add(around)
-            return _called(method, path, asked)
-        _raise_unless_missing(error, path, anonymous=around in _ANONYMOUS)
-        return None
+        failure = error
+    # Outside the handler, so that no traceback shows what the server said.
+    if type(failure).__name__ == "NoCredentialsError" and around not in _ANONYMOUS:
+        _ANONYMOUS.add(around)
+        return _called(method, path, asked)
+    _raise_unless_missing(failure, path, anonymous=around in _ANONYMOUS)
+    return None
 
 
 # Where there were no credentials, so that buckets are read as by everybody.
@@ -157,8 +159,6 @@ def _asked_bytes(asked: dict[str, Any]) -> int:
 
 def _raise_unless_missing(error: Exception, path: str, *, anonymous: bool) -> None:
     """Raise what an exception of botocore comes to; return where it says that nothing is there."""
-    if isinstance(error, TransientError):
-        raise error
     name = type(error).__name__
     response = getattr(error, "response", None)
     if isinstance(response, dict):

@@ -34,10 +34,7 @@ _NO_LOGIN = (
 
 
 class WebServerStore:
-    """Files by their URLs, whose names stay as URLs write them, `a%20b`.
-
-    A login or a signature in a URL is sent, and is no part of the paths that are answered.
-    """
+    """Files by their URLs, whose names stay as URLs write them, `a%20b`."""
 
     def __init__(self) -> None:
         self._web = Web(refusal=lambda status: _NO_LOGIN % status if status in (401, 403) else None)
@@ -48,7 +45,6 @@ class WebServerStore:
         Raises:
             DatasetError: the server does not say how long it is.
         """
-        path = public_url(path)
         name = _split(path).path
         if name.endswith("/") or not name:
             return None
@@ -63,7 +59,7 @@ class WebServerStore:
 
     def is_folder(self, path: str) -> bool:
         """Return whether the server shows a page for a URL with a `/` at its end."""
-        reply = self._web.ask(full_url(_with_slash(path)), path=path, max_num_bytes=0)
+        reply = self._web.ask(_with_slash(path), path=path, max_num_bytes=0)
         return reply.status == 200 and "html" in reply.headers.get("Content-Type", "")
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
@@ -78,7 +74,7 @@ class WebServerStore:
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
         """Return the bytes of a small file, in one request; it needs no ranges."""
-        reply = self._web.ask(full_url(path), path=path, max_num_bytes=max_num_bytes)
+        reply = self._web.ask(path, path=path, max_num_bytes=max_num_bytes)
         if reply.status != 200:
             raise NotThereError(f"cannot read {shown(path)}: no such file")
         refuse_encoding(reply.headers, path)
@@ -103,7 +99,7 @@ class WebServerStore:
             return self._web.range(
                 Range(
                     path=file.path,
-                    url=full_url(file.path),
+                    url=file.path,
                     start=start,
                     stop=stop,
                     num_bytes=file.num_bytes,
@@ -116,17 +112,15 @@ class WebServerStore:
 
     def _looked_at(self, path: str) -> Reply | None:
         """Return what a server says of a URL, None where it has nothing there."""
-        url = full_url(path)
-        reply = self._web.ask(url, path=path, method="HEAD", answers=_NOT_BY_HEAD)
+        reply = self._web.ask(path, path=path, method="HEAD", answers=_NOT_BY_HEAD)
         known = reply.status == 200 and _length(reply) is not None
         if not known and reply.status not in (404, 410):
             # Some answer GET alone, as signed URLs for GET do, and some say how long it is there.
-            reply = self._web.ask(url, path=path, headers={"Range": "bytes=0-0"}, max_num_bytes=0)
+            reply = self._web.ask(path, path=path, headers={"Range": "bytes=0-0"}, max_num_bytes=0)
         return None if reply.status in (404, 410) else reply
 
     def _page(self, folder: str) -> tuple[list[str], list[str]]:
-        url = _with_slash(public_url(folder))
-        reply = self._web.ask(full_url(url), path=folder, max_num_bytes=_PAGE_BYTES)
+        reply = self._web.ask(_with_slash(folder), path=folder, max_num_bytes=_PAGE_BYTES)
         if reply.status != 200:
             raise NotThereError(f"cannot read {shown(folder)}: no such folder")
         if "html" not in reply.headers.get("Content-Type", ""):
@@ -134,7 +128,10 @@ class WebServerStore:
                 f"cannot list {shown(folder)}: the server has no page that lists this folder; name"
                 " the files, or use a layout file"
             )
-        return links_of(reply.body.decode("utf-8", "replace"), url)
+        # A link has no login and no signature: those of the folder are good for its files.
+        page = reply.body.decode("utf-8", "replace")
+        files, folders = links_of(page, public_url(_with_slash(folder)))
+        return list(map(full_url, files)), folders
 
 
 def version_of(headers: Headers) -> str:

@@ -19,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
+from shardctl.files.stores.transfer.concurrently import as_answered
 from shardctl.readers.index.counting.worker import (
     Answer,
     packed_batch,
@@ -100,8 +102,6 @@ def num_cpus() -> int:
 
 
 def _by_threads(files: Iterable[FileToCount], count: int, told: Told) -> Iterator[CountedFile]:
-    from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-
     read, ended, lock = 0, False, threading.Lock()
 
     def note(num_bytes: int) -> None:
@@ -117,22 +117,14 @@ def _by_threads(files: Iterable[FileToCount], count: int, told: Told) -> Iterato
             num_bytes, read = read, 0
         told(num_bytes)
 
-    executor = ThreadPoolExecutor(count, thread_name_prefix="shardctl")
-    waiting: set[Future[CountedFile]] = set()
-    source = iter(files)
+    count_file = partial(count_one, told=note)
     try:
-        while True:
-            while len(waiting) < 2 * count and (task := next(source, None)) is not None:
-                waiting.add(executor.submit(count_one, task, note))
-            if not waiting:
-                break
-            finished, waiting = wait(waiting, timeout=_WAIT, return_when=FIRST_COMPLETED)
+        for answer in as_answered(count_file, files, at_once=count, wait=_WAIT):
             report()
-            for future in finished:
-                yield future.result()
+            if answer is not None:
+                yield answer
     finally:
         ended = True
-        executor.shutdown(wait=True, cancel_futures=True)
 
 
 class _EndedError(Exception):

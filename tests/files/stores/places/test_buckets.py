@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -235,3 +238,37 @@ def test_ctrl_c_ends_at_once(
         _, said = process.communicate(timeout=30)
     assert time.monotonic() - begun < 4
     assert said.rstrip().endswith(b"KeyboardInterrupt")
+
+
+@pytest.mark.parametrize("kind", ["s3", "gs", "hf", "http"])
+def test_no_answer_of_a_server_brings_a_secret_to_light(
+    kind: str, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead_to(monkeypatch, {"STORAGE_EMULATOR_HOST": faults.base, "AWS_ENDPOINT_URL": faults.base})
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "HF_TOKEN"):
+        monkeypatch.setenv(name, f"PLANTED-{name}")
+    monkeypatch.setenv("HF_ENDPOINT", faults.base)
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.05")
+    faults.fail = 10_000
+    faults.headers = {"Location": "http://me:PLANTED@127.0.0.1:1/?token=PLANTED"}
+    faults.body = b"<Error><Code>PLANTED-AWS_SECRET_ACCESS_KEY</Code>token=PLANTED</Error>"
+    login = faults.base.replace("//", "//me:PLANTED@") + "/a?X-Amz-Signature=PLANTED"
+    paths = {"s3": "s3://bucket/a", "gs": "gs://bucket/a", "hf": "hf://datasets/u/d/a"}
+    path = paths.get(kind, login)
+    store = store_of(path)
+    file = StoredFile(path=path, num_bytes=10, version="etag:1")
+    said: list[str] = []
+    asked: tuple[Callable[[], object], ...] = (
+        lambda: store.status(path),
+        lambda: list(store.scan(path)),
+        lambda: store.read(path, max_num_bytes=100),
+        lambda: opened(file, 2, 4),
+    )
+    statuses = (200, 206, 302, 400, 401, 403, 404, 409, 418, 503)
+    for faults.status, ask in itertools.product(statuses, asked):
+        try:
+            ask()
+        except DatasetError as error:
+            said.append("".join(traceback.format_exception(error)))
+    assert len(said) > 25
+    assert not [text for text in said if "PLANTED" in text]

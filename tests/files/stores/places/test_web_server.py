@@ -6,6 +6,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.stores.places.web_server import WebServerStore, version_of
+from shardctl.files.stores.stores import store_of
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import FolderServer
 
@@ -105,7 +106,7 @@ def test_a_login_in_a_url_is_sent_and_no_part_of_paths(faults: Faults) -> None:
     faults.put("d/", b'<a href="a.bin">a</a>')
     faults.extra = {"Content-Type": "text/html"}
     folder = faults.url("d").replace("//", "//me:planted@") + "?X-Amz-Signature=planted"
-    store = WebServerStore()
+    store = store_of(folder)
     (listed,) = store.scan(folder)
     assert listed == store.status(faults.url("d/a.bin"))
     assert listed.path == faults.url("d/a.bin")

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from shardctl.files.stores.transfer.concurrently import concurrently
+from shardctl.files.stores.transfer.concurrently import as_answered, concurrently
 
 
 def test_answers_come_in_the_order_of_the_items() -> None:
@@ -64,7 +64,7 @@ def test_the_first_error_ends_it() -> None:
 
 _INTERRUPTED = """
 import os, signal, threading, time
-from shardctl.files.stores.transfer.concurrently import concurrently
+from shardctl.files.stores.transfer.concurrently import as_answered, concurrently
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 list(concurrently(time.sleep, [60] * 8, at_once=4))
 """
@@ -77,3 +77,32 @@ def test_ctrl_c_does_not_wait_for_requests() -> None:
     done = subprocess.run(command, capture_output=True, timeout=30, check=False)
     assert b"KeyboardInterrupt" in done.stderr
     assert time.monotonic() - begun < 5
+
+
+def test_answers_come_as_they_are_there_and_none_while_there_is_none() -> None:
+    free = threading.Event()
+
+    def slow_zero(number: int) -> int:
+        if number == 0:
+            free.wait(10)
+        return number
+
+    found = []
+    for answer in as_answered(slow_zero, range(20), at_once=3, wait=0.01):
+        found.append(answer)
+        if answer is None:
+            free.set()
+    numbers = [answer for answer in found if answer is not None]
+    assert sorted(numbers) == list(range(20))
+    assert numbers[0] != 0
+    assert None in found
+
+
+def test_the_first_error_ends_what_comes_as_it_is_there() -> None:
+    def fails(number: int) -> int:
+        if number == 2:
+            raise ValueError("two")
+        return number
+
+    with pytest.raises(ValueError, match="two"):
+        list(as_answered(fails, itertools.count(), at_once=2, wait=1))

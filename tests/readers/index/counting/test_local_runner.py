@@ -19,6 +19,7 @@ from shardctl.readers.index.counting import local_runner
 from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import CountedFile, FileToCount
 from shardctl.readers.records.contents import FileContents
+from tests.files.stores.fault_server import Faults
 from tests.record_files import framed, header
 
 LONG = 1 << 40  # bytes of a record of zeros, which takes minutes to check
@@ -191,3 +192,28 @@ def is_running(pid: int) -> bool:
         return False
     # One that has ended and that nobody waited for.
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+_COUNTING = """
+import sys
+from shardctl.files.stores.store import StoredFile
+from shardctl.readers.index.counting.local_runner import LocalRunner
+from shardctl.readers.index.runner import FileToCount
+files = [StoredFile(path=path, num_bytes=1000) for path in sys.argv[1:]]
+tasks = [FileToCount(index=n, file=file, file_format="tfrecord") for n, file in enumerate(files)]
+list(LocalRunner().count(tasks))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_ctrl_c_does_not_wait_for_files_far_away(faults: Faults) -> None:
+    faults.delay = 30
+    command = [sys.executable, "-c", _COUNTING, *(faults.url(str(number)) for number in range(5))]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        while not faults.requests:
+            time.sleep(0.02)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in said
+    assert time.monotonic() - begun < 10
