@@ -16,6 +16,7 @@ import shardctl.tfds
 from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from tests.public_world import Call, World
 
 
@@ -468,7 +469,45 @@ CALLS: Mapping[str, list[Call]] = {
     "verify_files": [
         Call(
             lambda world: shardctl.verify_files,
-            lambda world: {"dataset": world.dataset, "splits": ["test"], "watch": _watch},
+            lambda world: {
+                "dataset": shardctl.index(world.records, cache=False).dataset,
+                "splits": ["all"],
+                "jobs": 2,
+                "runner": LocalRunner(),
+                "watch": _watch,
+            },
+        )
+    ],
+    "index": [
+        Call(
+            lambda world: shardctl.index,
+            lambda world: {
+                "paths": [world.records],
+                "split": {"train": "a-*"},
+                "name": "toy",
+                "file_format": "tfrecord",
+                "checksums": True,
+                "keep_going": True,
+                "jobs": 2,
+                "cache": False,
+                "earlier": "layout.yaml",
+                "runner": LocalRunner(),
+                "watch": _watch,
+            },
+        )
+    ],
+    "check_index": [
+        Call(
+            lambda world: shardctl.check_index,
+            lambda world: {
+                "layout": world.layout_of_records,
+                "paths": [world.records],
+                "checksums": True,
+                "jobs": 2,
+                "cache": False,
+                "runner": LocalRunner(),
+                "watch": _watch,
+            },
         )
     ],
     "beam_runner": [_call(shardctl.beam_runner, options=["--direct_num_workers=2"], watch=_watch)],

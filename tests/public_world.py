@@ -15,8 +15,11 @@ import shardctl.tfds
 from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
+from shardctl.files.documents import to_yaml
 from shardctl.files.plan.writer import plan_yaml
 from shardctl.files.snapshot.writer import snapshot_yaml
+from shardctl.readers.index.document import index_document
+from tests.record_files import framed
 
 Arguments = dict[str, Any]
 
@@ -64,6 +67,23 @@ class World:
         path = Path(self.own_folder.name, f"{kind}.yaml")
         text = plan_yaml(self.plan) if kind == "plan" else snapshot_yaml(self.pinned().snapshot)
         path.write_text("".join(text), "utf-8")
+        return str(path)
+
+    @cached_property
+    def records(self) -> str:
+        """A folder of record files without metadata."""
+        folder = Path(self.own_folder.name, "records")
+        folder.mkdir()
+        for shard in range(2):
+            (folder / f"a-{shard}.tfrecord").write_bytes(framed(b"x"))
+        return str(folder)
+
+    @cached_property
+    def layout_of_records(self) -> str:
+        """The layout that `index` writes of them."""
+        path = Path(self.own_folder.name, "records.yaml")
+        found = shardctl.index(self.records, cache=False)
+        path.write_text("".join(to_yaml(index_document(found))), "utf-8")
         return str(path)
 
     @cached_property

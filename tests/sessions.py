@@ -56,7 +56,6 @@ _WITH_DATASETS = (
     "keras.md",
     "petabyte.md",
     "pipeline.md",
-    "remote-data.md",
     "training.md",
     "verify.md",
 )
@@ -64,6 +63,7 @@ _WITH_DATASETS = (
 _WITH_FILES = ("bare-files.md", "questions.md")
 # In which `gs://my-bucket/tfds` is a data dir with that dataset too.
 _WITH_BUCKET = ("questions.md", "remote-data.md")
+TOY = {"train": [200, 100, 50, 50]}
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -159,7 +159,7 @@ def write_datasets(folder: Path) -> None:
 
     A record of the toy has 16 bytes of framing, and 15 of data or 16 from example 128 on.
     """
-    build_dataset(folder, "toy", {"train": [200, 100, 50, 50]})
+    build_dataset(folder, "toy", TOY)
     damaged = folder / "damaged"
     shutil.copytree(folder / "toy" / "1.0.0", damaged)
     for shard, byte in ((0, 16 * 31), (3, 7 * 32 + 12)):
@@ -186,10 +186,15 @@ def write_files(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def bucket(folder: Path) -> Iterator[None]:
-    """Copy the dataset `toy` of a folder to a bucket, which a server on this machine holds."""
-    with gcs_server("my-bucket") as server, mock.patch.dict(os.environ, server.variables()):
-        for file in sorted((folder / "toy").rglob("*")):
+def bucket() -> Iterator[None]:
+    """Write the dataset `toy` to a bucket, which a server on this machine holds."""
+    with (
+        gcs_server("my-bucket") as server,
+        mock.patch.dict(os.environ, server.variables()),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        build_dataset(Path(folder), "toy", TOY)
+        for file in sorted(Path(folder).rglob("*")):
             if file.is_file():
                 server.put(f"tfds/{file.relative_to(folder).as_posix()}", file.read_bytes())
         yield
@@ -210,7 +215,7 @@ def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
     with contextlib.ExitStack() as around:
         around.enter_context(alone_in(folder))
         if document.name in _WITH_BUCKET:
-            around.enter_context(bucket(folder))
+            around.enter_context(bucket())
         for block in blocks(document):
             if block.file is not None:
                 file = Path(block.file)

@@ -80,7 +80,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, shardctl.Dataset):
         return ("dataset", value.identity)
     if dataclasses.is_dataclass(value):
-        fields = [field.name for field in dataclasses.fields(value)]
+        fields = [field.name for field in dataclasses.fields(value) if field.compare]
         return (type(value).__name__, *((name, plain(getattr(value, name))) for name in fields))
     if isinstance(value, list | tuple):
         return (type(value).__name__, *map(plain, value))

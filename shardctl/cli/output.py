@@ -154,6 +154,7 @@ class ProgressBars:
     def __init__(self) -> None:
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
+        self._without_end: set[str] = set()
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._start = time.monotonic()
 
@@ -171,11 +172,16 @@ class ProgressBars:
             self._progress = None
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Show that `done` of `total` of something are done; one bar for each thing counted."""
+        """Show that `done` of `total` of something are done; one bar for each thing counted.
+
+        A total of 0 is one that nobody knows yet: how much is done is shown alone, until something
+        else is counted.
+        """
         if not self._on_terminal or time.monotonic() - self._start < _PATIENCE:
             return
-        if done >= total and what not in self._tasks:
+        if done >= total > 0 and what not in self._tasks:
             return  # what ends before it has a bar needs none
+        label = what if total else f"{what}: {done:,}"
         if self._progress is None:
             from rich.console import Console
             from rich.progress import Progress
@@ -184,7 +190,13 @@ class ProgressBars:
             self._progress = Progress(console=console, transient=True)
             self._progress.start()
         if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total)
+            for other in [name for name in self._tasks if name in self._without_end]:
+                self._progress.remove_task(self._tasks.pop(other))
+            self._tasks[what] = self._progress.add_task(label, total=total or None)
+        if not total:
+            self._without_end.add(what)
+            self._progress.update(self._tasks[what], description=label)
+            return
         self._progress.update(self._tasks[what], completed=done, total=total)
         if self._progress.finished:  # the bars make room for what is written next
             self._progress.stop()

@@ -18,6 +18,7 @@ _WEB = ("http", "https")
 # Where what stands before the `@` is a container, or a user that alone opens nothing.
 _NAMED = ("abfs", "abfss", "wasb", "wasbs", "sftp", "ssh", "ftp", "smb", "hdfs", "webhdfs")
 _KEPT: dict[str, tuple[str, str]] = {}  # what is public -> the same with secrets, and the query
+_IMPLIED: dict[str, tuple[str, str]] = {}  # the same, of what lies beside and above
 
 
 def public_url(url: str) -> str:
@@ -27,8 +28,8 @@ def public_url(url: str) -> str:
 
     >>> public_url("https://me:pw@host/data?signature=x"), public_url("gs://bucket/a?b")
     ('https://host/data', 'gs://bucket/a?b')
-    >>> public_url("s3://KEY:SEC/RET@bucket/a"), public_url("hf://datasets/me/toy@main")
-    ('s3://bucket/a', 'hf://datasets/me/toy@main')
+    >>> public_url("s3://KEY:SEC/RET@my-data/a"), public_url("hf://datasets/me/toy@main")
+    ('s3://my-data/a', 'hf://datasets/me/toy@main')
     >>> public_url("sftp://me:pw@host/a"), public_url("abfss://container@account/a")
     ('sftp://me@host/a', 'abfss://container@account/a')
 
@@ -46,7 +47,22 @@ def public_url(url: str) -> str:
                 " apart by their paths; name them one at a time, or copy them to a disk"
             )
         _KEPT[address] = (full.rstrip("/"), query)
+        _imply(address, full.rstrip("/"), query)
     return public
+
+
+def _imply(public: str, full: str, query: str) -> None:
+    """Remember what else the secrets of a URL open: what lies beside a file, all of its place.
+
+    A signature is of a folder or of one file; a user logs in to a whole place.
+    """
+    scheme, _, path = public.partition("://")
+    place, _, below = path.partition("/")
+    folder, _, name = below.rpartition("/")
+    if folder and "." in name and not _choosing(query):
+        _IMPLIED[public.rpartition("/")[0]] = (full.rpartition("/")[0], query)
+    if public != full:
+        _IMPLIED[f"{scheme}://{place}"] = (full.removesuffix(f"/{below}"), "")
 
 
 def _choosing(query: str) -> str:
@@ -59,15 +75,15 @@ def full_url(url: str) -> str:
 
     >>> _ = public_url("https://me:pw@host/data?signature=x")
     >>> full_url("https://host/data/a.json"), full_url("https://host/other")
-    ('https://me:pw@host/data/a.json?signature=x', 'https://host/other')
+    ('https://me:pw@host/data/a.json?signature=x', 'https://me:pw@host/other')
     """
     address = url.rstrip("/") if _KEPT else ""
-    while address and address not in _KEPT:
+    while address:
+        found = _KEPT.get(address) or _IMPLIED.get(address)
+        if found is not None:
+            return found[0] + url[len(address) :] + found[1]
         address = address.rpartition("/")[0]
-    if not address:
-        return url
-    full, query = _KEPT[address]
-    return full + url[len(address) :] + query
+    return url
 
 
 def without_secrets(text: str) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 
@@ -16,21 +17,29 @@ def silent_libraries() -> Iterator[None]:
 
     Some write to the file descriptor 2 from C++, or from processes of their own, so that descriptor
     leads to /dev/null meanwhile; `sys.stderr` writes where it did. Python's logging and warnings
-    are silent too, and handlers that a library gives to logging are taken away in the end. With
+    are silent too, and so are threads that an error ends; handlers that a library gives to logging
+    are taken away in the end. With
     SHARDCTL_TRACEBACK set everything is shown.
     """
     if os.environ.get("SHARDCTL_TRACEBACK"):
         yield
         return
     disabled, handlers = logging.root.manager.disable, [*logging.root.handlers]
+    excepthook = threading.excepthook
     logging.disable(logging.CRITICAL)
+    threading.excepthook = _say_nothing
     try:
         with warnings.catch_warnings(), _without_descriptor_2():
             warnings.simplefilter("ignore")
             yield
     finally:
+        threading.excepthook = excepthook
         logging.root.handlers[:] = handlers
         logging.disable(disabled)
+
+
+def _say_nothing(error: threading.ExceptHookArgs) -> None:
+    """Take no notice of an error that ended a thread."""
 
 
 @contextlib.contextmanager

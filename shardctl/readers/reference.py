@@ -339,7 +339,7 @@ def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
     with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
         return dataset_in(path)
     try:
-        found = tfds_folders(path)
+        found = [folder for folder in tfds_folders(path) if folder != path]
         if not found and not is_folder(path):
             raise NotThereError
     except NotThereError as error:

@@ -18,7 +18,7 @@ from shardctl.core.tfds_rules import (
     DEFAULT_TEMPLATE,
     INT64_MAX,
 )
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
@@ -44,9 +44,16 @@ def read_tfds_folder(path: AnyPath) -> Dataset:
 
 
 def dataset_in(folder: AnyPath) -> Dataset:
-    """Return the dataset whose dataset_info.json is right in a folder; raises as above."""
+    """Return the dataset whose dataset_info.json is right in a folder.
+
+    Raises:
+        NotThereError: there is none, or one of Hugging Face Datasets, see `holds_tfds_metadata`.
+        DatasetError: the metadata is broken, or cannot be read.
+    """
     source = printable(str(folder / DATASET_INFO_FILENAME))
     document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS)
+    if is_hugging_face_info(document):
+        raise NotThereError(f"{source} is that of Hugging Face Datasets, not of TFDS")
     if not isinstance(folder, RemotePath):
         folder = Path(absolute(folder))
     with fields.said_about(source):
@@ -115,7 +122,8 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
     """Return whether a folder has a dataset_info.json, and one of TFDS.
 
     Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, see
-    `is_hugging_face_info`. Broken metadata counts as TFDS's, whose reader says so.
+    `is_hugging_face_info`. Broken metadata counts as TFDS's, whose reader says so. A remote one is
+    not looked into: that is left to who reads it.
 
     Raises:
         DatasetError: the place of a remote one cannot be asked.
@@ -123,6 +131,8 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
     path = folder / DATASET_INFO_FILENAME
     if not is_file(path):
         return False
+    if isinstance(folder, RemotePath):
+        return True
     if not (is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
         return True
     try:
@@ -133,8 +143,6 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
 
 
 def _has_files_of_hugging_face(folder: AnyPath) -> bool:
-    if isinstance(folder, RemotePath):  # not worth a listing: the cache of a hub is on a disk
-        return False
     try:
         return any(file.path.endswith((".arrow", ".parquet")) for file in files_in(folder))
     except DatasetError:

@@ -162,6 +162,23 @@ def test_longer_work_has_a_bar_for_each_thing_counted(
     assert is_gone(terminal)
 
 
+def test_work_of_nobody_knows_how_much_shows_how_much_is_done(
+    clock: Clock, on_terminal: OnTerminal
+) -> None:
+    terminal = on_terminal()
+    with ProgressBars() as bars:
+        clock.now += 0.6
+        bars.show("files found", 1000, 0)
+        bars.show("files found", 2000, 0)
+        assert bars._progress is not None
+        (task,) = bars._progress.tasks
+        assert (task.description, task.total) == ("files found: 2,000", None)
+        bars.show("files", 1, 2)
+        (task,) = bars._progress.tasks
+        assert (task.description, task.completed, task.total) == ("files", 1, 2)
+    assert is_gone(terminal)
+
+
 def test_an_interrupt_takes_the_bar_away_too(clock: Clock, on_terminal: OnTerminal) -> None:
     terminal = on_terminal()
 

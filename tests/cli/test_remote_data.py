@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,23 @@ def test_passwords_and_signatures_are_in_no_answer(shardctl: Shardctl, data: Pat
         assert "SECRET" not in ran.stdout + ran.stderr, command
     for file in ("plan.yaml", "counted.yaml"):
         assert "SECRET" not in Path(file).read_text()
+
+
+def test_the_files_beside_a_layout_in_a_bucket_are_asked_with_its_password(
+    shardctl: Shardctl, data: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "counted"
+    shutil.copytree(data / "toy" / "1.0.0", folder)
+    (folder / "dataset_info.json").unlink()
+    (folder / "features.json").unlink()
+    assert shardctl("index", folder, "-o", folder / "layout.yaml").exit_code == 0
+    secret = f"{in_memory(folder, user='KEY:SECRET@')}/layout.yaml"
+    verified = shardctl("verify", "--files", "-d", secret)
+    assert (verified.exit_code, "every file holds" in verified.stdout) == (0, True)
+    checked = shardctl("index", "--check", secret)
+    assert (checked.exit_code, "6 files" in checked.stdout) == (0, True)
+    for ran in (verified, checked):
+        assert "SECRET" not in ran.stdout + ran.stderr
 
 
 def test_after_a_tab_no_place_but_this_machine_is_asked(

@@ -15,7 +15,7 @@ from shardctl.errors import UsageError
         ("https://token@secrets-b.org:8080/data?sig=x/y", "https://secrets-b.org:8080/data"),
         ("http://[::1]:80/data?x=1?y=2", "http://[::1]:80/data"),
         ("http://secrets-c.org?x=1", "http://secrets-c.org"),
-        ("s3://KEY:SEC/RET@bucket/data", "s3://bucket/data"),
+        ("s3://KEY:SEC/RET@secrets-f/data", "s3://secrets-f/data"),
         ("ftp://me:p@w@secrets-d.org/data", "ftp://me@secrets-d.org/data"),
         # Nothing secret: an @ and a ? in names, a revision of the hub.
         ("hf://datasets/me/toy@main/data", "hf://datasets/me/toy@main/data"),
@@ -37,13 +37,25 @@ def test_what_lies_below_is_asked_with_the_same_secrets() -> None:
     assert folder == "https://secrets-below.org/data/toy/"
     url = "https://secrets-below.org/data/toy/1.0.0/a.json"
     assert full_url(url) == "https://me:pw@secrets-below.org/data/toy/1.0.0/a.json?sig=7"
-    beside = "https://secrets-below.org/data/other"
-    assert full_url(beside) == beside
+    # The user is that of the place; the signature is not.
+    beside = full_url("https://secrets-below.org/data/other")
+    assert beside == "https://me:pw@secrets-below.org/data/other"
+
+
+def test_what_lies_beside_a_file_is_asked_with_its_signature() -> None:
+    public_url("https://secrets-beside.org/data/layout.yaml?sig=7")
+    below = "https://secrets-beside.org/data/toy/a.tfrecord"
+    assert full_url(below) == f"{below}?sig=7"
+    elsewhere = "https://secrets-beside.org/other/a.tfrecord"
+    assert full_url(elsewhere) == elsewhere
+    public_url("https://secrets-beside.org/single.yaml?sig=8")
+    assert full_url(elsewhere) == elsewhere
 
 
 def test_one_address_is_not_another_that_begins_with_it() -> None:
-    public_url("https://me:pw@secrets-begin.org/data")
+    public_url("https://secrets-begin.org/data?sig=1")
     assert full_url("https://secrets-begin.org/database") == "https://secrets-begin.org/database"
+    assert full_url("https://secrets-begin.org.com/data") == "https://secrets-begin.org.com/data"
 
 
 def test_the_last_secrets_of_an_address_count() -> None:

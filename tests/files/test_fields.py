@@ -29,7 +29,7 @@ number_texts = (
 
 def check_number(value: Any) -> None:
     """One number in a repeated int64 field; a null there is refused by both."""
-    from google.protobuf import json_format  # type: ignore[import-untyped]
+    from google.protobuf import json_format
     from tensorflow_datasets.core.proto import dataset_info_pb2
 
     text = json.dumps({"shardLengths": [value]})

@@ -10,7 +10,7 @@ import sys
 from shardctl.files.silence import silent_libraries
 
 _NOISE = """
-import logging, os, subprocess, sys, warnings
+import logging, os, subprocess, sys, threading, warnings
 from shardctl.files.silence import silent_libraries
 with silent_libraries():
     logging.basicConfig()
@@ -18,6 +18,9 @@ with silent_libraries():
     subprocess.run([sys.executable, "-c", "import sys; sys.stderr.write('from a process\\\\n')"])
     logging.getLogger("apache_beam").error("logged")
     warnings.warn("warned")
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
     print("own words", file=sys.stderr)
 os.write(2, b"from C++ again\\n")
 logging.getLogger("apache_beam").error("logged again")

@@ -99,7 +99,7 @@ def _flat(specs: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]
 
 def _check_sizes(num_cases: int, *, fuzz: bool = False) -> None:
     import tensorflow_datasets as tfds
-    from google.protobuf import json_format  # type: ignore[import-untyped]
+    from google.protobuf import json_format
 
     def check(case: Any) -> None:
         feature = _feature(tfds, case)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
+from shardctl.files.stores.remote_path import RemotePath
 from shardctl.readers.project_file import Project, find_project
 from shardctl.readers.reference import (
     ChosenDataset,
@@ -19,6 +20,7 @@ from shardctl.readers.reference import (
     read_dataset,
     refs_found_again,
 )
+from shardctl.readers.tfds_metadata import dataset_in
 from tests.cases import FUZZ, check_cases
 from tests.remote_copies import in_memory
 from tests.strategies import error_line
@@ -341,6 +343,18 @@ class TestRemote:
         assert [part.data_dir for part in found.splits[0].files] == [there, str(here)]
         twice = read(str(here), str(tmp_path / "tfds/toy"), home=home)
         assert found.fingerprint == twice.fingerprint
+
+    def test_metadata_of_hugging_face_is_none_of_tfds(self, home: Path, tmp_path: Path) -> None:
+        datasets = pytest.importorskip("datasets")
+        folder = tmp_path / "saved"
+        datasets.Dataset.from_dict({"x": list(range(7))}).save_to_disk(str(folder))
+        there = in_memory(folder)
+        found, local = read(there, home=home), read(str(folder), home=home)
+        assert found.fingerprint == local.fingerprint
+        assert found.splits[0].shard_lengths == (7,)
+        assert found.data_dir == there
+        with pytest.raises(DatasetError, match="is that of Hugging Face Datasets, not of TFDS"):
+            dataset_in(RemotePath(there))
 
     def test_the_data_of_a_remote_layout_file_lie_where_it_says(self, tmp_path: Path) -> None:
         (tmp_path / "bucket").mkdir()

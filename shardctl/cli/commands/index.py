@@ -92,9 +92,9 @@ def index(
 
     Examples:
       # What do these files hold?
-      shardctl index data/
+      shardctl index ~/data/toy
       # As a layout, which -d takes
-      shardctl index data/ -o layout.yaml
+      shardctl index ~/data/toy -o layout.yaml
       # What changed since? Exits with 1 where something did
       shardctl index --check layout.yaml
     """
@@ -122,7 +122,7 @@ def index(
     with ProgressBars() as bars:
         found = index_files(
             *words,
-            split=_splits(split or []),
+            split=_splits(split) if split else None,
             name=name,
             file_format=format_of_files,
             checksums=crc,

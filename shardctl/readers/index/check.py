@@ -20,10 +20,10 @@ from shardctl.files.stores.stored_files import StoredFiles
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.index.counting.local_runner import LocalRunner, checked_jobs
+from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.document import IndexedLayout, read_index_file
 from shardctl.readers.index.listing import list_files
-from shardctl.readers.index.runner import Runner
+from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.contents import FileContents
 
 ChangeKind = Literal["appeared", "vanished", "grew", "shrank", "rewritten", "broken"]
@@ -79,7 +79,7 @@ def check_index(
     checksums: bool = False,
     jobs: int | None = None,
     cache: bool = True,
-    runner: Runner | None = None,
+    runner: RunnerLike | None = None,
     watch: Watch | None = None,
 ) -> IndexCheck:
     """Compare the files of a layout that `index` wrote with those that are there now.
@@ -100,6 +100,11 @@ def check_index(
 
     Raises:
         DatasetError: the file is no layout that `index` wrote, or a place cannot be listed.
+
+    >>> import shardctl
+    >>> check = shardctl.check_index("layout.yaml")  # doctest: +SKIP
+    >>> [(change.kind, change.path) for change in check.changes]  # doctest: +SKIP
+    [('grew', 'train-00003.tfrecord')]
     """
     jobs = checked_jobs(jobs)
     known_as = read_index_file(path_of(os.fspath(layout)))
@@ -111,7 +116,8 @@ def check_index(
             [file for _, file in recount],
             known_as.dataset.file_format,
             checksums=checksums,
-            runner=runner or LocalRunner(jobs=jobs),
+            runner=runner,
+            jobs=jobs,
             known=known,
             keep_going=True,
             watch=watch,
@@ -122,7 +128,7 @@ def check_index(
     ]
     changes = list(comparison.changes([place for place, _ in recount], now))
     return IndexCheck(
-        layout=os.fspath(layout),
+        layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
         changes=tuple(changes),
         num_files=known_as.num_files,

@@ -19,11 +19,11 @@ from shardctl.readers.index.arranged_files import ArrangedFiles
 from shardctl.readers.index.arrangement import Arrangement
 from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.index.counting.local_runner import LocalRunner, checked_jobs
+from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.counting.said import KnownOrSaid
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.names import arrange
-from shardctl.readers.index.runner import Runner
+from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.read_file import format_of, why_not_read
 from shardctl.readers.records.sidecars.sidecars import Sidecars
 
@@ -39,7 +39,7 @@ def index(
     jobs: int | None = None,
     cache: bool = True,
     earlier: str | os.PathLike[str] | None = None,
-    runner: Runner | None = None,
+    runner: RunnerLike | None = None,
     watch: Watch | None = None,
 ) -> Index:
     """Count the examples of record files without metadata, from framing or footers alone.
@@ -65,8 +65,14 @@ def index(
     Raises:
         DatasetError: there are no such files, or names that cannot be put in order.
         MissingDependencyError: a package that the format or the place needs is not installed.
+
+    >>> import shardctl
+    >>> found = shardctl.index("data/train-*.tfrecord")  # doctest: +SKIP
+    >>> shardctl.plan(found.dataset, "train[:10%]")  # doctest: +SKIP
     """
     jobs = checked_jobs(jobs)
+    if split is not None and not split:
+        raise UsageError(phrase("{split}: no split is named; without it the names of files tell"))
     begin = time.monotonic()
     wanted = tuple(public_url(os.fspath(path)) for path in paths)
     listing = list_files(wanted, watch=_listed(watch))
@@ -82,7 +88,8 @@ def index(
                 files.all,
                 files.file_format,
                 checksums=checksums,
-                runner=runner or LocalRunner(jobs=jobs),
+                runner=runner,
+                jobs=jobs,
                 known=known,
                 keep_going=keep_going,
                 watch=watch,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
+from shardctl.core.arguments.kinds import made_kind
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.records.contents import FileContents, Told, untold
 
@@ -59,3 +60,14 @@ class Runner(Protocol):
         Files are asked for as room for them comes, in the thread that asks for answers. An end of
         the asking, or an interrupt, ends the work.
         """
+
+
+def _made(value: Any) -> Runner | None:
+    if isinstance(value, Sequence):  # a text or a list, which have a method `count` as well
+        return None
+    return value if isinstance(value, Runner) else None
+
+
+RunnerLike = Annotated[
+    Runner, made_kind(_made, needed="a runner, as beam_runner()", several="runners")
+]

@@ -16,7 +16,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.index.counting.local_runner import checked_jobs
-from shardctl.readers.index.runner import Runner
+from shardctl.readers.index.runner import Runner, RunnerLike
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.parallel import FileToRead, read_record_files
@@ -87,7 +87,7 @@ def verify_files(
     dataset: DatasetLike,
     *splits: str,
     jobs: int | None = None,
-    runner: Runner | None = None,
+    runner: RunnerLike | None = None,
     watch: Watch | None = None,
 ) -> FilesVerification:
     """Read every record of every file of some splits, without TensorFlow, and say what is wrong.

@@ -14,8 +14,11 @@ from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.stores.anywhere import is_file
 from shardctl.files.stores.remote_path import RemotePath, file_in, path_of, way_below
-from shardctl.files.stores.stores import is_remote
-from shardctl.readers.records.read_file import read_record_file
+from shardctl.files.stores.stored_files import as_bytes
+from shardctl.files.stores.stores import is_remote, store_of
+from shardctl.readers.index.counting.counting import COMPRESSIONS, count_files
+from shardctl.readers.index.counting.known import known_counts
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import dataset_in
 
@@ -90,18 +93,11 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
     """Return record files without metadata as a dataset of one split, in the order of their names.
 
     Raises:
-        DatasetError: a file that is not here, damaged, or compressed in another way than the
-            reader takes it for.
+        DatasetError: a file that is not here or damaged, or compressed otherwise than the script
+            says.
     """
-    names = sorted(set(paths))
-    lengths = []
-    for name in names:
-        contents = read_record_file(name, file_format, checksums=False)
-        num_records = contents.num_records or 0
-        finding = contents.finding(name, num_records, None, compression or None)
-        if finding is not None:
-            raise DatasetError(f"file {quoted(name, 200)} {finding.reason}")
-        lengths.append(num_records)
+    names = sorted(set(paths), key=as_bytes)
+    lengths = _counted(names, file_format, compression)
     folder = _common_folder(names)
     files = ShardFiles(
         data_dir=folder,
@@ -110,12 +106,46 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
     )
     return Dataset(
         name=os.path.basename(folder) or "files",
-        splits=(Split(name=PLAIN_SPLIT, shard_lengths=tuple(lengths), files=(files,)),),
+        splits=(Split(name=PLAIN_SPLIT, shard_lengths=lengths, files=(files,)),),
         file_format=file_format,
         compression=compression or None,
         data_dir=folder,
         origin="record files",
     )
+
+
+def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[int, ...]:
+    """Return how many records files hold; those that are known from the user's cache folder."""
+    files = []
+    for name in names:
+        file = store_of(name).status(name)
+        if file is None:
+            raise DatasetError(f"file {quoted(name, 200)} missing")
+        files.append(file)
+    with known_counts(cache=True, earlier=None) as known:
+        counts = count_files(
+            files,
+            file_format,
+            checksums=False,
+            runner=LocalRunner(),
+            known=known,
+            keep_going=False,
+            watch=None,
+        )
+    for place in sorted(counts.broken):
+        damage = counts.broken[place].damage
+        why = "cannot be counted" if damage is None else damage.text
+        raise DatasetError(f"file {quoted(names[place], 200)} {why}")
+    for name, number in zip(names, counts.compressions, strict=True):
+        found = COMPRESSIONS[number]
+        if (found or "") != compression:
+            said = f"is not compressed by {compression}, as the script reads it"
+            if found is not None:
+                said = (
+                    f"is compressed by {found}, and the script reads it by {compression or 'none'}"
+                )
+            raise DatasetError(f"file {quoted(name, 200)} {said}")
+    return tuple(counts.num_records)
 
 
 def _common_folder(names: Sequence[str]) -> str:

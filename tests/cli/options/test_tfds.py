@@ -62,8 +62,8 @@ def test_renames_are_a_script(
         kept = folder / f"{shard}.kept"
         kept.rename(folder / f"toy-train.tfrecord-{shard + 1:05d}-of-00004")
     (folder / "toy-train.tfrecord-00004-of-00004").write_bytes(b"")
-    words = ("index", folder, "--keep-going", "--tfds", folder)
-    words = (*words, "--features", tmp_path / "features.json")
+    features = tmp_path / "features.json"
+    words = ("index", folder, "--keep-going", "--tfds", folder, "--features", features)
     code = code_of(*words)
     script = capsys.readouterr().out
     assert code == 1

@@ -253,7 +253,7 @@ def test_what_happens_is_told(tmp_path: Path) -> None:
     written(tmp_path / "data")
     told: list[tuple[str, int, int]] = []
     index(tmp_path / "data", watch=lambda *report: told.append(report))
-    assert told[-1] == ("files", 4, 4)
+    assert told[-2:] == [("files", 4, 4), ("bytes", 9 * 22, 9 * 22)]
 
 
 def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,10 @@ def test_settings_of_the_command_are_not_those_of_the_script(tmp_path: Path) -> 
 Step = Callable[[Any], Any]
 
 
+def _shuffle(size: int, seed: int | None, again: bool) -> Step:
+    return lambda ds: ds.shuffle(size, seed, again)
+
+
 def _behind(rng: random.Random, tf: Any) -> Iterator[tuple[str, Step]]:
     """Yield random stages as text and as calls; a batch is the last."""
     for _ in range(rng.randint(0, 3)):
@@ -95,7 +99,7 @@ def _behind(rng: random.Random, tf: Any) -> Iterator[tuple[str, Step]]:
             size, seed = rng.randint(1, 12), rng.choice([None, rng.randint(0, 9)])
             again = rng.choice([True, False])
             text = f"shuffle({size}, seed={seed}, reshuffle={again})"
-            yield text, lambda ds, a=(size, seed, again): ds.shuffle(*a)
+            yield text, _shuffle(size, seed, again)
         elif kind == "repeat":
             yield "repeat(2)", lambda ds: ds.repeat(2)
         elif kind == "skip":

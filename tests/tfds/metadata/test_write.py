@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ _NAMES = (
 
 
 def files_of_toy(
-    root: Path, names: str, splits: dict[str, Sequence[int]], file_format: str = "tfrecord"
+    root: Path, names: str, splits: Mapping[str, Sequence[int]], file_format: str = "tfrecord"
 ) -> Dataset:
     """Write a dataset with TFDS, take its metadata away, and give its files other names."""
     built = build_dataset(root / "built", splits=splits, file_format=file_format)

@@ -100,3 +100,19 @@ def test_record_files_without_metadata_are_counted(tmp_path: Path) -> None:
         _listed(Piece(path=str(tmp_path / "c")))
     with pytest.raises(DatasetError, match="missing"):
         _listed(Piece(path=str(tmp_path / "missing")))
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_compressed_files_are_counted(tmp_path: Path, compression: str) -> None:
+    import tensorflow as tf
+
+    path = str(tmp_path / "a")
+    with tf.io.TFRecordWriter(path, compression) as writer:
+        for _ in range(3):
+            writer.write(b"record")
+    piece = Piece(path=path)
+    found = listed([piece], file_format="tfrecord", compression=compression)
+    assert tuple(found.dataset.splits[0].shard_lengths) == (3,)
+    assert found.dataset.compression == compression
+    with pytest.raises(DatasetError, match=f"by {compression}, and the script reads it by none"):
+        listed([piece], file_format="tfrecord", compression="")

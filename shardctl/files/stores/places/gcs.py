@@ -24,6 +24,7 @@ from shardctl.files.stores.places.buckets import (
     root_of,
 )
 from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.transfer.attempts import TransientError
 from shardctl.files.stores.transfer.redaction import said, shown
 from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 from shardctl.files.stores.transfer.web import Headers, Range, Web, changed
@@ -135,6 +136,8 @@ def _authorization() -> str:
     try:
         _filesystem().credentials.apply(headers)
     except Exception as error:
+        if type(error).__name__ == "TransportError":
+            raise TransientError("Google's login cannot be reached") from None
         message = f"Google's credentials cannot be used ({type(error).__name__}): {_LOGIN}"
         raise DatasetError(message) from None
     return headers.get("authorization") or headers.get("Authorization") or ""

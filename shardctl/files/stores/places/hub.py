@@ -98,14 +98,19 @@ class HubStore(ListedStore):
 
     def fetch(self, file: StoredFile, start: int, stop: int) -> bytes:
         """Return a range of a file at the commit at which it is what was listed."""
+        commit = self._commit(file)
         wanted = Range(
             path=file.path,
-            url=_place(file.path).file(self._commit(file)),
+            url=_place(file.path).file(commit),
             start=start,
             stop=stop,
             num_bytes=file.num_bytes,
         )
-        return self._web.range(wanted)
+        data = self._web.range(wanted)
+        # A mirror that tells no commit may have another file by now.
+        if not _COMMIT.fullmatch(commit) and self.status(file.path) != file:
+            raise changed(file.path)
+        return data
 
     def _commit(self, file: StoredFile) -> str:
         """Return the commit to read a file from: what is there does not change any more.

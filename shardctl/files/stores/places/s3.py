@@ -32,6 +32,16 @@ _LOGIN = (
 _PAGE = 1000  # the most that S3 gives
 _SECONDS_TO_LOG_IN = 60.0
 _RETRIED_CODES = ("SlowDown", "Throttl", "RequestTimeout", "InternalError", "ServiceUnavailable")
+_LOGIN_CODES = (
+    "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", 
+    "AuthFailure", "TokenRefreshRequired", "ExpiredTokenException", "UnrecognizedClientException",
+)  # fmt: skip
+_ADVICE = {
+    "400": "often a login that has expired (`aws sso login`), or another region (AWS_DEFAULT_REGION)",
+    "RequestTimeTooSkewed": "the clock of this machine is wrong",
+    "InvalidObjectState": "it is archived; restore it first",
+    "PermanentRedirect": "the bucket is in another region (AWS_DEFAULT_REGION)",
+}
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _LOGIN_ERRORS = (
     "PartialCredentials", "CredentialRetrieval", "SSO", "TokenRetrieval", "UnknownCredential",
@@ -174,7 +184,12 @@ def _raise_refusal(response: dict[str, Any], path: str, anonymous: bool) -> None
         raise _end(path, "there is no bucket of this name")
     if status == 404 or code in _MISSING:
         return
-    if status in (401, 403) or "Access" in code:
+    if code in _LOGIN_CODES:
+        raise _end(path, f"the AWS credentials are refused ({code}): {_LOGIN}")
+    if code in _ADVICE:
+        answer = status if code.isdigit() else f"{status} {code}"
+        raise _end(path, f"the server answers {answer}: {_ADVICE[code]}")
+    if status in (401, 403):
         if anonymous:
             _ANONYMOUS.clear()  # so that a login is noticed
             _filesystem.cache_clear()
@@ -183,7 +198,6 @@ def _raise_refusal(response: dict[str, Any], path: str, anonymous: bool) -> None
         if code in ("AccessDenied", "403", "Forbidden"):
             reason = "the account has no permission to read it (s3:GetObject, s3:ListBucket)"
             raise _end(path, reason)
-        raise _end(path, f"the AWS credentials are refused ({said(code, 40)}): {_LOGIN}")
     raise _end(path, f"the server answers {status} {said(code, 40)}")
 
 

@@ -88,10 +88,15 @@ class WebServerStore:
     def open(self, file: StoredFile) -> Iterator[RemoteSource]:
         """Open a file; another version is refused when it is read."""
         conditions = _conditions(file.version)
+        told: list[tuple[str, str]] = []
 
         def check(headers: Headers) -> None:
             found = version_of(headers)
             if file.version and found and found != file.version:
+                raise changed(file.path)
+            # Of a version that is not sure all answers at least tell the same.
+            told.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
+            if not file.version and told[-1] != told[0]:
                 raise changed(file.path)
 
         def fetch(start: int, stop: int) -> bytes:

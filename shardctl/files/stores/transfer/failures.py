@@ -27,6 +27,8 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
     Libraries differ in their classes, so names and causes decide.
     """
     chain = list(_chain(error))
+    if any("ProxyError" in type(each).__name__ for each in chain):
+        return TransientError("the proxy (HTTP_PROXY, HTTPS_PROXY) does not connect", brief=True)
     for each in chain:
         if isinstance(each, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY" in str(each):
             return _end(path, f"TLS: {said(_reason(each), 100)}")

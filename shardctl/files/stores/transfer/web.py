@@ -138,8 +138,8 @@ class Web:
         return attempted(once, path=wanted.path)
 
     def _continue(self, wanted: Range, got: bytearray) -> None:
-        first, last = wanted.start + len(got), wanted.stop - 1
-        headers = {**wanted.headers, "Range": f"bytes={first}-{last}"}
+        first = wanted.start + len(got)
+        headers = {**wanted.headers, "Range": f"bytes={first}-{wanted.stop - 1}"}
         with self._sent("GET", wanted.url, wanted.path, headers, True, ANSWERS) as response:
             status = response.status_code
             if status in (404, 410, 412, 416):
@@ -148,9 +148,9 @@ class Web:
             wanted.check(response.headers)
             refuse_encoding(response.headers, wanted.path)
             if status == 206:
-                last = _answered(response.headers, wanted, first)
+                enough = _answered(response.headers, wanted, first) + 1 - wanted.start
             elif status == 200 and wanted.whole:
-                _same_size(response.headers, wanted)
+                enough = _whole(response.headers, wanted)
                 got.clear()
             else:
                 raise DatasetError(
@@ -158,7 +158,9 @@ class Web:
                     f" (it answers {status} for a part of the file); copy the file to a disk, or"
                     " serve it with a server that knows ranges"
                 )
-            _receive(response, got, last + 1 - wanted.start, wanted.path)
+            _receive(response, got, enough, wanted.path)
+        if len(got) > wanted.stop - wanted.start:
+            raise changed(wanted.path, f"it has more than {wanted.num_bytes:,} bytes")
         if len(got) < wanted.stop - wanted.start:
             came = f"{len(got)} of {wanted.stop - wanted.start} bytes came"
             raise TransientError(f"truncated: {came}, then the answer ended")
@@ -249,10 +251,14 @@ def _answered(headers: Headers, wanted: Range, first: int) -> int:
     return int(found[2])
 
 
-def _same_size(headers: Headers, wanted: Range) -> None:
+def _whole(headers: Headers, wanted: Range) -> int:
+    """Return how many bytes to read of a whole file: one more where its length is not told."""
     length = headers.get("Content-Length", "")
-    if length.isdigit() and int(length) != wanted.num_bytes:
+    if not length.isdigit():
+        return wanted.num_bytes + 1
+    if int(length) != wanted.num_bytes:
         raise changed(wanted.path, f"it has {int(length):,} bytes, not {wanted.num_bytes:,}")
+    return wanted.num_bytes
 
 
 def _receive(response: Any, got: bytearray, enough: int, path: str) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import re
 import shutil
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -117,6 +118,7 @@ class BeamRunner:
             if result is not None:
                 with contextlib.suppress(Exception):
                     result.cancel()
+            _wait_for_workers()
             raise
         except ShardctlError:
             raise
@@ -219,6 +221,13 @@ def _answers(folder: _WorkFolder, number: int) -> Iterator[CountedFile]:
         raise DatasetError(
             f"Beam answered for {found} of {number_of(number, 'file')}; please try again"
         )
+
+
+def _wait_for_workers() -> None:
+    """Let threads of Beam end that wait for workers here: the interrupt has ended these too."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("run_worker"):
+            thread.join(_POLL)
 
 
 def _num_counted(result: Any) -> int:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from shardctl.errors import ShardctlError
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
 from shardctl.readers.records.contents import Damage, FileContents
@@ -48,12 +49,20 @@ def counted_of_line(line: str) -> CountedFile | str:
     >>> counted = CountedFile(index=3, contents=FileContents(num_records=1, damage=damage))
     >>> counted_of_line(counted_line(counted)) == counted
     True
+
+    Raises:
+        DatasetError: a line that this version of shardctl does not write.
     """
-    index, said = json.loads(line)
-    if isinstance(said, str):
-        return said
-    damage = None if said["damage"] is None else Damage(**said["damage"])
-    return CountedFile(index=index, contents=FileContents(**{**said, "damage": damage}))
+    try:
+        index, said = json.loads(line)
+        if isinstance(said, str):
+            return said
+        damage = None if said["damage"] is None else Damage(**said["damage"])
+        return CountedFile(index=index, contents=FileContents(**{**said, "damage": damage}))
+    except (ValueError, TypeError, KeyError) as error:
+        raise DatasetError(
+            f"a worker of Beam answered {quoted(line, 100)}: it needs shardctl of this version"
+        ) from error
 
 
 def count_line(line: str) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from itertools import islice
 from shardctl.core.progress import Watch
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.counting.known import Known
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import FileToCount, Runner
 from shardctl.readers.records.contents import Compression, FileContents
 
@@ -52,7 +53,8 @@ def count_files(
     file_format: str,
     *,
     checksums: bool,
-    runner: Runner,
+    runner: Runner | None = None,
+    jobs: int | None = None,
     known: Known,
     keep_going: bool,
     watch: Watch | None,
@@ -70,7 +72,7 @@ def count_files(
         keep_going=keep_going,
         watch=watch,
     )
-    return counting.run(runner)
+    return counting.run(runner or LocalRunner(jobs=jobs, told=counting.told))
 
 
 class _Counting:
@@ -90,6 +92,8 @@ class _Counting:
         self._known = known
         self._keep_going = keep_going
         self._watch = watch
+        self._num_bytes = 0 if watch is None else _num_bytes(files)
+        self._done, self._told = 0, 0  # bytes of files that are done, and of what was read
         self._stop = len(files)  # none from here on is asked for
         self._reported = 0.0
         self._found = Counts(
@@ -102,12 +106,18 @@ class _Counting:
         for counted in runner.count(self._tasks()):
             found.num_counted += 1
             found.num_bytes_read += counted.contents.num_bytes_read
+            self._done += self._files[counted.index].num_bytes
             self._note(counted.index, counted.contents)
             if counted.index not in found.unsettled:
                 task = self._task(counted.index, self._files[counted.index])
                 self._known.keep(task, counted.contents)
         self._report(last=True)
         return found
+
+    def told(self, num_bytes: int) -> None:
+        """Note what was read; where contents are read it tells how far a large file is."""
+        self._told += num_bytes if self._checksums else 0
+        self._report()
 
     def _task(self, index: int, file: StoredFile) -> FileToCount:
         return FileToCount(
@@ -129,6 +139,8 @@ class _Counting:
                     break
                 if contents is not None:
                     self._found.num_known += 1
+                    self._done += task.file.num_bytes
+                    self._told += task.file.num_bytes if self._checksums else 0
                     self._note(task.index, contents)
                 elif _settles_at(task.file) > now:
                     late.append(task)
@@ -164,6 +176,13 @@ class _Counting:
             self._reported = now
             done = self._found.num_known + self._found.num_counted
             self._watch("files", len(self._files) if last else done, len(self._files))
+            if self._num_bytes:
+                num_bytes = self._num_bytes if last else max(self._done, self._told)
+                self._watch("bytes", min(num_bytes, self._num_bytes), self._num_bytes)
+
+
+def _num_bytes(files: Sequence[StoredFile]) -> int:
+    return sum(file.num_bytes for file in files)
 
 
 def _settles_at(file: StoredFile) -> int:

@@ -38,6 +38,7 @@ from shardctl.readers.records.contents import Told, untold
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
 _BATCH_FILES, _BATCH_BYTES = 256, 1 << 25
+_MOST_JOBS = 1000
 _THREADS = 32  # of files far away
 _WAIT = 0.1  # seconds in which an interrupt is noticed, on every system
 
@@ -82,10 +83,12 @@ def checked_jobs(jobs: int | None) -> int | None:
     """Return a number of processes, or refuse it.
 
     Raises:
-        UsageError: fewer than one.
+        UsageError: fewer than one, or more than a machine takes.
     """
     if jobs is not None and jobs < 1:
         raise UsageError(phrase("{jobs!}: at least 1 process has to count", jobs=jobs))
+    if jobs is not None and jobs > _MOST_JOBS:
+        raise UsageError(phrase("{jobs!}: at most {} processes are started", _MOST_JOBS, jobs=jobs))
     return jobs
 
 

@@ -39,8 +39,9 @@ class MDS:
         """Return how many samples a shard holds, see `RecordFormat.count`.
 
         MDS has no checksums of its own: with `checksums` all offsets are followed, and a compressed
-        shard is unpacked to its end. The hashes that index.json may hold are compared where that is
-        read, see `sidecars`.
+        shard is unpacked to its end. Without, a remote shard of zstd that is cut off behind its
+        header shows only in its size, which index.json has. Hashes that this may hold are compared
+        where it is read, see `sidecars`.
         """
         window = Window(source, told, ahead=_AHEAD)
         found = _counted(window, source.num_bytes, checksums=checksums)

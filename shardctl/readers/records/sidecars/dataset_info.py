@@ -6,7 +6,7 @@ Source: datasets 5.2, info.py, naming.py and arrow_dataset.py (`save_to_disk`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Set
 
 from shardctl.core.dataset.dataset import Dataset, Split, shard_named
 from shardctl.core.text import quoted
@@ -43,7 +43,7 @@ class TfdsInfo:
         split, shard = found
         return ExpectedCount(num_examples=split.shard_lengths[shard], said_by=DATASET_INFO_FILENAME)
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def absent(self, listed: Set[str]) -> list[str]:
         """Return nothing: gaps show in the names, and a split that is not here is none."""
         return []
 
@@ -110,6 +110,6 @@ class HuggingFaceInfo:
             return None
         return ExpectedCount(num_examples=count, said_by=DATASET_INFO_FILENAME)
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def absent(self, listed: Set[str]) -> list[str]:
         """Return nothing: gaps show in the names, and a split that is not here is none."""
         return []

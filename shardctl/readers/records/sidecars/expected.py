@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,7 +34,7 @@ class Sidecar(Protocol):
             DatasetError: what says it cannot be read, or contradicts itself.
         """
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def absent(self, listed: Set[str]) -> list[str]:
         """Return the paths of files that should be there, of which none of `listed` is one."""
 
 

@@ -5,7 +5,7 @@ Source: mosaicml-streaming 0.13, streaming/base/format/base/writer.py and reader
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 
 from shardctl.errors import DatasetError
 from shardctl.files import fields
@@ -37,13 +37,15 @@ class ShardIndex:
             return None
         return self._found.get(path[len(self._folder) :])
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def absent(self, listed: Set[str]) -> list[str]:
         """Return the first name of each shard of which no file is there, see `Sidecar.absent`."""
-        skip = len(self._folder)
-        here = {path[skip:] for path in listed if path.startswith(self._folder)}
-        if here.isdisjoint(self._found):
+        if not any(self._folder + name in listed for name in self._found):
             return []  # other files were asked for
-        return [self._folder + names[0] for names in self._shards if here.isdisjoint(names)]
+        return [
+            self._folder + names[0]
+            for names in self._shards
+            if not any(self._folder + name in listed for name in names)
+        ]
 
 
 def _shards(index: Mapping[str, object], said_by: str) -> Iterator[dict[str, ExpectedCount]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 
 from shardctl.core.text import quoted
@@ -64,7 +64,7 @@ class RecordIndices:
         finally:
             threads.shutdown(wait=True, cancel_futures=True)
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def absent(self, listed: Set[str]) -> list[str]:
         """Return nothing: an index that is left over takes no examples away."""
         return []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 
 from shardctl.core.text import quoted
@@ -40,35 +40,45 @@ class Sidecars:
         """Read them, but for indices of records, which are read when their file is asked for."""
         self.problems: list[str] = []
         self.num_agreed = 0
-        self._known: list[Sidecar] = []
         self.said_by: set[str] = set()
-        indices = [file for file in sidecars if self._is_left(file)]
-        if indices:
-            self._known.append(RecordIndices(indices))
+        self._of_folder: dict[str, list[Sidecar]] = {}
+        indices: list[StoredFile] = []
+        for file in sidecars:
+            folder, name = _folder_and_name(file.path)
+            if name in _READERS:
+                self._read(file, folder, _READERS[name])
+            elif is_record_index(name):
+                indices.append(file)
+        self._indices: Sidecar | None = RecordIndices(indices) if indices else None
 
     def __bool__(self) -> bool:
         """Return whether there is anything to compare with."""
-        return bool(self._known)
+        return bool(self._of_folder) or self._indices is not None
 
-    def _is_left(self, file: StoredFile) -> bool:
-        """Read a sidecar, and return whether it is an index of records, which is read later."""
-        folder, name = _folder_and_name(file.path)
-        read = _READERS.get(name)
-        if read is None:
-            return is_record_index(name)
+    def _read(
+        self, file: StoredFile, folder: str, read: Callable[[StoredFile, str], Sidecar | None]
+    ) -> None:
         try:
             found = read(file, folder)
         except DatasetError as error:
             self._note(str(error))
         else:
             if found is not None:
-                self._known.append(found)
-        return False
+                self._of_folder.setdefault(folder, []).append(found)
+
+    def _known(self, path: str) -> Iterator[Sidecar]:
+        """Yield the sidecars that may say something of a path: those of its folders."""
+        folder = path
+        while folder and self._of_folder:
+            folder = _folder_and_name(folder[:-1])[0]
+            yield from self._of_folder.get(folder, ())
+        if self._indices is not None:
+            yield self._indices
 
     def expected(self, path: str) -> list[ExpectedCount]:
         """Return all that is said of a record file; what cannot be read is in `problems`."""
         found = []
-        for sidecar in self._known:
+        for sidecar in self._known(path):
             try:
                 said = sidecar.expected(path)
             except DatasetError as error:
@@ -134,9 +144,13 @@ class Sidecars:
                 self._note(said + hint)
         return tuple((name, value) for name, value in expected.hashes if name not in unknown)
 
-    def absent(self, listed: Sequence[str]) -> list[str]:
+    def absent(self, listed: Iterable[str]) -> list[str]:
         """Return the paths that sidecars name and that are not among those listed."""
-        return [path for sidecar in self._known for path in sidecar.absent(listed)]
+        if not self._of_folder:
+            return []
+        paths = {*listed}
+        known = (sidecar for sidecars in self._of_folder.values() for sidecar in sidecars)
+        return [path for sidecar in known for path in sidecar.absent(paths)]
 
 
 def expected_counts(

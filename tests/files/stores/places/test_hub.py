@@ -109,3 +109,14 @@ def test_a_repository_that_is_not_there_is_one_line(hub: Hub) -> None:
 def test_a_path_without_a_repository_says_how_it_is_written(hub: Hub, path: str) -> None:
     with pytest.raises(DatasetError, match="it must be hf://datasets/user/name/"):
         HubStore().is_folder(path)
+
+
+def test_a_mirror_without_commits_is_asked_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.put("a.bin", DATA)
+    (file,) = HubStore().scan(hub.url("").rstrip("/"))
+    monkeypatch.setattr(Hub, "commit", lambda self: "")
+    with HubStore().open(file) as source:
+        assert source.read(0, 10) == DATA[:10]
+        hub.put("a.bin", DATA[::-1])
+        with pytest.raises(DatasetError, match="changed while it was read"):
+            source.read(10, 20)

@@ -155,6 +155,8 @@ def test_no_bucket_is_one_line(s3: S3Server) -> None:
     [
         ("AccessDenied", r"the account has no permission to read it \(s3:GetObject"),
         ("ExpiredToken", r"the AWS credentials are refused \(ExpiredToken\): log in"),
+        ("InvalidObjectState", "the server answers 403 InvalidObjectState: it is archived"),
+        ("OtherCode", "the server answers 403 OtherCode$"),
         ("InvalidAccessKeyId", r"refused \(InvalidAccessKeyId\): log in \(`aws configure`"),
     ],
 )
@@ -193,3 +195,9 @@ def test_a_profile_that_is_not_there_is_one_line(
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     with pytest.raises(DatasetError, match="AWS_PROFILE names a profile that is not there"):
         S3Store().status(s3.url("a"))
+
+
+def test_a_refusal_of_head_has_no_code_and_gets_advice(s3: S3Server, broken: Faults) -> None:
+    broken.fail, broken.status, broken.body = 10, 400, b""
+    with pytest.raises(DatasetError, match="the server answers 400: often a login that has"):
+        listed(s3)

@@ -253,3 +253,32 @@ def test_malformed_urls_are_one_line(url: str) -> None:
     with pytest.raises(DatasetError) as refused:
         store_of(url).status(url)
     assert "\n" not in str(refused.value)
+
+
+def test_a_whole_file_of_untold_length_is_read_to_its_end(faults: Faults) -> None:
+    faults.put("a.bin", DATA)
+    faults.no_length, faults.ranges = True, False
+    assert opened(StoredFile(path=faults.url("a.bin"), num_bytes=len(DATA)), 0, len(DATA)) == DATA
+    shorter = StoredFile(path=faults.url("a.bin"), num_bytes=len(DATA) - 1)
+    with pytest.raises(DatasetError, match="changed while it was read: it has more than 102,399"):
+        opened(shorter, 0, shorter.num_bytes)
+
+
+def test_answers_of_an_unsure_version_must_be_of_one(faults: Faults, listed: StoredFile) -> None:
+    unsure = StoredFile(path=listed.path, num_bytes=listed.num_bytes)
+    with store_of(unsure.path).open(unsure) as source:
+        assert source.read(0, 10) == DATA[:10]
+        faults.put("a.bin", DATA[::-1])
+        with pytest.raises(DatasetError, match="changed while it was read"):
+            source.read(10, 20)
+
+
+def test_a_proxy_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://me:planted@127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(
+        DatasetError, match=r"the proxy \(HTTP_PROXY, HTTPS_PROXY\) does"
+    ) as refused:
+        store_of("http://x").status("http://example.invalid/a")
+    assert "planted" not in str(refused.value)

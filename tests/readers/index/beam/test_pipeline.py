@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.beam.pipeline import (
     counted_line,
@@ -35,6 +36,12 @@ def test_files_and_counts_are_lines_of_ascii(name: str) -> None:
         counted = CountedFile(index=7, contents=contents)
         assert counted_line(counted).isascii()
         assert counted_of_line(counted_line(counted)) == counted
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[1]", '[1, {"num_records": 3}]', '[1, {"new": 3}]'])
+def test_answers_of_another_version_are_refused(line: str) -> None:
+    with pytest.raises(DatasetError, match="needs shardctl of this version"):
+        counted_of_line(line)
 
 
 def test_what_a_worker_lacks_is_a_text() -> None:

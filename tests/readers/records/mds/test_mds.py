@@ -71,6 +71,17 @@ def test_a_shard_that_is_cut_off_anywhere_is_named(
 
 
 @pytest.mark.parametrize("pack", PACKINGS)
+def test_a_shard_far_away_that_is_cut_off_has_no_other_count(
+    pack: Callable[[bytes], bytes],
+) -> None:
+    data = pack(shard(*(b"x" * (index % 7) for index in range(40))))
+    for cut in counted(range(len(data))):
+        found = MDS().count(far(data[:cut]))
+        assert found.damage is not None or (found.num_records == 40 and pack is zstd)
+        assert MDS().count(far(data[:cut]), checksums=True).damage is not None
+
+
+@pytest.mark.parametrize("pack", PACKINGS)
 def test_a_changed_byte_never_makes_another_count(pack: Callable[[bytes], bytes]) -> None:
     rng = random.Random(10)
     data = pack(shard(*(b"x" * 9 for _ in range(40))))

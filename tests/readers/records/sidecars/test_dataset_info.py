@@ -24,7 +24,7 @@ def test_tfds_says_the_length_of_each_shard(tmp_path: Path) -> None:
     assert info.expected(f"{folder}/toy-train.tfrecord-00003-of-00003") is None
     assert info.expected(f"{folder}/other") is None
     assert info.expected("elsewhere/toy-test.tfrecord-00000-of-00001") is None
-    assert info.absent([]) == []
+    assert info.absent(set()) == []
 
 
 def test_names_that_follow_no_number_are_found_too() -> None:
@@ -47,7 +47,7 @@ def test_a_cache_folder_of_hugging_face_says_the_length_of_each_shard() -> None:
     }
     assert info.expected("d/json-test.parquet") is not None
     assert info.expected("e/json-test.arrow") is None
-    assert info.absent([]) == []
+    assert info.absent(set()) == []
 
 
 def test_names_of_datasets_are_written_as_hugging_face_writes_them() -> None:

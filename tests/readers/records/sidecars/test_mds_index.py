@@ -39,9 +39,9 @@ def test_what_the_library_wrote_is_said_of_its_files() -> None:
 
 def test_a_shard_is_there_packed_or_not() -> None:
     index = ShardIndex(recorded("mds_zstd"), folder="d/", said_by="index.json")
-    names = ["d/shard.00000.mds", "d/shard.00001.mds.zstd", "d/index.json"]
+    names = {"d/shard.00000.mds", "d/shard.00001.mds.zstd", "d/index.json"}
     assert index.absent(names) == ["d/shard.00002.mds.zstd"]
-    assert index.absent([]) == index.absent(["e/shard.00000.mds"]) == []  # of another folder
+    assert index.absent(set()) == index.absent({"e/shard.00000.mds"}) == []  # of another folder
     assert index.expected("e/shard.00000.mds") is None
     assert index.expected("d/other.mds") is None
 

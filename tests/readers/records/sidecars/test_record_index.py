@@ -41,7 +41,7 @@ def test_records_and_bytes_are_said(tmp_path: Path, name: str, count: int) -> No
     assert (expected.num_examples, expected.num_bytes) == (count, len(data))
     assert expected.said_by == name
     assert indices(tmp_path).expected(str(tmp_path / "b.tfrecord")) is None
-    assert indices(tmp_path).absent([]) == []
+    assert indices(tmp_path).absent(set()) == []
 
 
 def test_the_index_of_an_archive_says_its_samples(tmp_path: Path) -> None:

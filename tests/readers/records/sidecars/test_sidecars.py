@@ -152,3 +152,29 @@ def test_many_faulty_sidecars_are_not_all_named(tmp_path: Path) -> None:
     warnings = index(tmp_path, cache=False).warnings
     assert len(warnings) == 21
     assert warnings[-1] == "more files beside the record files cannot be read"
+
+
+def test_many_folders_are_asked_for_their_own_files(tmp_path: Path) -> None:
+    for number in range(30):
+        shutil.copytree(RECORDED / "mds_plain", tmp_path / str(number))
+    store = LocalStore()
+    files = [file for folder in tmp_path.iterdir() for file in store.scan(str(folder))]
+    sidecars = Sidecars([file for file in files if file.path.endswith("index.json")])
+    shards = [file for file in files if file.path.endswith(".mds")]
+    assert [len(sidecars.expected(file.path)) for file in shards] == [1] * 90
+    absent = shards.pop().path
+    assert sidecars.absent([file.path for file in shards]) == [absent]
+
+
+def test_an_index_of_merged_folders_says_what_is_below_it(tmp_path: Path) -> None:
+    # streaming/base/util.py, merge_index: the basenames are paths below the index.
+    shutil.copytree(RECORDED / "mds_plain", tmp_path / "0")
+    document = json.loads((tmp_path / "0" / "index.json").read_text())
+    (tmp_path / "0" / "index.json").unlink()
+    for shard in document["shards"]:
+        shard["raw_data"]["basename"] = "0/" + shard["raw_data"]["basename"]
+    (tmp_path / "index.json").write_text(json.dumps(document))
+    sidecars = Sidecars(LocalStore().scan(str(tmp_path)))
+    files = sorted(LocalStore().scan(str(tmp_path / "0")), key=lambda file: file.path)
+    assert [len(sidecars.expected(file.path)) for file in files] == [1, 1, 1]
+    assert sidecars.absent([file.path for file in files[1:]]) == [files[0].path]
