@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
-_NAMES = ("a", "b", "c/d", "c.d/e", "__meta__", "__x__/y", "__k", "é", "x" * 120)
+_NAMES: tuple[str, ...] = ("a", "b", "c/d", "c.d/e", "__meta__", "__x__/y", "__k", "é", "x" * 120)
 _NAMES += ("p" * 80 + "/" + "q" * 90, ".hid", "dir/.hid", "n\nl", "__a__b", "u")
 _SUFFIXES = ("jpg", "JPG", "cls", "txt", "seg.png", "")
 _RARE_SUFFIXES = ("__key__", "__bad__", "é", "É")
