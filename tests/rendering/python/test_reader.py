@@ -75,5 +75,7 @@ def test_counted_files_are_found_by_what_named_them() -> None:
     assert list(reader.builder(both))[1:] == [
         'builder = shardctl.tfds.record_files(["/data/t-*", "/data/u@2"])'
     ]
+    with pytest.raises(UsageError, match="d: its files are GZIP, which TFDS does not read"):
+        list(reader.builder(replace(files, compression="GZIP")))
     with pytest.raises(UsageError, match="d: no code finds its files; write them down with shardc"):
         list(reader.builder(replace(files, reference=None)))
