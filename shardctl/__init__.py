@@ -124,7 +124,8 @@ if TYPE_CHECKING:
     from shardctl.readers.index.beam.beam_runner import beam_runner
     from shardctl.readers.index.check import IndexCheck, check_index
     from shardctl.readers.index.index import index
-    from shardctl.readers.records.verify_files import FilesVerification, verify_files
+    from shardctl.readers.index.tfds_metadata import TfdsMetadata
+    from shardctl.readers.verifying.verify_files import FilesVerification, verify_files
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.verifying.verify import verify
 
@@ -184,6 +185,7 @@ __all__ = [
     "SplitLayout",
     "Strategy",
     "TakenSnapshot",
+    "TfdsMetadata",
     "UnpredictableOrderError",
     "Usage",
     "UsageError",
@@ -224,7 +226,7 @@ _HOMES = {
     "Evaluation": "planning.eval.eval",
     "FileFinding": "core.dataset.file_finding",
     "FileInstruction": "core.instructions.file_instruction",
-    "FilesVerification": "readers.records.verify_files",
+    "FilesVerification": "readers.verifying.verify_files",
     "Finding": "planning.lint.lint",
     "Hang": "planning.eval.eval",
     "Host": "core.hosts.host",
@@ -263,6 +265,7 @@ _HOMES = {
     "SplitLayout": "planning.layout",
     "Strategy": "planning.hosts.strategy",
     "TakenSnapshot": "planning.snapshot",
+    "TfdsMetadata": "readers.index.tfds_metadata",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
     "beam_runner": "readers.index.beam.beam_runner",
@@ -288,7 +291,7 @@ _HOMES = {
     "simulate": "planning.simulate",
     "snapshot": "planning.snapshot",
     "verify": "tfds.verifying.verify",
-    "verify_files": "readers.records.verify_files",
+    "verify_files": "readers.verifying.verify_files",
 }
 
 # Commands whose names are functions of Python already: not in `__all__`, which `*` imports.

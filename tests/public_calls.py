@@ -164,6 +164,9 @@ CALLS: Mapping[str, list[Call]] = {
                 "origin": "metadata",
                 "folders": (world.dataset, world.dataset),
                 "features": _no_features,
+                "compression": "GZIP",
+                "notes": ["counted"],
+                "reference": "toy",
             },
         )
     ],

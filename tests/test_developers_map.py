@@ -24,6 +24,7 @@ _CHANGES = (
     "An output format",
     "A command",
     "A file format that shardctl writes and reads back",
+    "A record file format",
     "A host mode",
     "A dataset in the catalog",
     "A JSON field",
@@ -118,7 +119,7 @@ def test_a_path_that_is_not_there_is_noticed() -> None:
 
 @pytest.mark.parametrize("change", _CHANGES)
 def test_a_change_says_which_files_and_which_tests(change: str) -> None:
-    _, found, rest = section("Thirteen usual changes").partition(f"**{change}")
+    _, found, rest = section("Fourteen usual changes").partition(f"**{change}")
     assert found, change
     text = rest.partition("\n**")[0]
     steps = re.findall(r"^\d\. (.*)$", text, re.MULTILINE)
@@ -128,8 +129,8 @@ def test_a_change_says_which_files_and_which_tests(change: str) -> None:
     assert re.search(r"^- tests: .*`tests/", text, re.MULTILINE)
 
 
-def test_there_are_thirteen_changes() -> None:
-    headings = re.findall(r"^\*\*([^*]+?)\.?\*\*", section("Thirteen usual changes"), re.MULTILINE)
+def test_there_are_fourteen_changes() -> None:
+    headings = re.findall(r"^\*\*([^*]+?)\.?\*\*", section("Fourteen usual changes"), re.MULTILINE)
     assert headings == list(_CHANGES)
 
 

@@ -19,7 +19,7 @@ GUIDE_OF_COMMAND = {
     "snapshot": "snapshots-in-ci",
     "diff": "snapshots-in-ci",
     "verify": "verify",
-    "index": "datasets",
+    "index": "bare-files",
     "inspect": "pipeline",
     "list": "datasets",
     "init": "settings",

@@ -12,11 +12,34 @@ from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.file_text import absolute
 from shardctl.files.head import read_head
 from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 
 KIND = "layout"
 ORIGIN = "layout file"
+
+
+def path_text(value: object, what: str) -> str:
+    """Return text that may be a path, or raise."""
+    if not isinstance(value, str) or not value:
+        raise DatasetError(f"{what} must be text, not {fields.shown(value)}")
+    if not value.isprintable():
+        raise DatasetError(f"{what} {quoted(value)} holds characters that cannot be printed")
+    return value
+
+
+def folder_of_layout(value: object, folder: AnyPath) -> str | None:
+    """Return the data_dir that a layout file in a folder says, as a whole path or a URL.
+
+    Raises:
+        DatasetError: it is no text, or cannot be printed.
+    """
+    if value is None:
+        return None
+    path = path_of(os.path.expanduser(path_text(value, "data_dir")), folder)
+    return str(path) if isinstance(path, RemotePath) else absolute(path)
 
 
 def is_layout_document(document: object) -> bool:

@@ -21,10 +21,16 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
-from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
+from shardctl.files.stores.remote_path import AnyPath, RemotePath
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.document import is_index_document, read_index_document
-from shardctl.readers.layout_document import ORIGIN, dataset_of_document, is_layout_document
+from shardctl.readers.layout_document import (
+    ORIGIN,
+    dataset_of_document,
+    folder_of_layout,
+    is_layout_document,
+    path_text,
+)
 
 MAX_NUM_SHARDS = 10_000_000
 LAYOUT_KEYS = (
@@ -121,7 +127,7 @@ class _Naming:
             names = tuple(_filenames(filenames))
             return ShardFiles(data_dir=self.data_dir, num_shards=num_shards, names=names)
         return ShardFiles.from_template(
-            _path_text(_given(split, "filepath_template", self.template), "filepath_template"),
+            path_text(_given(split, "filepath_template", self.template), "filepath_template"),
             dataset=self.dataset,
             split=name,
             file_format=self.file_format,
@@ -141,31 +147,11 @@ def _optional_name(layout: Mapping[str, object], key: str) -> str | None:
     return None if value is None else fields.name(value, key)
 
 
-def _path_text(value: object, what: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise DatasetError(f"{what} must be text, not {fields.shown(value)}")
-    if not value.isprintable():
-        raise DatasetError(f"{what} {quoted(value)} holds characters that cannot be printed")
-    return value
-
-
-def folder_of_layout(value: object, folder: AnyPath) -> str | None:
-    """Return the data_dir that a layout file in a folder says, as a whole path or a URL.
-
-    Raises:
-        DatasetError: it is no text, or cannot be printed.
-    """
-    if value is None:
-        return None
-    path = path_of(os.path.expanduser(_path_text(value, "data_dir")), folder)
-    return str(path) if isinstance(path, RemotePath) else absolute(path)
-
-
 def _filenames(value: object) -> Iterator[str]:
     if not isinstance(value, list):
         raise DatasetError(f"filenames must be a list, not {fields.shown(value)}")
     for item in value:
-        path = _path_text(item, "a file name")
+        path = path_text(item, "a file name")
         parts = path.replace("\\", "/").split("/")
         if os.path.isabs(path) or ".." in parts or parts[-1] in ("", "."):
             raise DatasetError(f"file name {quoted(path)} leaves the dataset's folder")

@@ -10,7 +10,7 @@ from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
-from shardctl.readers.records.verify_files import FilesVerification, SplitFiles
+from shardctl.readers.verifying.verify_files import FilesVerification, SplitFiles
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 

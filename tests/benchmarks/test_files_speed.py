@@ -15,7 +15,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.readers.records.verify_files import verify_files
+from shardctl.readers.verifying.verify_files import verify_files
 
 NUM_FILES = 4
 

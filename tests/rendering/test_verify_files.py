@@ -7,7 +7,7 @@ from dataclasses import replace
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.files.documents import to_csv
-from shardctl.readers.records.verify_files import FilesVerification, SplitFiles
+from shardctl.readers.verifying.verify_files import FilesVerification, SplitFiles
 from shardctl.rendering.text.tables import PLAIN, Screen
 from shardctl.rendering.verify_files import (
     CSV_HEADER,

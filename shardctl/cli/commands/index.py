@@ -139,6 +139,8 @@ def index(
         again = {"--split": split, "--name": name, "--format-of-files": format_of_files}
         _write(found, out, [*words, *_words(again)], every_row=every_row)
     if not found.whole:
+        if to_tfds:
+            say("nothing was written for TFDS, which reads every file of a split")
         raise typer.Exit(1)
     if to_tfds:
         out = OutputOptions() if to_file else out

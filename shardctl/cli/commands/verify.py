@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.planning.verify import Take, Verification
     from shardctl.readers.index.runner import Runner
-    from shardctl.readers.records.verify_files import FilesVerification
+    from shardctl.readers.verifying.verify_files import FilesVerification
 
 FORMATS = Formats(renderers=verb_formats("rendering.verify", "verify"))
 # A spec has colons in brackets alone.
@@ -191,7 +191,7 @@ def _files(
             raise UsageError(
                 f"{option_name(name)} with --files: the files are read whole, in no order"
             )
-    from shardctl.readers.records.verify_files import verify_files
+    from shardctl.readers.verifying.verify_files import verify_files
 
     dataset = chosen_dataset(source, project_here(source))
     return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watch)

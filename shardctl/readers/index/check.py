@@ -170,11 +170,15 @@ class _Comparison:
 
     def present(self) -> list[tuple[int, StoredFile]]:
         """Return the files of the layout that are there."""
-        return [(place, self._listed[number]) for place, number in sorted(self._here.items())]
+        return list(self._present())
+
+    def _present(self) -> Iterator[tuple[int, StoredFile]]:
+        for place in sorted(self._here):
+            yield place, self._listed[self._here[place]]
 
     def changed(self) -> list[tuple[int, StoredFile]]:
         """Return the files of the layout that are of another size or version, or of none."""
-        return [(place, file) for place, file in self.present() if not self._is_same(place, file)]
+        return [(place, file) for place, file in self._present() if not self._is_same(place, file)]
 
     def _is_same(self, place: int, file: StoredFile) -> bool:
         return bool(file.version) and self._layout.file(place) == file

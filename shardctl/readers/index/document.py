@@ -22,6 +22,7 @@ from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
+from shardctl.readers.layout_document import folder_of_layout
 from shardctl.readers.records.contents import Compression
 
 KIND = "index"
@@ -172,8 +173,6 @@ def read_index_file(path: AnyPath) -> IndexedLayout:
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
-    from shardctl.readers.layout_file import folder_of_layout
-
     document = read_json(path) if path.suffix == ".json" else read_yaml(path)
     with fields.said_about(printable(str(path))):
         if not is_index_document(document):

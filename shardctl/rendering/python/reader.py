@@ -53,7 +53,8 @@ def builder(dataset: Dataset) -> Iterator[str]:
     """Yield what makes `builder`: of the folders of the dataset, else of its name.
 
     Raises:
-        UsageError: a dataset that was counted, of which nobody knows how to find it again.
+        UsageError: a dataset that was counted, of which nobody knows how to find it again, or
+            whose files are compressed.
     """
     if dataset.is_counted:
         yield from _record_files(dataset)
@@ -72,6 +73,11 @@ def builder(dataset: Dataset) -> Iterator[str]:
 
 
 def _record_files(dataset: Dataset) -> Iterator[str]:
+    if dataset.compression is not None:
+        raise UsageError(
+            f"{dataset.title}: its files are {dataset.compression}, which TFDS does not read, so "
+            "there is no code; json and yaml have the order, and the file instructions of resume"
+        )
     folders = dataset.folders or (dataset,)
     references = [folder.reference or folder.data_dir for folder in folders]
     if len(folders) == 1:

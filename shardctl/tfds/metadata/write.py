@@ -31,7 +31,11 @@ _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 
 @checked
 def write_metadata(
-    dataset: DatasetLike, folder: str, features: FeaturesLike, *, force: bool = False
+    dataset: DatasetLike,
+    folder: str | os.PathLike[str],
+    features: FeaturesLike,
+    *,
+    force: bool = False,
 ) -> TfdsMetadata:
     """Write the metadata by which `tfds.builder_from_directory(folder)` reads record files.
 
@@ -52,6 +56,7 @@ def write_metadata(
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     dataset = as_dataset(dataset)
+    folder = os.fspath(folder)
     folder = folder if is_remote(folder) else os.path.expanduser(folder)
     planned = plan_tfds_metadata(dataset, folder, _version(dataset, folder))
     if not planned.readable:

@@ -21,8 +21,8 @@ from shardctl.files.stores.remote_path import file_in
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.crc32c import extend_crc32c
-from shardctl.readers.records.parallel import FileToRead, read_record_files
 from shardctl.readers.records.read_file import why_not_read
+from shardctl.readers.verifying.parallel import FileToRead, read_record_files
 from shardctl.tfds.verifying.real_files import exists, file_path, first_file_here
 
 

@@ -88,3 +88,25 @@ def test_options_that_need_each_other(
 ) -> None:
     assert code_of("index", ".", *words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_nothing_is_written_where_a_file_is_broken(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = folder / "toy-train.tfrecord-00002-of-00003"
+    broken.write_bytes(broken.read_bytes()[:-3])
+    words = ("index", folder, "--tfds", folder, "--features", tmp_path / "features.json")
+    for more in ((), ("--keep-going",)):
+        assert code_of(*words, *more) == 1
+        assert "nothing was written for TFDS" in capsys.readouterr().err
+    assert not (folder / "dataset_info.json").exists()
+
+
+def test_a_layout_file_is_a_dataset_of_tfds_too(folder: Path, tmp_path: Path) -> None:
+    import shardctl
+
+    layout = tmp_path / "layout.yaml"
+    assert code_of("index", folder, "-o", layout) == 0
+    done = shardctl.tfds.write_metadata(layout, folder, tmp_path / "features.json")
+    assert done.readable
+    assert read_by_tfds(folder) == list(range(8))

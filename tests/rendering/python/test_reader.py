@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
 from shardctl.planning.simulate import simulate
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import read_tfds_folder
@@ -60,3 +62,20 @@ def test_a_list_tells_files_of_one_name_apart_by_their_folders(tmp_path: Path) -
 
 
 ORDER = [("tue", 1), ("mon", 0), ("mon", 1), ("tue", 0)]
+
+
+def test_counted_files_are_found_by_what_named_them() -> None:
+    split = Split(name="train", shard_lengths=(2,))
+    files = Dataset(name="d", splits=(split,), origin=COUNTED_FILES, reference="/data/t-*")
+    lines = list(reader.builder(files))
+    assert lines[1:] == ['builder = shardctl.tfds.record_files("/data/t-*")']
+    assert list(reader.imports(lines)) == [reader.BRIDGE, reader.TFDS]
+    other = replace(files, reference="/data/u@2", splits=(replace(split, name="test"),))
+    both = merge_datasets([files, other])
+    assert list(reader.builder(both))[1:] == [
+        'builder = shardctl.tfds.record_files(["/data/t-*", "/data/u@2"])'
+    ]
+    with pytest.raises(UsageError, match="d: its files are GZIP, which TFDS does not read"):
+        list(reader.builder(replace(files, compression="GZIP")))
+    with pytest.raises(UsageError, match="d: no code finds its files; write them down with shardc"):
+        list(reader.builder(replace(files, reference=None)))

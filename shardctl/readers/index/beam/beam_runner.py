@@ -48,6 +48,9 @@ def beam_runner(*options: str, watch: Watch | None = None) -> BeamRunner:
             `--runner` among them the pipeline runs on this machine.
         watch: is called with the files counted so far, where Beam tells while the pipeline runs.
 
+    Returns:
+        What `index` and `verify_files` take as `runner`; the pipeline runs when they count.
+
     Raises:
         UsageError: options that Beam does not take.
         MissingDependencyError: Beam, or a package that its runner needs, is not installed.

@@ -111,19 +111,6 @@ def test_a_job_server_counts_the_same(files: Path, tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
-@pytest.mark.parametrize("file_format", ["array_record", "parquet"])
-def test_other_formats(file_format: str, tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [3, 0, 5]}, file_format=file_format)
-    for name in ("dataset_info.json", "features.json"):
-        os.unlink(folder / name)
-    (folder / "z").write_bytes(b"no file of this format")
-    tasks = tasks_of(folder, file_format)
-    found = by_beam(tasks)
-    assert found == counted_here(tasks)
-    assert [counted.contents.num_records for counted in found][:3] == [3, 0, 5]
-    assert found[3].contents.damage is not None
-
-
 def test_paths_are_read_whatever_is_there(files: Path) -> None:
     (files / "8").mkdir()
     (files / "9").symlink_to("nowhere")

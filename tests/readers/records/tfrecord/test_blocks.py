@@ -69,9 +69,9 @@ def test_headers_of_equal_records_far_away_are_asked_for_at_once() -> None:
 
 def test_headers_of_other_large_records_are_asked_for_one_by_one() -> None:
     rng = random.Random(1)
-    source = asked([rng.randrange(1500, 9000) for _ in range(300)])
-    assert 300 <= len(source.asked) <= 310
-    assert fetched(source) < 8 * KB
+    source = asked([rng.randrange(1500, 9000) for _ in range(60)])
+    assert 60 <= len(source.asked) <= 64
+    assert fetched(source) < 2 * KB
 
 
 def test_what_was_foreseen_and_is_not_there_does_no_harm() -> None:

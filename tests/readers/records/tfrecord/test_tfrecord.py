@@ -1,12 +1,21 @@
-"""TFRecord as a format: told by its first bytes."""
+"""TFRecord as a format: told by its first bytes, counted near and far."""
 
 from __future__ import annotations
 
 import gzip
+import random
 import zlib
 
+import pytest
+
+from shardctl.files.stores.stores import store_of
+from shardctl.readers.records.contents import FileContents
+from shardctl.readers.records.read_file import count_file
+from shardctl.readers.records.tfrecord import blocks, inflated
 from shardctl.readers.records.tfrecord.tfrecord import TFRecord
-from tests.record_files import framed
+from tests.files.stores.fault_server import Faults
+from tests.files.stores.servers import FolderServer
+from tests.record_files import counted_near, framed
 
 
 def test_a_file_is_told_by_its_first_header() -> None:
@@ -23,3 +32,72 @@ def test_a_compressed_file_is_told_by_what_is_inside() -> None:
         assert TFRecord().is_of(pack(b"a line of a text\n")) is False
         assert TFRecord().is_of(pack(b"")) is None
     assert TFRecord().is_of(b"") is None
+
+
+def counted_there(path: str, *, checksums: bool = False) -> FileContents:
+    file = store_of(path).status(path)
+    assert file is not None
+    return count_file(file, "tfrecord", checksums=checksums)
+
+
+def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a file of some kilobytes take several requests."""
+    monkeypatch.setattr(blocks, "FAR_HEAD", 300)
+    monkeypatch.setattr(blocks, "FAR_BLOCK", 4_000)
+    monkeypatch.setattr(blocks.FarBlocks, "hop", 1_000)
+    monkeypatch.setattr(inflated, "_FETCHED", 2_000)
+
+
+def test_a_file_behind_a_web_server(web: FolderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_requests(monkeypatch)
+    rng = random.Random(1)
+    files = {
+        "small": framed(*(rng.randbytes(rng.randrange(90)) for _ in range(300))),
+        "large": framed(*(rng.randbytes(rng.randrange(2_000, 2_900)) for _ in range(20))),
+        "equal": framed(bytes(3_000)) * 40,
+    }
+    for name, data in files.items():
+        for packed, compression in ((data, None), (gzip.compress(data, 1), "GZIP")):
+            web.put(name, packed)
+            for checksums in (True, False):
+                found = counted_there(web.url(name), checksums=checksums)
+                assert found.num_records == counted_near(data).num_records
+                assert (found.damage, found.compression) == (None, compression)
+            web.put(name, packed[:-5])
+            cut = counted_there(web.url(name)).damage
+            assert cut is not None
+            assert cut.kind == "cut"
+
+
+def test_a_body_that_ends_early_is_no_end_of_the_file(
+    faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_requests(monkeypatch)
+    data = framed(*[b"x" * 84] * 100)  # half of a body ends between two records
+    faults.put("a", data)
+    for _ in range(2):
+        faults.truncate = 1
+        found = counted_there(faults.url("a"))
+        assert (found.num_records, found.damage) == (100, None)
+
+
+def test_a_file_that_is_replaced_meanwhile_is_not_counted(
+    faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_requests(monkeypatch)
+    faults.put("a", framed(*[b"x" * 84] * 100))
+    num_answers = 0
+
+    def replace_it() -> None:
+        nonlocal num_answers
+        num_answers += 1
+        if num_answers == 2:
+            faults.put("a", framed(*[b"y" * 84] * 100))
+
+    faults.changed = replace_it
+    found = counted_there(faults.url("a"))
+    assert num_answers >= 2
+    assert found.num_records is None
+    assert found.damage is not None
+    assert found.damage.kind == "unreadable"
+    assert "changed while it was read" in found.damage.text

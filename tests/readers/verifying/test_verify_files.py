@@ -18,9 +18,9 @@ import pytest
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.layout_file import read_layout_file
-from shardctl.readers.records.verify_files import FilesVerification, verify_files
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.readers.verifying.verify_files import FilesVerification, verify_files
 from tests.cases import check_cases, counted
 from tests.record_files import header
 from tests.strategies import Recipe, recipes

@@ -19,8 +19,8 @@ from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.runner import Runner, RunnerLike
 from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.parallel import FileToRead, read_record_files
 from shardctl.readers.records.read_file import why_not_read
+from shardctl.readers.verifying.parallel import FileToRead, read_record_files
 
 # What names and sizes show, beside what the files hold.
 _OF_NAMES: dict[ProblemKind, FindingKind] = {

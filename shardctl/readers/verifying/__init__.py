@@ -1,0 +1,1 @@
+"""Every record of every file of a dataset, beside its metadata."""
