@@ -33,7 +33,9 @@ ChangeKind = Literal["appeared", "vanished", "grew", "shrank", "rewritten", "bro
 class FileChange:
     """A file that is not as the layout says; None where there is nothing to say.
 
+    kind: "broken" where it is as long as it was; one that grew or shrank may be broken as well.
     path: relative to the layout's data_dir. then, now: examples; bytes_then, bytes_now: its size.
+    reason: what is wrong in it where it is broken.
     """
 
     kind: ChangeKind
@@ -204,11 +206,11 @@ class _Comparison:
 
     def _counted(self, place: int, contents: FileContents) -> Iterator[FileChange]:
         then, file = self._layout.file(place), self._listed[self._here[place]]
-        if contents.damage is not None:
-            yield self._change("broken", place, contents)
-        elif file.num_bytes != then.num_bytes:
+        if file.num_bytes != then.num_bytes:
             kind: ChangeKind = "grew" if file.num_bytes > then.num_bytes else "shrank"
             yield self._change(kind, place, contents)
+        elif contents.damage is not None:
+            yield self._change("broken", place, contents)
         elif contents.num_records != self._layout.num_records(place):
             yield self._change("rewritten", place, contents)
         elif file.version != then.version:

@@ -24,6 +24,7 @@ from shardctl.readers.index.naming.folders import (
     folders_of,
     no_match,
     nothing_in,
+    way_to,
     with_subfolders,
 )
 from shardctl.readers.index.naming.globs import (
@@ -209,9 +210,12 @@ class _Lister:
                     self._files.add(file)
         return found
 
-    def _take_tree(self, store: Store, folder: str) -> bool:
+    def _take_tree(self, store: Store, folder: str, above: tuple[str, ...] = ()) -> bool:
         """Take the record files of a folder, else of its subfolders; return whether it has any."""
         folder = folder.rstrip("/") + "/"
+        way = way_to(folder, above)
+        if way is None:
+            return False
         found, shards = False, FileColumns()
         for file, _, kind, new in self._scan(store, folder):
             if kind == FileKind.SHARD:
@@ -226,7 +230,7 @@ class _Lister:
             (self._ignored if found else self._files).add(file)
         inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
         if not (found or len(shards)):
-            return _any_of(self._take_tree(store, folder + name) for name in inner)
+            return _any_of(self._take_tree(store, folder + name, way) for name in inner)
         if inner:
             where = quoted(folder.rstrip("/"), 200)
             self._notes.append(

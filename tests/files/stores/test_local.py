@@ -32,6 +32,22 @@ def test_a_file_that_changed_since_it_was_listed_is_refused(tmp_path: Path) -> N
         pass
 
 
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    os.utime(path, ns=(1, 1))
+    (listed,) = LocalStore().scan(str(tmp_path))
+
+    def read() -> None:
+        with LocalStore().open(listed) as source:
+            assert source.read(0, 5) == b"01234"
+            path.write_bytes(b"another 10")
+            assert source.read(5, 10) == b"er 10"
+
+    with pytest.raises(DatasetError, match="changed while it was read"):
+        read()
+
+
 def test_a_fifo_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a")
     assert LocalStore().status(str(tmp_path / "a")) is None

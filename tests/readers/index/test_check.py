@@ -72,12 +72,35 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
         ("vanished", "part-00001.tfrecord", 2, None),
         ("shrank", "part-00002.tfrecord", 3, 1),
         ("rewritten", "part-00003.tfrecord", 4, 1),
-        ("broken", "part-00005.tfrecord", 6, None),
+        ("shrank", "part-00005.tfrecord", 6, None),
         ("appeared", "part-00006.tfrecord", None, None),
     ]
     assert check.num_touched == 1
     assert [one.bytes_now for one in check.changes][:2] == [2 * 16 + 10, None]
     assert "cut off in record 5" in str(check.changes[4].reason)
+
+
+def test_a_broken_file_is_said_to_have_grown_or_shrunk(data: Path, layout: Path) -> None:
+    changed = (
+        lambda whole: whole[:-1],
+        lambda whole: whole + b"more",
+        lambda whole: whole[:8] + b"?" + whole[9:],
+    )
+    for shard, change in enumerate(changed):
+        file = data / f"part-{shard:05}.tfrecord"
+        file.write_bytes(change(file.read_bytes()))
+    check = check_index(layout)
+    assert changes(check) == [
+        ("shrank", "part-00000.tfrecord", 1, None),
+        ("grew", "part-00001.tfrecord", 2, None),
+        ("broken", "part-00002.tfrecord", 3, None),
+    ]
+    assert [(one.bytes_then, one.bytes_now) for one in check.changes] == [
+        (22, 21),
+        (44, 48),
+        (66, 66),
+    ]
+    assert [bool(one.reason) for one in check.changes] == [True] * 3
 
 
 def test_files_written_again_alike_are_counted_and_no_change(data: Path, layout: Path) -> None:
@@ -102,6 +125,19 @@ def test_the_layout_and_its_files_may_move_together(data: Path, layout: Path) ->
     layout = Path(shutil.move(layout, moved))
     assert check_index(layout).equal
     assert check_index(layout, moved / "data").equal
+
+
+def test_a_layout_moves_with_files_in_a_folder_below_the_one_that_was_given(data: Path) -> None:
+    indexed(data, str(data.parent), f"{data.parent}/*/part-*")
+    moved = data.parent.parent / "moved"
+    shutil.move(data.parent, moved)
+    layout = moved / "layout.yaml"
+    assert check_index(layout).equal
+    (moved / "data2").mkdir()
+    write(moved / "data2" / "part-00006.tfrecord", b"x")
+    assert changes(check_index(layout)) == [
+        ("appeared", str(moved / "data2" / "part-00006.tfrecord"), None, None)
+    ]
 
 
 def test_a_folder_without_any_file_is_one_from_which_all_vanished(data: Path, layout: Path) -> None:
