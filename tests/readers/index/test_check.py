@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,7 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
 
 
 def test_a_broken_file_is_said_to_have_grown_or_shrunk(data: Path, layout: Path) -> None:
-    changed = (
+    changed: tuple[Callable[[bytes], bytes], ...] = (
         lambda whole: whole[:-1],
         lambda whole: whole + b"more",
         lambda whole: whole[:8] + b"?" + whole[9:],
