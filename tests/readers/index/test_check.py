@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,12 +82,14 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
 
 
 def test_a_broken_file_is_said_to_have_grown_or_shrunk(data: Path, layout: Path) -> None:
-    files = [data / f"part-{shard:05}.tfrecord" for shard in range(3)]
-    one, two, three = (file.read_bytes() for file in files)
-    for file, changed in zip(
-        files, (one[:-1], two + b"more", three[:8] + b"?" + three[9:]), strict=True
-    ):
-        file.write_bytes(changed)
+    changed: tuple[Callable[[bytes], bytes], ...] = (
+        lambda whole: whole[:-1],
+        lambda whole: whole + b"more",
+        lambda whole: whole[:8] + b"?" + whole[9:],
+    )
+    for shard, change in enumerate(changed):
+        file = data / f"part-{shard:05}.tfrecord"
+        file.write_bytes(change(file.read_bytes()))
     check = check_index(layout)
     assert changes(check) == [
         ("shrank", "part-00000.tfrecord", 1, None),
