@@ -16,9 +16,9 @@ from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.store import Store
-from shardctl.files.stores.transfer.redaction import shown
+from shardctl.files.stores.transfer.redaction import chained, shown
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
 
 
 def is_remote(path: str) -> bool:
@@ -35,10 +35,14 @@ def store_of(path: str) -> Store:
 
     Raises:
         MissingDependencyError: the package that reaches the place is not installed.
-        DatasetError: nobody knows the scheme.
+        DatasetError: nobody knows the scheme, or there are several.
     """
     scheme = _SCHEME.match(path)
-    return LocalStore() if scheme is None else PublicStore(_remote(scheme[1].lower(), path))
+    if scheme is None:
+        return LocalStore()
+    if scheme[2]:
+        raise DatasetError(chained(path))
+    return PublicStore(_remote(scheme[1].lower(), path))
 
 
 def _remote(scheme: str, path: str) -> Store:
