@@ -45,7 +45,7 @@ _MOST_JOBS = 1000
 _THREADS = 32  # of files far away
 _WAIT = 0.1  # seconds in which an interrupt is noticed, on every system
 
-# Where modules are found comes as a first line: Bazel's thousand folders are too much for an argument.
+# Where modules are found comes as a first line: a thousand folders of Bazel are no argument.
 # It is read without a buffer, which would take of the messages behind it.
 _PROGRAM = """
 import sys
@@ -86,12 +86,16 @@ class LocalRunner:
         return self._jobs > 1 and can_start and long
 
 
-def checked_jobs(jobs: int | None) -> int | None:
+def checked_jobs(jobs: int | None, runner: object = None) -> int | None:
     """Return a number of processes, or refuse it.
 
     Raises:
-        UsageError: fewer than one, or more than a machine takes.
+        UsageError: fewer than one, or more than a machine takes; or another runner counts.
     """
+    if jobs is not None and runner is not None:
+        raise UsageError(
+            phrase("{jobs!} with {runner}: it knows itself how many workers count", jobs=jobs)
+        )
     if jobs is not None and jobs < 1:
         raise UsageError(phrase("{jobs!}: at least 1 process has to count", jobs=jobs))
     if jobs is not None and jobs > _MOST_JOBS:
