@@ -19,6 +19,8 @@ from shardctl.files.stores.store import Store
 from shardctl.files.stores.transfer.redaction import chained, shown
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
+_ONE_SLASH = re.compile(r"(?:^|/)[a-z][a-z0-9]+:/[^/]")
+A_SLASH_LOST = "a URL has two slashes, of which pathlib makes one: give it as text"
 
 
 def is_remote(path: str) -> bool:
@@ -28,6 +30,15 @@ def is_remote(path: str) -> bool:
     (True, False)
     """
     return _SCHEME.match(path) is not None
+
+
+def has_lost_a_slash(path: str) -> bool:
+    """Return whether a path, or one made absolute, is what pathlib makes of a URL.
+
+    >>> [has_lost_a_slash(path) for path in ("gs:/bucket/a", "/home/me/s3:/bucket", "C:/a", "a:b")]
+    [True, True, False, False]
+    """
+    return _ONE_SLASH.search(path) is not None
 
 
 def store_of(path: str) -> Store:

@@ -107,7 +107,7 @@ def check_index(
     >>> [(change.kind, change.path) for change in check.changes]  # doctest: +SKIP
     [('grew', 'train-00003.tfrecord')]
     """
-    jobs = checked_jobs(jobs)
+    jobs = checked_jobs(jobs, runner)
     known_as = read_index_file(path_of(os.fspath(layout)))
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
     comparison = _Comparison(known_as, _listed(wanted, known_as.dataset))

@@ -17,6 +17,7 @@ from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from shardctl.files.documents import to_yaml
 from shardctl.files.stores.local import LocalStore
 from shardctl.readers.index.answer import Index
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.document import index_document
 from shardctl.readers.index.index import index
 from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
@@ -310,3 +311,17 @@ def test_the_answer_is_a_dataset_for_every_verb(tmp_path: Path) -> None:
     assert repr(found) == "<Index toy: 9 examples, 4 files>"
     assert shardctl.plan_order(found.dataset, "train").order.num_examples == 9
     assert found.to_pandas()["num_examples"].tolist() == list(LENGTHS)
+
+
+def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    found = index(tmp_path / "data", split={"some": Path("toy-*")}, cache=False)
+    assert [split.split.name for split in found.splits] == ["some"]
+    with pytest.raises(UsageError, match=r"^split=.*: a text or a path is needed at 'some'$"):
+        index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
+
+
+def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    with pytest.raises(UsageError, match=r"^jobs=2 with runner: it knows itself how many workers"):
+        index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))
