@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.text import printable, quoted
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
@@ -61,6 +62,22 @@ def index_document(index: Index, beside: str | None = None) -> Document:
             for file in index.broken
         ]
     return document
+
+
+def check_yaml(index: Index) -> None:
+    """Refuse names that YAML cannot say: JSON has an escape for bytes that are no UTF-8.
+
+    Raises:
+        UsageError: the name of a file, or of the folder, is no UTF-8.
+    """
+    parts = (part for indexed in index.splits for part in indexed.split.files)
+    names = chain.from_iterable(part.names or part[:1] for part in parts)
+    for name in chain((index.data_dir,), names, (file.path for file in index.broken)):
+        if not name.isascii() and re.search("[\ud800-\udfff]", name):
+            raise UsageError(
+                f"{quoted(name, 200)} is no UTF-8, so that YAML cannot say it; JSON can: write a "
+                "file that ends in .json"
+            )
 
 
 def _inside(path: str, root: str, beside: str | None) -> str:
