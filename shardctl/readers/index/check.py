@@ -88,7 +88,8 @@ def check_index(
     Args:
         layout: the path of the file.
         paths: where its files are now, else as they were given to `index`.
-        checksums: read the contents of all files too, and compare them with their checksums.
+        checksums: read the contents of all files too, and compare them with their checksums; those
+            that did not change are read as well, whatever the cache knows of them.
         jobs: how many processes count what changed, else as many as there are processors.
         cache: take counts that are known from the user's cache folder, and keep new ones there.
         runner: what counts the files instead of processes of this machine.
@@ -112,7 +113,8 @@ def check_index(
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
     comparison = _Comparison(known_as, _listed(wanted, known_as.dataset))
     recount = comparison.changed() if not checksums else comparison.present()
-    with known_counts(cache=cache, earlier=None) as known:
+    # What a disk spoils keeps its time of change: contents that were sound then are read again.
+    with known_counts(cache=cache and not checksums, earlier=None) as known:
         found = count_files(
             [file for _, file in recount],
             known_as.dataset.file_format,

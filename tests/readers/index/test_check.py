@@ -190,6 +190,7 @@ def test_what_is_gone_of_many_paths_takes_no_other_file_along(data: Path) -> Non
 
 
 def test_contents_are_read_where_they_are_asked_for(data: Path, layout: Path) -> None:
+    assert check_index(layout, checksums=True).equal
     file = data / "part-00004.tfrecord"
     status = file.stat()
     damaged = bytearray(file.read_bytes())
