@@ -22,6 +22,7 @@ from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.document import IndexedLayout, read_index_file
 from shardctl.readers.index.listing import list_files
+from shardctl.readers.index.naming.splits_by_hand import chosen_by
 from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.contents import FileContents
 
@@ -167,13 +168,14 @@ class _Comparison:
         self._new: list[int] = []
         broken = {self._root + file.path: at for at, file in enumerate(layout.broken)}
         self._broken: dict[int, int] = {}  # the same of those that were broken then
+        is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
         for number, file in enumerate(listed):
             place = places.get(hash(file.path))
             if place is not None and layout.file(place).path == file.path:
                 self._here[place] = number
             elif file.path in broken:
                 self._broken[layout.num_files + broken[file.path]] = number
-            else:
+            elif is_chosen(file.path):
                 self._new.append(number)
 
     def present(self) -> list[tuple[int, StoredFile]]:

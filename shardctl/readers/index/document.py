@@ -46,6 +46,9 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     if index.compression is not None:
         document["compression"] = index.compression
     document["paths"] = [_inside(path, index.data_dir, beside) for path in index.paths]
+    if index.globs:
+        globs = {name: _inside_glob(glob, index.data_dir) for name, glob in index.globs}
+        document["globs"] = globs
     document["splits"] = [_split(split, index.data_dir) for split in index.splits]
     if index.keep_going:
         document["broken"] = [
@@ -95,6 +98,14 @@ def _inside(path: str, root: str, beside: str | None) -> str:
     return whole.removeprefix(f"{root.rstrip('/')}/")
 
 
+def _inside_glob(glob: str, root: str) -> str:
+    """Return a glob of a split as it is held against the end of paths, where it is from the root.
+
+    So it goes along with files that move.
+    """
+    return glob.removeprefix(f"{root.rstrip('/')}/")
+
+
 def _relative(data_dir: str, beside: str | None) -> str:
     """Return a folder as a file in another says it: relative where it lies in there."""
     if beside is None or is_remote(data_dir) or is_remote(beside):
@@ -120,7 +131,7 @@ def _split(indexed: IndexedSplit, folder: str) -> Document:
 class IndexedLayout:
     """A layout that `index` wrote, read back: its dataset, and what its files were.
 
-    Files are counted over all splits, in shard order.
+    Files are counted over all splits, in shard order. globs: of splits that were named by hand.
     """
 
     def __init__(
@@ -130,8 +141,10 @@ class IndexedLayout:
         versions: Sequence[Sequence[str]],
         broken: Sequence[BrokenFile],
         paths: Sequence[str],
+        globs: Mapping[str, str] | None = None,
     ) -> None:
         self.dataset = dataset
+        self.globs = globs or {}
         self._wanted = paths
         self.broken = broken
         self._stops = list(accumulate(split.num_shards for split in dataset.splits))
@@ -245,6 +258,10 @@ def read_index_document(
         [versions for _, _, versions in parts],
         [_read_broken(item) for item in fields.items(layout.get("broken", []), "broken")],
         [fields.text(item, "a path") for item in fields.items(layout.get("paths", []), "paths")],
+        {
+            fields.split_name(name): fields.text(glob, "a glob")
+            for name, glob in fields.mapping(layout.get("globs", {}), "globs").items()
+        },
     )
 
 
