@@ -13,7 +13,6 @@ from shardctl.core.progress import Watch
 from shardctl.core.secrets import public_url
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
-from shardctl.errors import DatasetError
 from shardctl.files.stores.remote_path import path_of
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stored_files import StoredFiles
@@ -110,8 +109,9 @@ def check_index(
     """
     jobs = checked_jobs(jobs)
     known_as = read_index_file(path_of(os.fspath(layout)))
-    wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
-    comparison = _Comparison(known_as, _listed(wanted, known_as.dataset))
+    given = [public_url(os.fspath(path)) for path in paths]
+    listed = list_files(given).files if given else _still_there(known_as)
+    comparison = _Comparison(known_as, listed)
     recount = comparison.changed() if not checksums else comparison.present()
     with known_counts(cache=cache, earlier=None) as known:
         found = count_files(
@@ -140,15 +140,17 @@ def check_index(
     )
 
 
-def _listed(paths: Sequence[str], dataset: Dataset) -> Sequence[StoredFile]:
-    """Return the files of some paths; none where their folder is there without any."""
-    try:
-        return list_files(paths).files
-    except DatasetError:
-        folder = dataset.data_dir or ""
-        if not store_of(folder).is_folder(folder):
-            raise
-        return StoredFiles.of(())
+def _still_there(layout: IndexedLayout) -> StoredFiles:
+    """Return the files of the paths that a layout is of, some of which may mean nothing any more.
+
+    Raises:
+        DatasetError: no folder is where the files were: that they all vanished is not likely.
+    """
+    wanted, folder = list(layout.wanted()), layout.dataset.data_dir or ""
+    found = list_files(wanted, partly=True).files
+    if not len(found) and not store_of(folder).is_folder(folder):
+        list_files(wanted)  # which says what is not there
+    return found
 
 
 class _Comparison:

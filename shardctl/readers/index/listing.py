@@ -58,9 +58,15 @@ class Listing:
 
 
 def list_files(
-    paths: Sequence[str], *, cwd: str | None = None, watch: Listed | None = None
+    paths: Sequence[str],
+    *,
+    cwd: str | None = None,
+    watch: Listed | None = None,
+    partly: bool = False,
 ) -> Listing:
     """Return the files that PATHs mean; local ones are relative to `cwd`.
+
+    partly: those that are there; it is no error that PATHs mean nothing any more.
 
     Raises:
         DatasetError: a PATH that is not there, that matches nothing, or that is no record file;
@@ -73,7 +79,9 @@ def list_files(
         raise DatasetError("no path of files is given")
     rest = [path for path in wanted if not lister.take_file(path)]
     for path in rest:
-        lister.take(path)
+        why = lister.take(path)
+        if why is not None and not partly:
+            raise DatasetError(why())
     return lister.listing()
 
 
@@ -130,21 +138,22 @@ class _Lister:
             self._listed()
         return True
 
-    def take(self, path: str) -> None:
-        """Take the files that a path means which is no file itself."""
+    def take(self, path: str) -> Callable[[], str] | None:
+        """Take the files that a path means which is no file itself.
+
+        Return what says that it means none, or not all; None where everything is there.
+        """
         store = store_of(path)
         if store.is_folder(path):
-            if not self._take_tree(store, path):
-                raise DatasetError(nothing_in(store, path))
-            return
+            found = self._take_tree(store, path)
+            return None if found else lambda: nothing_in(store, path)
         texts = list(expanded(path)) if "{" in path else [path]
         if len(texts) > 1:
-            self._take_all(store, path, texts)
-        elif not self._take_pattern(store, path):
-            raise DatasetError(no_match(store, path))
+            return self._take_all(store, path, texts)
+        return None if self._take_pattern(store, path) else lambda: no_match(store, path)
 
-    def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
-        """Take everything that braces stand for; what is missing is an error."""
+    def _take_all(self, store: Store, path: str, texts: list[str]) -> Callable[[], str] | None:
+        """Take everything that braces stand for, and return what says that some are missing."""
         missing: list[str] = []
         for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
             names = [split_path(text)[1] for text in group]
@@ -157,12 +166,13 @@ class _Lister:
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
                     missing.append(name)
-        if missing:
-            are = "is" if len(missing) == 1 else "are"
-            raise DatasetError(
-                f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
-                f"{are} not there: {choices(missing, 3)}"
-            )
+        if not missing:
+            return None
+        are = "is" if len(missing) == 1 else "are"
+        return lambda: (
+            f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
+            f"{are} not there: {choices(missing, 3)}"
+        )
 
     def _take_pattern(self, store: Store, path: str) -> bool:
         """Take what a glob or `prefix@N` means, and return whether it means anything."""
