@@ -18,6 +18,7 @@ _BREAKS = (
     "ServerDisconnected", "ChunkedEncodingError", "RemoteDisconnected", "HTTPClientError",
     "ClientOSError", "ResponseParserError", "RemoteProtocolError", "ReadError",
 )  # fmt: skip
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
 _MALFORMED = ("InvalidURL", "InvalidSchema", "MissingSchema", "LocationParseError", "InvalidHeader")
 
 
@@ -32,6 +33,8 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
     for each in chain:
         if isinstance(each, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY" in str(each):
             return _end(path, f"TLS: {said(_reason(each), 100)}")
+        if isinstance(each, ssl.SSLError) and getattr(each, "reason", "") in _NO_TLS:
+            return _end(path, "TLS: the server does not speak it there; http:// may be meant")
         if isinstance(each, socket.gaierror):
             return _name_failure(each, path)
         if isinstance(each, ConnectionRefusedError):
