@@ -62,26 +62,24 @@ def list_files(
     *,
     cwd: str | None = None,
     watch: Listed | None = None,
-    partly: bool = False,
+    absent: list[str] | None = None,
 ) -> Listing:
     """Return the files that PATHs mean; local ones are relative to `cwd`.
 
-    partly: those that are there; it is no error that PATHs mean nothing any more.
+    absent: takes the PATHs that are not there, or match nothing, instead of an error.
 
     Raises:
         DatasetError: a PATH that is not there, that matches nothing, or that is no record file;
             a place that cannot be listed.
         UsageError: braces that stand for more paths than anyone has.
     """
-    lister = _Lister(watch)
+    lister = _Lister(watch, absent)
     wanted = [_whole(path, cwd) for path in paths]
     if not wanted:
         raise DatasetError("no path of files is given")
     rest = [path for path in wanted if not lister.take_file(path)]
     for path in rest:
-        why = lister.take(path)
-        if why is not None and not partly:
-            raise DatasetError(why())
+        lister.take(path)
     return lister.listing()
 
 
@@ -100,8 +98,9 @@ def _whole(path: str, cwd: str | None) -> str:
 class _Lister:
     """Collects files; each once, however many PATHs mean it."""
 
-    def __init__(self, watch: Listed | None) -> None:
+    def __init__(self, watch: Listed | None, absent: list[str] | None) -> None:
         self._watch = watch
+        self._absent = absent
         self._files = FileColumns()
         self._sidecars = FileColumns()
         self._ignored = FileColumns()
@@ -138,22 +137,27 @@ class _Lister:
             self._listed()
         return True
 
-    def take(self, path: str) -> Callable[[], str] | None:
-        """Take the files that a path means which is no file itself.
-
-        Return what says that it means none, or not all; None where everything is there.
-        """
+    def take(self, path: str) -> None:
+        """Take the files that a path means which is no file itself."""
         store = store_of(path)
         if store.is_folder(path):
-            found = self._take_tree(store, path)
-            return None if found else lambda: nothing_in(store, path)
+            if not self._take_tree(store, path):
+                self._nothing(nothing_in, store, path)
+            return
         texts = list(expanded(path)) if "{" in path else [path]
         if len(texts) > 1:
-            return self._take_all(store, path, texts)
-        return None if self._take_pattern(store, path) else lambda: no_match(store, path)
+            self._take_all(store, path, texts)
+        elif not self._take_pattern(store, path):
+            self._nothing(no_match, store, path)
 
-    def _take_all(self, store: Store, path: str, texts: list[str]) -> Callable[[], str] | None:
-        """Take everything that braces stand for, and return what says that some are missing."""
+    def _nothing(self, said: Callable[[Store, str], str], store: Store, path: str) -> None:
+        """Say of a path that it means no file."""
+        if self._absent is None:
+            raise DatasetError(said(store, path))
+        self._absent.append(path)
+
+    def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
+        """Take everything that braces stand for; what is missing is an error."""
         missing: list[str] = []
         for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
             names = [split_path(text)[1] for text in group]
@@ -166,13 +170,14 @@ class _Lister:
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
                     missing.append(name)
-        if not missing:
-            return None
-        are = "is" if len(missing) == 1 else "are"
-        return lambda: (
-            f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
-            f"{are} not there: {choices(missing, 3)}"
-        )
+        if missing and self._absent is not None:
+            self._absent += missing
+        elif missing:
+            are = "is" if len(missing) == 1 else "are"
+            raise DatasetError(
+                f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
+                f"{are} not there: {choices(missing, 3)}"
+            )
 
     def _take_pattern(self, store: Store, path: str) -> bool:
         """Take what a glob or `prefix@N` means, and return whether it means anything."""
