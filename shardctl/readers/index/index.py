@@ -12,7 +12,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
 from shardctl.core.secrets import public_url
-from shardctl.core.text import quoted
+from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.index.answer import Index
 from shardctl.readers.index.arranged_files import ArrangedFiles
@@ -24,7 +24,7 @@ from shardctl.readers.index.counting.said import KnownOrSaid
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.names import arrange
 from shardctl.readers.index.runner import RunnerLike
-from shardctl.readers.records.read_file import format_of, why_not_read
+from shardctl.readers.records.read_file import FORMATS, format_of, why_not_read
 from shardctl.readers.records.sidecars.sidecars import Sidecars
 
 
@@ -120,7 +120,10 @@ def _format_of(arranged: Arrangement, given: str | None) -> str:
     if given is not None:
         why = why_not_read(given)
         if why is not None:
-            raise UsageError(phrase("{file_format!}: {}", why, file_format=given))
+            formats = choices(FORMATS, len(FORMATS))
+            raise UsageError(
+                phrase("{file_format!}: {}; choose from {}", why, formats, file_format=given)
+            )
         return given
     if arranged.file_format is not None:
         return arranged.file_format
