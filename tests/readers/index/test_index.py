@@ -288,3 +288,13 @@ def test_the_answer_is_a_dataset_for_every_verb(tmp_path: Path) -> None:
     assert repr(found) == "<Index toy: 9 examples, 4 files>"
     assert shardctl.plan_order(found.dataset, "train").order.num_examples == 9
     assert found.to_pandas()["num_examples"].tolist() == list(LENGTHS)
+
+
+def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_path: Path) -> None:
+    for shard, records in enumerate([[], [], [b"a", b"b"]]):
+        path = tmp_path / f"train-{shard:05}-of-00003"
+        path.write_bytes(gzip.compress(framed(*records)))
+        aged(path)
+    found = index(tmp_path)
+    assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
+    assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
