@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.errors import DatasetError
 from shardctl.files.documents import to_yaml
 from shardctl.readers.index.check import check_index
 from shardctl.readers.index.document import index_document
