@@ -94,9 +94,10 @@ class ArrangedFiles:
     def _compression(self, counts: Counts) -> Compression | None:
         """Return how the files are compressed; those that are unlike the first are broken.
 
-        tf.data reads all files of a dataset in one way.
+        tf.data reads all files of a dataset in one way; one without a byte holds nothing in any.
         """
-        whole = (i for i in range(len(self.all)) if counts.num_records[i] >= 0)
+        counted = (i for i in range(len(self.all)) if counts.num_records[i] >= 0)
+        whole = (i for i in counted if self.all[i].num_bytes)
         first = next(whole, None)
         if first is None:
             return None

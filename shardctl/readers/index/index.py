@@ -116,7 +116,7 @@ def _listed(watch: Watch | None) -> Callable[[int], None] | None:
 
 
 def _format_of(arranged: Arrangement, given: str | None) -> str:
-    """Return the format of files: as it is given, by their names, or by how files begin."""
+    """Return the format of files: as it is given, by their names, or by how some begin."""
     if given is not None:
         why = why_not_read(given)
         if why is not None:

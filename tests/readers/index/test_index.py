@@ -298,3 +298,13 @@ def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_pa
     found = index(tmp_path)
     assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
     assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
+
+
+def test_files_without_a_byte_lie_beside_compressed_ones(tmp_path: Path) -> None:
+    for shard, data in enumerate([b"", gzip.compress(framed(b"a")), b""]):
+        path = tmp_path / f"train-{shard}.tfrecord"
+        path.write_bytes(data)
+        aged(path)
+    found = index(tmp_path)
+    assert (found.compression, found.broken) == ("GZIP", ())
+    assert found.dataset.splits[0].shard_lengths == (0, 1, 0)
