@@ -7,6 +7,7 @@ that they were given with, for whoever asks the place itself.
 from __future__ import annotations
 
 import re
+import zlib
 
 from shardctl.errors import UsageError
 
@@ -68,6 +69,18 @@ def _imply(public: str, full: str, query: str) -> None:
 def _choosing(query: str) -> str:
     """Return the query that chooses a file, "" where it is a signature."""
     return "" if _SIGNED.search(query) else query
+
+
+def query_mark(url: str) -> str:
+    """Return what tells apart files at one address by the query that chooses them, "" for none.
+
+    Nobody can read the query from it.
+
+    >>> query_mark("https://host/get?file=b"), query_mark("https://host/a?signature=x")
+    (' of query 7f70fa04', '')
+    """
+    query = _choosing(_parted(url)[2])
+    return f" of query {zlib.crc32(query.encode('utf-8', 'replace')):08x}" if query else ""
 
 
 def full_url(url: str) -> str:

@@ -146,6 +146,7 @@ _ENOUGH = {
     "eval": ("--batch", 2),
     "lint": ("--ignore", "SC"),
     "diff": ("order.yaml",),
+    "index": ("data",),
 }
 
 
@@ -155,7 +156,9 @@ _OTHERS = ("verify", "inspect", "init", "help")
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in _OTHERS])
 def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT)
-    source = () if command == "list" else ("-d", "toy.yaml")
+    Path("data").mkdir()
+    Path("data/toy-train.tfrecord").touch()
+    source = () if command in ("list", "index") else ("-d", "toy.yaml")
     assert shardctl("snapshot", "-d", "toy.yaml", "-o", "order.yaml").exit_code == 0
     names = importlib.import_module(f"shardctl.cli.commands.{command}").FORMATS.names
     for name in names:
@@ -163,7 +166,7 @@ def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) ->
         ran = shardctl(command, *_ENOUGH.get(command, ()), *source, "-f", name, "-o", target)
         assert (ran.exit_code, ran.stdout) == (0, "")
         said = ran.stderr.startswith(f"wrote {target}: ")
-        assert said if command in ("resume", "snapshot") else not ran.stderr
+        assert said if command in ("resume", "snapshot", "index") else not ran.stderr
         if name == "python":
             compile(Path(target).read_text(), target, "exec")
         if name in ("json", "yaml"):

@@ -49,7 +49,7 @@ def process(
             "no option '--bogus'; choose from --version, --color, --help; shardctl -h explains",
         ),
         (["plan", "train", "--hots", "3"], "no option '--hots'; close options: --hosts, --host"),
-        (["plan", "train", "-q"], "no option '-q'; choose from --dataset, --data-dir, --format"),
+        (["plan", "train", "-q"], "no option '-q'; choose from --dataset, --data-dir, --no-cache"),
         (["plan", "train", "--drop"], "no option '--drop'; close options: --drop-remainder"),
         (["plan", "train", "-d"], "option -d needs a value; shardctl plan -h explains"),
         (["plan", "train", "--hosts"], "option --hosts needs a value; shardctl plan -h explains"),

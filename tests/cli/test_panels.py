@@ -101,7 +101,7 @@ def test_an_option_of_which_nobody_says_so_is_the_commands_own() -> None:
     panels = options_in(page_of(app, "toy")[1])
     assert panels == {
         THIS_COMMAND: ["--new"],
-        DATASET: ["--dataset", "--data-dir"],
+        DATASET: ["--dataset", "--data-dir", "--no-cache"],
         OUTPUT: ["--format", "--output", "--color", "--help"],
     }
 

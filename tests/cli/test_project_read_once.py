@@ -75,7 +75,7 @@ _ENOUGH: dict[str, tuple[object, ...]] = {
 }
 
 
-_OTHERS = ("verify", "inspect", "init", "help")
+_OTHERS = ("verify", "inspect", "index", "init", "help")
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in _OTHERS])

@@ -79,7 +79,7 @@ class LocalStore:
 
     @contextlib.contextmanager
     def open(self, file: StoredFile) -> Iterator[LocalSource]:
-        """Open a file; one that changed since it was listed is refused, see `Store.open`."""
+        """Open a file; one that changed since it was listed is refused, before and after."""
         try:
             # What was put there since then, a FIFO, must not be waited for.
             opened = open(os.open(file.path, _OPEN), "rb", buffering=0)  # noqa: SIM115
@@ -87,10 +87,19 @@ class LocalStore:
             reason = os_reason(error) if isinstance(error, OSError) else str(error)
             raise DatasetError(f"cannot read {quoted(file.path, 200)}: {reason}") from error
         with opened:
-            found = os.fstat(opened.fileno())
-            if not stat.S_ISREG(found.st_mode) or _stored(file.path, found) != file:
-                raise DatasetError(f"{quoted(file.path, 200)} changed while it was read")
+            _check_same(file, os.fstat(opened.fileno()))
             yield LocalSource(opened, file.path, file.num_bytes)
+        # By its path: libraries open it themselves, and another file may be there by now.
+        try:
+            found = os.stat(file.path)
+        except OSError as error:
+            raise DatasetError(f"{quoted(file.path, 200)} vanished while it was read") from error
+        _check_same(file, found)
+
+
+def _check_same(file: StoredFile, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode) or _stored(file.path, found) != file:
+        raise DatasetError(f"{quoted(file.path, 200)} changed while it was read")
 
 
 def _stored(path: str, found: os.stat_result) -> StoredFile:

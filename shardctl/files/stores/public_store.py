@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import repeat
 
-from shardctl.core.secrets import full_url, public_url
+from shardctl.core.secrets import full_url, public_url, query_mark
 from shardctl.files.stores.store import ByteSource, Store, StoredFile
 
 
@@ -21,8 +22,9 @@ class PublicStore:
 
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a path, see `Store`."""
-        file = self.place.status(_full(path))
-        return None if file is None else _public(file)
+        full = _full(path)
+        file = self.place.status(full)
+        return None if file is None else _public(file, query_mark(full))
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder, see `Store`."""
@@ -32,7 +34,9 @@ class PublicStore:
         """Yield the files right in a folder, see `Store`."""
         full = _full(folder)
         found = self.place.scan(full)
-        return found if full == public_url(folder) else map(_public, found)
+        return (
+            found if full == public_url(folder) else map(_public, found, repeat(query_mark(full)))
+        )
 
     def subfolders(self, folder: str) -> list[str]:
         """Return the names of the folders right in a folder, see `Store`."""
@@ -44,12 +48,16 @@ class PublicStore:
 
     def open(self, file: StoredFile) -> AbstractContextManager[ByteSource]:
         """Open a file, see `Store`."""
-        return self.place.open(replace(file, path=_full(file.path)))
+        full = _full(file.path)
+        version = file.version.removesuffix(query_mark(full) or "\0")
+        return self.place.open(replace(file, path=full, version=version))
 
 
 def _full(path: str) -> str:
     return full_url(public_url(path))
 
 
-def _public(file: StoredFile) -> StoredFile:
-    return replace(file, path=public_url(file.path))
+def _public(file: StoredFile, mark: str) -> StoredFile:
+    """Return a file by its public path; its version tells which query chose it."""
+    version = file.version and file.version + mark
+    return replace(file, path=public_url(file.path), version=version)

@@ -16,7 +16,7 @@ from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.store import Store
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
 _ONE_SLASH = re.compile(r"(?:^|/)[a-z][a-z0-9]+:/[^/]")
 A_SLASH_LOST = "a URL has two slashes, of which pathlib makes one: give it as text"
 
@@ -44,13 +44,16 @@ def store_of(path: str) -> Store:
 
     Raises:
         MissingDependencyError: the package that reaches the place is not installed.
-        DatasetError: nobody knows the scheme.
+        DatasetError: nobody knows the scheme, or there are several.
     """
     scheme = _SCHEME.match(path)
     if scheme is None:
         return LocalStore()
     from shardctl.files.stores.public_store import PublicStore
+    from shardctl.files.stores.transfer.redaction import chained
 
+    if scheme[2]:
+        raise DatasetError(chained(path))
     return PublicStore(_remote(scheme[1].lower(), path))
 
 

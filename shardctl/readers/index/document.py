@@ -44,7 +44,7 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     document["ordered"] = dataset.ordered
     if index.compression is not None:
         document["compression"] = index.compression
-    document["paths"] = [_inside(path, index.data_dir) for path in index.paths]
+    document["paths"] = [_inside(path, index.data_dir, beside) for path in index.paths]
     document["splits"] = [_split(split, index.data_dir) for split in index.splits]
     if index.keep_going:
         document["broken"] = [
@@ -63,11 +63,18 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     return document
 
 
-def _inside(path: str, root: str) -> str:
-    """Return a path as it is said from a folder: relative where it lies in there."""
+def _inside(path: str, root: str, beside: str | None) -> str:
+    """Return a path as it is said from a folder: relative where it lies in there.
+
+    So it is too where both lie in the folder `beside`, which may move with all that is in it.
+    """
     whole = path if is_remote(path) else absolute(path)
     if whole == root:
         return "."
+    if beside is not None and not any(map(is_remote, (whole, root, beside))):
+        places = (os.path.relpath(place, os.path.abspath(beside)) for place in (whole, root))
+        if all(place.split(os.sep)[0] != ".." for place in places):
+            return os.path.relpath(whole, root)
     return whole.removeprefix(f"{root.rstrip('/')}/")
 
 
@@ -237,7 +244,7 @@ def _read_broken(item: object) -> BrokenFile:
             found=None,
             reason=fields.text(record.get("reason"), "reason of a broken file"),
             kind="broken",
-            split=None,
+            split=fields.text(record.get("split"), "split of a broken file"),
         ),
     )
 

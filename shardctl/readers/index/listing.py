@@ -24,6 +24,7 @@ from shardctl.readers.index.naming.folders import (
     folders_of,
     no_match,
     nothing_in,
+    way_to,
     with_subfolders,
 )
 from shardctl.readers.index.naming.globs import (
@@ -57,16 +58,22 @@ class Listing:
 
 
 def list_files(
-    paths: Sequence[str], *, cwd: str | None = None, watch: Listed | None = None
+    paths: Sequence[str],
+    *,
+    cwd: str | None = None,
+    watch: Listed | None = None,
+    absent: list[str] | None = None,
 ) -> Listing:
     """Return the files that PATHs mean; local ones are relative to `cwd`.
+
+    absent: takes the PATHs that are not there, or match nothing, instead of an error.
 
     Raises:
         DatasetError: a PATH that is not there, that matches nothing, or that is no record file;
             a place that cannot be listed.
         UsageError: braces that stand for more paths than anyone has.
     """
-    lister = _Lister(watch)
+    lister = _Lister(watch, absent)
     wanted = [_whole(path, cwd) for path in paths]
     if not wanted:
         raise DatasetError("no path of files is given")
@@ -91,8 +98,9 @@ def _whole(path: str, cwd: str | None) -> str:
 class _Lister:
     """Collects files; each once, however many PATHs mean it."""
 
-    def __init__(self, watch: Listed | None) -> None:
+    def __init__(self, watch: Listed | None, absent: list[str] | None) -> None:
         self._watch = watch
+        self._absent = absent
         self._files = FileColumns()
         self._sidecars = FileColumns()
         self._ignored = FileColumns()
@@ -134,13 +142,19 @@ class _Lister:
         store = store_of(path)
         if store.is_folder(path):
             if not self._take_tree(store, path):
-                raise DatasetError(nothing_in(store, path))
+                self._nothing(nothing_in, store, path)
             return
         texts = list(expanded(path)) if "{" in path else [path]
         if len(texts) > 1:
             self._take_all(store, path, texts)
         elif not self._take_pattern(store, path):
-            raise DatasetError(no_match(store, path))
+            self._nothing(no_match, store, path)
+
+    def _nothing(self, said: Callable[[Store, str], str], store: Store, path: str) -> None:
+        """Say of a path that it means no file."""
+        if self._absent is None:
+            raise DatasetError(said(store, path))
+        self._absent.append(path)
 
     def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
         """Take everything that braces stand for; what is missing is an error."""
@@ -156,7 +170,9 @@ class _Lister:
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
                     missing.append(name)
-        if missing:
+        if missing and self._absent is not None:
+            self._absent += missing
+        elif missing:
             are = "is" if len(missing) == 1 else "are"
             raise DatasetError(
                 f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
@@ -209,9 +225,12 @@ class _Lister:
                     self._files.add(file)
         return found
 
-    def _take_tree(self, store: Store, folder: str) -> bool:
+    def _take_tree(self, store: Store, folder: str, above: tuple[str, ...] = ()) -> bool:
         """Take the record files of a folder, else of its subfolders; return whether it has any."""
         folder = folder.rstrip("/") + "/"
+        way = way_to(folder, above)
+        if way is None:
+            return False
         found, shards = False, FileColumns()
         for file, _, kind, new in self._scan(store, folder):
             if kind == FileKind.SHARD:
@@ -226,7 +245,7 @@ class _Lister:
             (self._ignored if found else self._files).add(file)
         inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
         if not (found or len(shards)):
-            return _any_of(self._take_tree(store, folder + name) for name in inner)
+            return _any_of(self._take_tree(store, folder + name, way) for name in inner)
         if inner:
             where = quoted(folder.rstrip("/"), 200)
             self._notes.append(

@@ -11,7 +11,6 @@ from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.readers.index.check import FileChange, IndexCheck
-from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 CSV_HEADER = (
@@ -66,8 +65,8 @@ def _row(change: FileChange) -> Sequence[str]:
         change.path,
         _count(change.then),
         _count(change.now),
-        "-" if change.bytes_then is None else human_bytes(change.bytes_then),
-        "-" if change.bytes_now is None else human_bytes(change.bytes_now),
+        _count(change.bytes_then),
+        _count(change.bytes_now),
         change.reason or "",
     )
 

@@ -158,7 +158,7 @@ def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
          "simulate train"),
         ("layout --split train", "--split: the spec is written without an option, as in shardctl "
          "layout train"),
-        ("list --split train", "no option '--split'; "),
+        ("list --split train", "--split is an option of index, not of list; "),
         ("plan --hots 3", "no option '--hots'; close options: --hosts, --host; "),
         ("simulate --interleave-cycel-length 3", "no option '--interleave-cycel-length'; close "
          "options: --cycle"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shardctl.core import secrets
 from shardctl.core.secrets import public_url
 from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import store_of
@@ -48,3 +49,24 @@ def test_what_fails_says_nothing_secret(faults: Faults) -> None:
         store_of(url).read(f"{url}/a.json", max_num_bytes=10)
     assert "SECRET" not in str(error.value)
     assert "403" in str(error.value)
+
+
+def test_what_a_query_chooses_is_a_version_of_its_own(
+    faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults.put("get", b"0123456789")
+    found = []
+    for query in ("file=1", "file=2", "signature=1", "signature=2"):
+        monkeypatch.setattr(secrets, "_KEPT", {})  # as in another run
+        monkeypatch.setattr(secrets, "_IMPLIED", {})
+        url = faults.url(f"get?{query}")
+        file = store_of(url).status(url)
+        assert file is not None
+        assert file.path == faults.url("get")
+        assert query not in file.version
+        with store_of(file.path).open(file) as source:
+            assert source.read(2, 4) == b"23"
+        assert f"?{query}" in faults.requests[-1]
+        found.append(file.version)
+    assert len(set(found)) == 3
+    assert found[2] == found[3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,12 +73,35 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
         ("vanished", "part-00001.tfrecord", 2, None),
         ("shrank", "part-00002.tfrecord", 3, 1),
         ("rewritten", "part-00003.tfrecord", 4, 1),
-        ("broken", "part-00005.tfrecord", 6, None),
+        ("shrank", "part-00005.tfrecord", 6, None),
         ("appeared", "part-00006.tfrecord", None, None),
     ]
     assert check.num_touched == 1
     assert [one.bytes_now for one in check.changes][:2] == [2 * 16 + 10, None]
     assert "cut off in record 5" in str(check.changes[4].reason)
+
+
+def test_a_broken_file_is_said_to_have_grown_or_shrunk(data: Path, layout: Path) -> None:
+    changed: tuple[Callable[[bytes], bytes], ...] = (
+        lambda whole: whole[:-1],
+        lambda whole: whole + b"more",
+        lambda whole: whole[:8] + b"?" + whole[9:],
+    )
+    for shard, change in enumerate(changed):
+        file = data / f"part-{shard:05}.tfrecord"
+        file.write_bytes(change(file.read_bytes()))
+    check = check_index(layout)
+    assert changes(check) == [
+        ("shrank", "part-00000.tfrecord", 1, None),
+        ("grew", "part-00001.tfrecord", 2, None),
+        ("broken", "part-00002.tfrecord", 3, None),
+    ]
+    assert [(one.bytes_then, one.bytes_now) for one in check.changes] == [
+        (22, 21),
+        (44, 48),
+        (66, 66),
+    ]
+    assert [bool(one.reason) for one in check.changes] == [True] * 3
 
 
 def test_files_written_again_alike_are_counted_and_no_change(data: Path, layout: Path) -> None:
@@ -104,6 +128,19 @@ def test_the_layout_and_its_files_may_move_together(data: Path, layout: Path) ->
     assert check_index(layout, moved / "data").equal
 
 
+def test_a_layout_moves_with_files_in_a_folder_below_the_one_that_was_given(data: Path) -> None:
+    indexed(data, str(data.parent), f"{data.parent}/*/part-*")
+    moved = data.parent.parent / "moved"
+    shutil.move(data.parent, moved)
+    layout = moved / "layout.yaml"
+    assert check_index(layout).equal
+    (moved / "data2").mkdir()
+    write(moved / "data2" / "part-00006.tfrecord", b"x")
+    assert changes(check_index(layout)) == [
+        ("appeared", str(moved / "data2" / "part-00006.tfrecord"), None, None)
+    ]
+
+
 def test_a_folder_without_any_file_is_one_from_which_all_vanished(data: Path, layout: Path) -> None:
     for file in data.iterdir():
         file.unlink()
@@ -120,6 +157,36 @@ def test_broken_files_that_stay_as_they_are_are_no_change(data: Path) -> None:
     assert check_index(layout).equal
     broken.unlink()
     assert changes(check_index(layout)) == [("vanished", "part-00002.tfrecord", None, None)]
+
+
+def test_a_file_that_was_broken_and_is_whole_now_is_a_change(data: Path) -> None:
+    files = [data / f"part-{shard:05}.tfrecord" for shard in (1, 2, 3)]
+    whole = [file.read_bytes() for file in files]
+    flipped = [data[:8] + bytes([data[8] ^ 1]) + data[9:] for data in whole]
+    for file, broken in zip(files, (whole[0][:-1], flipped[1], flipped[2]), strict=True):
+        file.write_bytes(broken)
+    layout = indexed(data, keep_going=True)
+    files[0].write_bytes(whole[0])
+    files[1].write_bytes(whole[1])
+    os.utime(files[2], (1, 1))  # as broken as it was
+    check = check_index(layout)
+    assert changes(check) == [
+        ("grew", "part-00001.tfrecord", None, 2),
+        ("rewritten", "part-00002.tfrecord", None, 3),
+    ]
+    assert [(one.reason, one.split) for one in check.changes] == [(None, "train")] * 2
+
+
+def test_what_is_gone_of_many_paths_takes_no_other_file_along(data: Path) -> None:
+    names = [str(data / f"part-{shard:05}.tfrecord") for shard in range(6)]
+    braces = f"{data}/part-0000{{4..5}}.tfrecord"
+    layout = indexed(data, *names[:4], braces, f"{data}/part-00005*")
+    (data / "part-00001.tfrecord").unlink()
+    (data / "part-00005.tfrecord").unlink()
+    assert changes(check_index(layout)) == [
+        ("vanished", "part-00001.tfrecord", 2, None),
+        ("vanished", "part-00005.tfrecord", 6, None),
+    ]
 
 
 def test_contents_are_read_where_they_are_asked_for(data: Path, layout: Path) -> None:

@@ -208,6 +208,28 @@ def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
     assert lengths(index(tmp_path / "data", keep_going=True)) == {"train": (3, 0, 1)}
 
 
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) -> None:
+    files = written(tmp_path / "toy", (1, 2, 3))
+    plain = [file.read_bytes() for file in files]
+    for file in files:
+        aged(file).write_bytes(gzip.compress(file.read_bytes()))
+    files[place].write_bytes(b"")
+    aged(files[place])
+    found = index(tmp_path / "toy")
+    lengths = tuple(0 if shard == place else shard + 1 for shard in range(3))
+    assert found.dataset.splits[0].shard_lengths == lengths
+    assert found.compression == "GZIP"
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("".join(to_yaml(index_document(found, str(tmp_path)))))
+    for file, data in zip(files, plain, strict=True):
+        if file != files[place]:
+            file.write_bytes(data)
+    again = index(tmp_path / "toy", cache=False, earlier=layout)
+    assert (again.num_known, again.compression) == (1, None)
+    assert again.dataset.splits[0].shard_lengths == lengths
+
+
 def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
     files = written(tmp_path / "data")
     for file in files:

@@ -194,3 +194,19 @@ def test_two_stars_stand_for_any_number_of_folders(tmp_path: Path) -> None:
     assert listed(tmp_path, "**/*.r") == listed(tmp_path, "**") == ["a.r", "x/b.r", "x/y/c.r"]
     assert listed(tmp_path, "x/**") == listed(tmp_path, "x/**/*.r") == ["x/b.r", "x/y/c.r"]
     assert listed(tmp_path, "**/y/*.r") == ["x/y/c.r"]
+
+
+def test_links_that_lead_back_up_end(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "c").mkdir()
+    for link, target in (("a/b/up", ".."), ("a/b/top", "../.."), ("a/c", "../c"), ("c/a", "../a")):
+        (tmp_path / link).symlink_to(target)
+    with pytest.raises(DatasetError, match="has no record files"):
+        listed(tmp_path, ".")
+    with pytest.raises(DatasetError, match="no file matches"):
+        listed(tmp_path, "**")
+    with pytest.raises(DatasetError, match="no file matches"):
+        listed(tmp_path, "**/x*.tfrecord")
+    make(tmp_path, "real/x.tfrecord")
+    (tmp_path / "d").symlink_to("real")
+    assert listed(tmp_path, "d") == ["d/x.tfrecord"]

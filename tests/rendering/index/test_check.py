@@ -44,10 +44,10 @@ def test_each_change_has_a_row() -> None:
     changed = replace(EQUAL, changes=(GREW, BROKEN, NEW), num_touched=0)
     assert "".join(check_table(changed, PLAIN)).splitlines() == [
         "toy: /d",
-        "change    file  examples    now  bytes      now  problem",
-        "grew      a            3  1,400   30 B  2.0 KiB",
-        "broken    b            4      -   30 B     30 B  cut off",
-        "appeared  c            -      -      -      9 B",
+        "change    file  examples    now  bytes    now  problem",
+        "grew      a            3  1,400     30  2,048",
+        "broken    b            4      -     30     30  cut off",
+        "appeared  c            -      -      -      9",
         "of 2 files: 1 grew, 1 broken, 1 appeared",
         "next: shardctl index PATH.. -o layout.yaml counts what changed",
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import select
 import socket
 import ssl
 import threading
@@ -54,15 +55,19 @@ def _tunnel(client: socket.socket, context: ssl.SSLContext, port: int) -> None:
             context.wrap_socket(client, server_side=True) as inner,
             socket.create_connection(("127.0.0.1", port)) as server,
         ):
-            threading.Thread(target=_pump, args=(inner, server), daemon=True).start()
-            _pump(server, inner)
+            _relay(inner, server)
 
 
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+def _relay(inner: ssl.SSLSocket, server: socket.socket) -> None:
+    """Hand on what either side sends; one thread does it, as no two may use a TLS connection."""
+    while True:
+        waiting = inner.pending()  # bytes that are decrypted already
+        ready = [inner] if waiting else select.select([inner, server], [], [])[0]
+        for source in ready:
+            data = source.recv(1 << 16)
+            if not data:
+                return
+            (server if source is inner else inner).sendall(data)
 
 
 def _certificate(folder: Path, trusted: Path) -> Path:

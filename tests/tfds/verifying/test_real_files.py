@@ -115,9 +115,10 @@ def test_tensorflow_reads_the_order_of_files_in_a_bucket_of_google(
             started_gcs.put(f"google/{file.relative_to(root).as_posix()}", file.read_bytes())
     settings = ReadSettings(shuffle_seed=3, buffer=10, buffer_seed=1, epochs=2)
     with google_hosts(started_gcs.endpoint, tmp_path) as environment:
-        lead_to(monkeypatch, environment)
-        monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+        lead_to(monkeypatch, started_gcs.variables() | environment)
+        monkeypatch.delenv("STORAGE_EMULATOR_HOST")
         found = verify("gs://bucket/google/toy/1.0.0", "train", settings)
+        assert found.files == ()
         assert (found.equal, found.num_checked, found.read) == (True, 200, "files")
         started_gcs.delete("google/toy/1.0.0/toy-train.tfrecord-00003-of-00004")
         found = verify("gs://bucket/google/toy", "train", settings)

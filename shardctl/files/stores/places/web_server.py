@@ -87,8 +87,7 @@ class WebServerStore:
         told: list[tuple[str, str]] = []
 
         def check(headers: Headers) -> None:
-            found = version_of(headers)
-            if file.version and found and found != file.version:
+            if _is_another(file.version, headers):
                 raise changed(file.path)
             # Of a version that is not sure all answers at least tell the same.
             told.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
@@ -149,6 +148,18 @@ def version_of(headers: Headers) -> str:
     if not modified or _just_now(modified, headers.get("Date", "")):
         return ""
     return f"modified:{modified}"
+
+
+def _is_another(version: str, headers: Headers) -> bool:
+    """Return whether headers tell another version than that of a listing.
+
+    A time of just now, which makes no version, is another time all the same.
+    """
+    modified = headers.get("Last-Modified", "").strip()
+    if version.startswith("modified:") and modified and not headers.get("ETag"):
+        return version != f"modified:{modified}"
+    found = version_of(headers)
+    return bool(version and found) and found != version
 
 
 def _just_now(modified: str, date: str) -> bool:

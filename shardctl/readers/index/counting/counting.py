@@ -21,6 +21,7 @@ _REPORTS = 0.1  # seconds between two
 # of them FAT; others take the time of the last tick of the kernel's clock, at most 10 ms ago.
 _COARSE, _FINE = 2_100_000_000, 30_000_000
 _SECOND = 1_000_000_000
+_TIMES = ("mtime", "modified", "last_modified", "LastModified", "created")
 NOT_COUNTED = -1
 COMPRESSIONS: tuple[Compression | None, ...] = (None, "GZIP", "ZLIB")
 
@@ -188,14 +189,18 @@ def _num_bytes(files: Sequence[StoredFile]) -> int:
 def _settles_at(file: StoredFile) -> int:
     """Return from when on a change shows in the time of change, in ns; 0 where no clock tells."""
     kind, _, stamp = file.version.partition(":")
-    if kind == "modified":  # of a web server, in whole seconds
+    if kind == "modified" and "," in stamp:  # of a web server, in whole seconds
         from email.utils import parsedate_to_datetime
 
         try:
             return int(parsedate_to_datetime(stamp).timestamp()) * _SECOND + _COARSE
         except (ValueError, OverflowError):
             return 0
-    if kind != "mtime" or not stamp.lstrip("-").isdigit():
+    try:
+        # fsspec's times are seconds, a fraction of them behind a point.
+        changed = int(float(stamp) * _SECOND) if "." in stamp else int(stamp)
+    except (ValueError, OverflowError):
         return 0
-    changed = int(stamp)
+    if kind not in _TIMES:
+        return 0
     return changed + (_FINE if changed % _SECOND else _COARSE)

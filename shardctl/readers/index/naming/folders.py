@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 
 from shardctl.core.nearness import did_you_mean
@@ -46,12 +47,24 @@ def _below(store: Store, folder: str, parts: list[str]) -> Iterator[str]:
                 yield from _below(store, f"{folder}{name}/", rest)
 
 
-def with_subfolders(store: Store, folder: str) -> Iterator[str]:
-    """Yield a folder and all below it, hidden and unfinished ones left out."""
+def with_subfolders(store: Store, folder: str, above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield a folder and all below it, hidden and unfinished ones left out.
+
+    above: the folders that the walk came by, see `way_to`.
+    """
+    way = way_to(folder, above)
+    if way is None:
+        return
     yield folder
     for name in store.subfolders(folder.rstrip("/") or "/"):
         if not is_passed_over(name):
-            yield from with_subfolders(store, f"{folder}{name}/")
+            yield from with_subfolders(store, f"{folder}{name}/", way)
+
+
+def way_to(folder: str, above: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the folders `above` and this one, None where it is one of them by a link."""
+    real = folder if is_remote(folder) else os.path.realpath(folder)
+    return None if real in above else (*above, real)
 
 
 def nothing_in(store: Store, folder: str) -> str:

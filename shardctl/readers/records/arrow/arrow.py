@@ -22,6 +22,7 @@ _MAGIC = b"ARROW1"
 _TAIL = 1 << 16  # bytes in which most footers are
 _MOST_METADATA = 1 << 28
 _ALIGNMENT = 8
+_LESS_THAN_A_BATCH = 64  # bytes: padding, and the mark that ends the stream before the footer
 
 
 class Arrow:
@@ -156,6 +157,7 @@ def _rows_of_file(source: ByteSource, told: Told) -> tuple[int, int]:
             or not (_ALIGNMENT <= block.offset <= begin - block.metadata_bytes - block.num_bytes)
         ):
             raise _DamagedError(None, "broken", begin, "its footer names a place outside the file")
+    _check_between([*dictionaries, *batches], begin)
     ranges = [(block.offset, block.offset + block.metadata_bytes) for block in batches]
     heads = source.read_many(ranges)
     num_rows = 0
@@ -164,6 +166,17 @@ def _rows_of_file(source: ByteSource, told: Told) -> tuple[int, int]:
         found += len(head)
     told(found + len(tail))
     return num_rows, found + len(tail)
+
+
+def _check_between(blocks: list[Block], begin: int) -> None:
+    """Refuse a footer that leaves out what could be a batch, of those one behind the other."""
+    blocks = sorted(blocks, key=lambda block: block.offset)
+    starts = [*(block.offset for block in blocks[1:]), begin]
+    for block, following in zip(blocks, starts, strict=False):
+        end = block.offset + block.metadata_bytes + block.num_bytes
+        if not 0 <= following - end <= _LESS_THAN_A_BATCH:
+            text = f"its footer does not say what is between byte {end} and byte {following}"
+            raise _DamagedError(None, "broken", begin, text)
 
 
 def _rows_of_block(block: Block, head: bytes, num_rows: int) -> int:

@@ -45,11 +45,21 @@ def read_message(metadata: bytes) -> Message:
     kind = _KINDS.get(number)
     if kind is None:
         raise ValueError(f"a message of kind {number}, which holds no rows of a table")
-    num_rows = table.table(2).scalar(0, "q") if kind == "rows" else 0
     num_bytes = table.scalar(3, "q")
+    num_rows = _num_rows(table.table(2), num_bytes) if kind == "rows" else 0
     if num_rows < 0 or num_bytes < 0:
         raise ValueError("a message of negative length")
     return Message(kind=kind, num_rows=num_rows, num_bytes=num_bytes)
+
+
+def _num_rows(batch: _Table, num_bytes: int) -> int:
+    """Return the length of a batch, which is that of its first column too."""
+    num_rows, first = batch.scalar(0, "q"), batch.first(1)
+    if first is None and num_bytes:
+        raise ValueError("a batch of no columns that has data")
+    if first not in (None, num_rows):
+        raise ValueError(f"a batch of {num_rows} rows, of which a column has {first}")
+    return num_rows
 
 
 def read_footer(footer: bytes) -> tuple[list[Block], list[Block]]:
@@ -103,6 +113,13 @@ class _Table:
             raise ValueError("a field that is needed is not there")
         self._unpack("i", place)
         return _Table(self.data, place)
+
+    def first(self, number: int) -> int | None:
+        """Return the int64 that the first struct of a list begins with, None of an empty list."""
+        place = self._behind(number)
+        return (
+            None if place is None or not self._unpack("I", place) else self._unpack("q", place + 4)
+        )
 
     def blocks(self, number: int) -> list[Block]:
         """Return a list of the struct Block: int64 offset, int32 and padding, int64."""

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
+from shardctl.files.stores.transfer.concurrently import concurrently
 from shardctl.readers.records.contents import Told, untold
 
 _PIECE = 1 << 22
@@ -63,19 +62,15 @@ def hash_differences(
             raise DatasetError("nobody asks any more")
         told(count)
 
-    waiting: deque[tuple[StoredFile, Future[str | None]]] = deque()
-    threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl")
+    def looked_at(
+        asked: tuple[StoredFile, tuple[tuple[str, str], ...]],
+    ) -> tuple[StoredFile, str | None]:
+        return asked[0], _difference(*asked, noting)
+
     try:
-        for file, stated in files:
-            waiting.append((file, threads.submit(_difference, file, stated, noting)))
-            if len(waiting) > 4 * _AT_ONCE:
-                done, answer = waiting.popleft()
-                yield done, answer.result()
-        for done, answer in waiting:
-            yield done, answer.result()
+        yield from concurrently(looked_at, files, at_once=_AT_ONCE)
     finally:
         stopped.set()
-        threads.shutdown(wait=True, cancel_futures=True)
 
 
 def _difference(file: StoredFile, stated: tuple[tuple[str, str], ...], told: Told) -> str | None:

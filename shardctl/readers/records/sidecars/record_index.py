@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Set
-from concurrent.futures import ThreadPoolExecutor
 
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote, store_of
+from shardctl.files.stores.transfer.concurrently import concurrently
 from shardctl.readers.records.sidecars.expected import ExpectedCount
 
 _ENDINGS = (".index", ".idx")
@@ -57,12 +57,8 @@ class RecordIndices:
 
     def _read_remote(self) -> dict[str, ExpectedCount | DatasetError]:
         remote = [file for path, file in self._indices.items() if is_remote(path)]
-        threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shardctl")
-        try:
-            found = threads.map(_read_or_error, remote)
-            return {file.path: answer for file, answer in zip(remote, found, strict=True)}
-        finally:
-            threads.shutdown(wait=True, cancel_futures=True)
+        found = concurrently(_read_or_error, remote, at_once=_AT_ONCE)
+        return {file.path: answer for file, answer in zip(remote, found, strict=True)}
 
     def absent(self, listed: Set[str]) -> list[str]:
         """Return nothing: an index that is left over takes no examples away."""

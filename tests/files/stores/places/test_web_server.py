@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from shardctl.errors import DatasetError
@@ -47,6 +49,20 @@ def test_metadata_needs_no_ranges(web_without_ranges: FolderServer) -> None:
     path = web_without_ranges.url("1.0.0/dataset_info.json")
     assert WebServerStore().read(path, max_num_bytes=10) == b"{}"
     assert WebServerStore().subfolders(web_without_ranges.base) == ["1.0.0"]
+
+
+def test_a_file_that_is_replaced_just_now_is_not_the_one_that_was_listed(web: FolderServer) -> None:
+    web.put("replaced.bin", b"0123456789")
+    os.utime(web.folder / "replaced.bin", (1e9, 1e9))
+    file = WebServerStore().status(web.url("replaced.bin"))
+    assert file is not None
+    assert file.version == "modified:Sun, 09 Sep 2001 01:46:40 GMT"
+    web.put("replaced.bin", b"another 10")
+    with (
+        pytest.raises(DatasetError, match="changed while it was read"),
+        WebServerStore().open(file) as source,
+    ):
+        source.read(2, 8)
 
 
 def test_an_empty_file_has_no_bytes(web: FolderServer) -> None:

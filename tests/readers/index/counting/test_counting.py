@@ -85,6 +85,17 @@ def test_other_versions_go_by_no_clock(version: str) -> None:
     assert time.monotonic() - begin < 0.5
 
 
+@pytest.mark.parametrize("kind", ["mtime", "created", "last_modified"])
+def test_times_of_fsspec_are_seconds(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(time, "time_ns", lambda: 1_445_412_480_500_000_000)
+    assert count(Counting(), [f"{kind}:1445412480.0"]).unsettled == {0}
+    assert slept == [pytest.approx(1.6)]
+    assert count(Counting(), [f"{kind}:1445412480.25"]).unsettled == set()
+    assert slept[1:] == []
+
+
 def test_web_servers_tell_whole_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)

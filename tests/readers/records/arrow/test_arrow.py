@@ -138,8 +138,8 @@ def test_a_changed_byte_never_makes_another_count_of_rows(options: dict[str, Any
         damaged = bytearray(data)
         damaged[byte] ^= 1 << rng.randrange(8)
         found, now = read(bytes(damaged)), rows_by_pyarrow(bytes(damaged))
-        if found.damage is None and now is not None:
-            assert found.num_records == now, byte
+        if found.damage is None:
+            assert found.num_records == (9 if now is None else now), byte
         checked = read(bytes(damaged), checksums=True)
         if checked.damage is None:
             assert checked.num_records == now, byte

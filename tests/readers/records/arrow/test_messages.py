@@ -33,6 +33,19 @@ def test_the_rows_and_the_body_of_a_batch(num_rows: int) -> None:
     assert pa.ipc.read_message(serialized).body.size == found.num_bytes
 
 
+def test_a_batch_is_as_long_as_its_first_column() -> None:
+    head, three = metadata(batch(3).serialize()), (3).to_bytes(8, "little")
+    num_refused = 0
+    for place in counted(range(len(head) - 7)):
+        if head[place : place + 8] == three:
+            damaged = head[:place] + (7 << 40).to_bytes(8, "little") + head[place + 8 :]
+            try:
+                assert read_message(damaged).num_rows == 3
+            except ValueError as error:
+                num_refused += "3" in str(error)
+    assert num_refused == 2  # the length of the batch, and that of its first column
+
+
 def test_a_schema_has_no_rows() -> None:
     found = read_message(metadata(batch(3).schema.serialize()))
     assert (found.kind, found.num_rows, found.num_bytes) == ("schema", 0, 0)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -79,4 +80,9 @@ def test_an_end_of_the_asking_ends_the_reading(tmp_path: Path) -> None:
     answers = hash_differences(asked)
     next(answers)
     answers.close()  # type: ignore[attr-defined]
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and any(
+        thread.name.startswith("shardctl") for thread in threading.enumerate()
+    ):
+        time.sleep(0.01)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("shardctl")]
