@@ -31,6 +31,7 @@ from shardctl.files.stores.stores import is_remote
 from shardctl.files.stores.transfer.concurrently import as_answered
 from shardctl.readers.index.counting.worker import (
     Answer,
+    await_begin,
     packed_batch,
     receive,
     send,
@@ -163,6 +164,7 @@ class _Worker:
     def _receive(self, answers: _Queue) -> None:
         assert self.process.stdout is not None
         try:
+            await_begin(self.process.stdout)
             while True:
                 answers.put((self, unpacked_answer(receive(self.process.stdout))))
         except (EOFError, OSError, ValueError):

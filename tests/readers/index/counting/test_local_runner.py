@@ -249,3 +249,18 @@ print(shardctl.index("files", cache=False, jobs=2))
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 examples, 3 files" in done.stdout
+
+
+def test_what_is_printed_as_python_starts_is_no_answer(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    noise = "print('hello ' * 10, flush=True)"
+    (tmp_path / "site/sitecustomize.py").write_text(noise, encoding="utf-8")
+    (tmp_path / "files").mkdir()
+    for index in range(3):
+        (tmp_path / f"files/{index}").write_bytes(framed(*[b"x"] * index))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    found = contents(LocalRunner(jobs=2).count(tasks(tmp_path / "files")))
+    assert {index: one.num_records for index, one in found.items()} == {0: 0, 1: 1, 2: 2}
+    assert len(processes) == 1
