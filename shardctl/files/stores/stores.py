@@ -49,11 +49,12 @@ def store_of(path: str) -> Store:
     scheme = _SCHEME.match(path)
     if scheme is None:
         return LocalStore()
-    from shardctl.files.stores.public_store import PublicStore
-    from shardctl.files.stores.transfer.redaction import chained
-
     if scheme[2]:
+        from shardctl.files.stores.transfer.redaction import chained
+
         raise DatasetError(chained(path))
+    from shardctl.files.stores.public_store import PublicStore
+
     return PublicStore(_remote(scheme[1].lower(), path))
 
 
