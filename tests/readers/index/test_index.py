@@ -321,6 +321,13 @@ def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
         index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
 
 
+def test_what_has_a_dataset_is_none(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    found = index(tmp_path / "data", cache=False)
+    with pytest.raises(UsageError, match=r"^dataset=Index: a Dataset is needed, which this has"):
+        shardctl.plan(found)  # type: ignore[arg-type]
+
+
 def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
     written(tmp_path / "data")
     with pytest.raises(UsageError, match=r"^jobs=2 with runner: it knows itself how many workers"):
