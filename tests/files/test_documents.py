@@ -115,7 +115,7 @@ def test_any_document_reads_back_from_json() -> None:
         assert same(json.loads(json_text(document)), document)
         assert same(json.loads(json_text(document)), json.loads(json.dumps(document)))
 
-    check_cases(nested_documents, check, 500)
+    check_cases(nested_documents, check, 200)
 
 
 def test_json_is_indented_with_a_record_on_a_line() -> None:
@@ -164,7 +164,7 @@ def test_any_document_reads_back_from_yaml() -> None:
         for loader in loaders:
             assert same(yaml.load(text, Loader=loader), document), text
 
-    check_cases(nested_documents, check, 800)
+    check_cases(nested_documents, check, 300)
 
 
 @pytest.mark.parametrize("text", TRICKY)
@@ -248,7 +248,7 @@ def test_no_control_character_is_written(write: Any) -> None:
     def check(document: dict[str, Any]) -> None:
         assert write(document).replace("\n", "").isprintable()
 
-    check_cases(nested_documents, check, 300)
+    check_cases(nested_documents, check, 120)
 
 
 @pytest.mark.parametrize("write", [json_text, yaml_text])
@@ -277,7 +277,7 @@ def test_any_printable_rows_read_back_from_csv() -> None:
         assert read_csv(written) == [["a", "b"], *rows]
 
     rows = st.lists(st.lists(cell, min_size=2, max_size=2), max_size=6)
-    check_cases(rows, check, 600)
+    check_cases(rows, check, 240)
 
 
 def test_no_cell_of_csv_acts() -> None:
@@ -296,7 +296,7 @@ def test_no_cell_of_csv_acts() -> None:
                 assert not re.match(r"\s*[=+@-](?![0-9.]*$)", cell)
 
     rows = st.lists(st.lists(text, min_size=1, max_size=3), max_size=3)
-    check_cases(rows, check, 600)
+    check_cases(rows, check, 240)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def check_number(value: Any) -> None:
 
 
 def test_numbers_read_as_protobuf_reads_them() -> None:
-    check_cases(number_texts, check_number, 500)
+    check_cases(number_texts, check_number, 200)
 
 
 @pytest.mark.fuzz

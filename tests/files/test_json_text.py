@@ -60,7 +60,7 @@ def test_bytes_give_a_value_or_one_line_of_error() -> None:
     strategy = st.binary(max_size=60) | st.text(max_size=60).map(
         lambda text: text.encode("utf-8", "surrogatepass")
     )
-    check_cases(strategy | damaged(VALID), check_bytes, 500)
+    check_cases(strategy | damaged(VALID), check_bytes, 200)
 
 
 @pytest.mark.fuzz
@@ -83,7 +83,7 @@ def test_json_values_read_as_pythons_json_reads_them() -> None:
             return
         assert parse_json(text, source="x") == json.loads(text)
 
-    check_cases(values, check, 200)
+    check_cases(values, check, 80)
 
 
 class TestFiles:

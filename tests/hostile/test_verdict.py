@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import shardctl.cli.main
+from tests.hostile import verdict, worker
 from tests.hostile.kinds import KINDS, Case, Sources, content_of
 from tests.hostile.verdict import Outcome, faults
 from tests.hostile.worker import Worker, made_case
@@ -156,7 +157,12 @@ def test_the_script_prints_a_line_for_each_kind() -> None:
     assert limits.startswith("limits of a command: 5 s of processor time, ")
 
 
-def test_what_takes_too_long_is_interrupted(failures_of: Runs) -> None:
+def test_what_takes_too_long_is_interrupted(
+    failures_of: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (verdict, worker):
+        monkeypatch.setattr(module, "SECONDS", 1)
+
     def main(arguments: Sequence[str]) -> None:
         try:
             while True:
@@ -164,4 +170,4 @@ def test_what_takes_too_long_is_interrupted(failures_of: Runs) -> None:
         except KeyboardInterrupt:
             sys.exit(130)
 
-    assert failures_of(main) == ["more than 5 s of processor time"] * 2
+    assert failures_of(main) == ["more than 1 s of processor time"] * 2

@@ -1,4 +1,4 @@
-"""300 pipelines over real TFDS datasets: inspected, then iterated three times, and the same."""
+"""100 pipelines over real TFDS datasets: inspected, then iterated three times, and the same."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ def checked(rng: random.Random, sources: Sources, num_cases: int, *, attempts: i
     return tally
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_what_is_said_is_what_is_read(tf: Any, sources: Sources, tmp_path: Path, seed: int) -> None:
-    tally = checked(random.Random(seed), sources, 100, attempts=3)
+def test_what_is_said_is_what_is_read(tf: Any, sources: Sources, tmp_path: Path) -> None:
+    tally = checked(random.Random(0), sources, 100, attempts=3)
     counts = tally.counts
     assert counts["pipelines told"] > 75, counts
     assert counts["passes compared"] > 230, counts

@@ -74,7 +74,7 @@ def test_a_fresh_interleave_of_the_continuation_reads_the_rest() -> None:
             assert [(shard[i], skip[i] + j) for i, j in rest] == whole[consumed:]
         return len(places)
 
-    check_cases(st.tuples(cases(), st.data()), law, 300)
+    check_cases(st.tuples(cases(), st.data()), law, 120)
 
 
 @settings(max_examples=100, deadline=None)

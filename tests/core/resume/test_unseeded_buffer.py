@@ -78,7 +78,7 @@ def check_bounds(drawn: tuple[int, int, int, int, float]) -> None:
 
 def test_no_seed_loses_or_repeats_more_than_is_said() -> None:
     pytest.importorskip("tensorflow")
-    check_cases(stops(), check_bounds, 150)
+    check_cases(stops(), check_bounds, 60)
 
 
 @pytest.mark.fuzz
@@ -155,7 +155,7 @@ def test_the_closed_form_is_the_sum_over_all_inputs() -> None:
                 before = max(found.num_read - (found.buffers_again - 1) * buffer_size, 0)
                 assert float(by_hand(before, buffer_size, emitted, steps)) >= risk * (1 - 1e-9)
 
-    check_cases(stops(), check, 100)
+    check_cases(stops(), check, 40)
 
 
 def test_an_old_example_is_in_the_buffer_with_a_chance_of_exp_minus_k() -> None:

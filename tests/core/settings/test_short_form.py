@@ -66,9 +66,9 @@ def _check_passes(rng: random.Random) -> int:
 
 
 def test_settings_of_stages_have_the_order_of_the_stages() -> None:
-    num = sum(_check_passes(random.Random(seed)) for seed in range(80))
+    num = sum(_check_passes(random.Random(seed)) for seed in range(30))
     add_cases(num)
-    assert num >= 40
+    assert num >= 15
 
 
 @pytest.mark.fuzz
@@ -97,9 +97,9 @@ def _check_fit(rng: random.Random) -> int:
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_settings_of_stages_have_the_order_of_the_stages_in_keras() -> None:
-    num = sum(_check_fit(random.Random(seed)) for seed in range(40))
+    num = sum(_check_fit(random.Random(seed)) for seed in range(16))
     add_cases(num)
-    assert num >= 6
+    assert num >= 3
 
 
 @pytest.mark.parametrize(

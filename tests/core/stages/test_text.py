@@ -355,7 +355,7 @@ def test_a_damaged_text_is_read_or_refused_in_a_line() -> None:
             again = parse_stages(damaged)
             assert parse_stages(text_of(again)) == again
 
-    check_cases(damages, check, 250)
+    check_cases(damages, check, 100)
 
 
 def test_every_call_is_read_by_its_own_name() -> None:

@@ -67,7 +67,7 @@ def check_exactly(pair: tuple[Pipeline, Pipeline], *, live: bool) -> None:
 
 
 def test_two_files_part_where_their_orders_do() -> None:
-    check_cases(pairs(), lambda pair: check_exactly(pair, live=False), 150)
+    check_cases(pairs(), lambda pair: check_exactly(pair, live=False), 60)
 
 
 def test_a_file_and_the_order_now_differ_where_their_orders_do() -> None:

@@ -115,17 +115,17 @@ def _check(
 
 
 def test_code_of_a_plan_goes_on_where_the_pipeline_stopped(toys: Toys) -> None:
-    kinds = _check(toys, 12, mode="exactly-once", buffered=False)
-    assert kinds[True] >= 9
-    assert kinds[True] + kinds[False] >= 10
+    kinds = _check(toys, 6, mode="exactly-once", buffered=False)
+    assert kinds[True] >= 4
+    assert kinds[True] + kinds[False] >= 5
 
 
 @each_mode
 def test_code_of_a_plan_goes_on_through_a_buffer(toys: Toys, mode: BufferMode) -> None:
-    kinds = _check(toys, 6, mode=mode, buffered=True)
-    assert kinds.total() >= 5
+    kinds = _check(toys, 3, mode=mode, buffered=True)
+    assert kinds.total() >= 2
     if mode != "exactly-once":  # of which TFDS alone can read some plans
-        assert kinds[mode in UNSEEDED] >= 4
+        assert kinds[mode in UNSEEDED] >= 2
 
 
 @pytest.mark.fuzz

@@ -44,7 +44,7 @@ def checker(toys: Toys) -> Callable[[Case], None]:
 
 
 def test_it_is_the_pipeline_written_by_hand(toys: Toys) -> None:
-    check_cases(cases(), checker(toys), 25)
+    check_cases(cases(), checker(toys), 10)
 
 
 @pytest.mark.fuzz

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import runpy
 import signal
 import subprocess
 import sys
@@ -318,7 +319,7 @@ with open(log, "a") as file:
 """
 
 
-def test_killed_and_continued(tmp_path: Path) -> None:
+def test_killed_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that is killed anywhere, and others that go on: nothing is lost or repeated."""
     folder = build_dataset(tmp_path, splits={"train": [9, 8, 7], "test": [6, 6]})
     script = tmp_path / "train.py"
@@ -339,7 +340,10 @@ def test_killed_and_continued(tmp_path: Path) -> None:
         log.write_text("".join(kept))
         return kept
 
-    whole = run(tmp_path / "whole", 0)
+    log = tmp_path / "whole"
+    monkeypatch.setattr(sys, "argv", ["", str(folder), str(log), "0"])
+    runpy.run_path(str(script))  # which nobody kills
+    whole = log.read_text().splitlines(keepends=True)
     assert len(whole) == 60
     done: list[str] = []
     for until in (11, 34, None):

@@ -21,7 +21,7 @@ def broken(gcs: GcsServer, faults: Faults, monkeypatch: pytest.MonkeyPatch) -> F
     """A server that fails in front of the emulator; `gs://` leads to it."""
     monkeypatch.setattr(attempts, "_FIRST_WAIT", 0.01)
     faults.behind = gcs.endpoint
-    limits = {"SHARDCTL_REMOTE_PATIENCE": "0.3", "SHARDCTL_REMOTE_TIMEOUT": "1"}
+    limits = {"SHARDCTL_REMOTE_PATIENCE": "30", "SHARDCTL_REMOTE_TIMEOUT": "1"}
     lead_to(monkeypatch, limits | {"STORAGE_EMULATOR_HOST": faults.base})
     gcs.put("faults/a.bin", DATA)
     return faults

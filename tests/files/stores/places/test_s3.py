@@ -23,10 +23,16 @@ def broken(s3: S3Server, faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Fau
     """A server that fails in front of moto; `s3://` leads to it."""
     monkeypatch.setattr(attempts, "_FIRST_WAIT", 0.01)
     faults.behind = s3.endpoint
-    limits = {"SHARDCTL_REMOTE_PATIENCE": "0.3", "SHARDCTL_REMOTE_TIMEOUT": "1"}
+    limits = {"SHARDCTL_REMOTE_PATIENCE": "30", "SHARDCTL_REMOTE_TIMEOUT": "1"}
     lead_to(monkeypatch, s3.variables() | limits | {"AWS_ENDPOINT_URL": faults.base})
     s3.put("faults/a.bin", DATA)
     return faults
+
+
+@pytest.fixture
+def impatient(broken: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make what fails again and again end soon."""
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
 
 
 def listed(s3: S3Server) -> StoredFile:
@@ -104,6 +110,7 @@ def test_what_may_pass_is_tried_again(s3: S3Server, broken: Faults, status: int)
     assert len(broken.requests) == 3  # none by botocore or s3fs besides
 
 
+@pytest.mark.usefixtures("impatient")
 def test_slow_down_is_tried_again_and_ends(s3: S3Server, broken: Faults) -> None:
     file = listed(s3)
     broken.body = b"<Error><Code>SlowDown</Code><Message>key=PLANTED</Message></Error>"
@@ -112,10 +119,13 @@ def test_slow_down_is_tried_again_and_ends(s3: S3Server, broken: Faults) -> None
         read(file)
 
 
-def test_bodies_that_end_early_are_read_again(s3: S3Server, broken: Faults) -> None:
+def test_bodies_that_end_early_are_read_again(
+    s3: S3Server, broken: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = listed(s3)
     broken.truncate = 2
     assert read(file) == DATA[100:60_000]
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
     broken.truncate = 10_000
     with pytest.raises(DatasetError, match=r"truncated|the connection broke"):
         read(file)
@@ -127,6 +137,7 @@ def test_connections_that_are_reset_are_made_again(s3: S3Server, broken: Faults)
     assert read(file) == DATA[100:60_000]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_silent_endpoint_is_given_up(s3: S3Server, broken: Faults) -> None:
     file = listed(s3)
     broken.delay = 4

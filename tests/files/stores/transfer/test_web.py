@@ -39,7 +39,10 @@ def opened(file: StoredFile, start: int = 1000, stop: int = 60_000) -> bytes:
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-def test_what_may_pass_is_tried_again(faults: Faults, listed: StoredFile, status: int) -> None:
+def test_what_may_pass_is_tried_again(
+    faults: Faults, listed: StoredFile, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "30")
     faults.fail, faults.status = 2, status
     assert opened(listed) == DATA[1000:60_000]
     assert len(faults.requests) == 3

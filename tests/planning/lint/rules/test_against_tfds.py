@@ -370,7 +370,7 @@ def test_specs_share_and_leave_what_tfds_reads() -> None:
     def check(case: tuple[list[str], list[str]]) -> None:
         agrees_about_specs(splits, *case)
 
-    check_cases(st.tuples(spec_lists, spec_lists), check, 150)
+    check_cases(st.tuples(spec_lists, spec_lists), check, 60)
 
 
 @pytest.mark.fuzz

@@ -104,7 +104,7 @@ def agrees_by_hand(case: Sharing) -> None:
 
 
 def test_hosts_get_what_sharing_by_hand_gives() -> None:
-    check_cases(sharings, agrees_by_hand, 250)
+    check_cases(sharings, agrees_by_hand, 100)
 
 
 @pytest.mark.fuzz

@@ -125,7 +125,7 @@ def test_records_of_any_size_are_counted(monkeypatch: Any, checksums: bool) -> N
         if checksums:
             assert found.num_bytes_read == len(data)
 
-    check_cases(sizes, law, 100)
+    check_cases(sizes, law, 40)
 
 
 def walked(data: bytes, *, checksums: bool) -> tuple[int, tuple[str, int, int] | None]:
