@@ -53,7 +53,7 @@ def index(
         file_format: of files whose names do not tell it.
         checksums: read the contents too, and compare them with their checksums.
         keep_going: count all that is whole, whatever is broken or missing.
-        jobs: how many processes count, else as many as there are processors.
+        jobs: how many processes count, without `runner`; else as many as there are processors.
         cache: take counts that are known, of files of the same size and time of change, from the
             user's cache folder, and keep new ones there.
         earlier: a layout that `index` wrote; counts of files that did not change are taken from it.
@@ -104,7 +104,7 @@ def index(
     return replace(
         found,
         paths=wanted,
-        globs=tuple((name, os.fspath(glob)) for name, glob in (split or {}).items()),
+        globs=tuple((by_hand or {}).items()),
         problems=problems,
         num_agreed=agreed,
         said_by=said_by,
