@@ -102,7 +102,7 @@ def index(
     return replace(
         found,
         paths=wanted,
-        globs=tuple((name, os.fspath(glob)) for name, glob in (split or {}).items()),
+        globs=tuple((by_hand or {}).items()),
         problems=problems,
         num_agreed=agreed,
         said_by=said_by,
