@@ -158,6 +158,11 @@ def _check(
 ) -> None:
     from shardctl.readers.index.check import check_index
 
+    if out.output is not None and os.path.realpath(out.output) == os.path.realpath(layout):
+        raise UsageError(
+            f"--output {quoted(out.output, 200)} is the layout that is checked, and would be "
+            "replaced by what changed; name another file"
+        )
     with ProgressBars() as bars:
         found = check_index(layout, *paths, **how, watch=bars.show)
     warn(found.warnings)

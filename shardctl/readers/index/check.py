@@ -112,7 +112,7 @@ def check_index(
     jobs = checked_jobs(jobs, runner)
     known_as = read_index_file(path_of(os.fspath(layout)))
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
-    comparison = _Comparison(known_as, _listed(wanted, known_as.dataset))
+    comparison = _Comparison(known_as, _listed(wanted, known_as.dataset, given=bool(paths)))
     recount = comparison.changed() if not checksums else comparison.present()
     # What a disk spoils keeps its time of change: contents that were sound then are read again.
     with known_counts(cache=cache and not checksums, earlier=None) as known:
@@ -142,15 +142,16 @@ def check_index(
     )
 
 
-def _listed(paths: Sequence[str], dataset: Dataset) -> Sequence[StoredFile]:
+def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[StoredFile]:
     """Return the files of some paths; those that are gone are no error where their folder is there.
 
-    A place that cannot be asked is one: nothing tells that its files vanished.
+    A place that cannot be asked is one: nothing tells that its files vanished. So is a path that is
+    `given` now, which may be mistyped, where nothing else is there.
     """
     absent: list[str] = []
     files = list_files(paths, absent=absent).files
     folder = dataset.data_dir or ""
-    if absent and not len(files) and not store_of(folder).is_folder(folder):
+    if absent and not len(files) and (given or not store_of(folder).is_folder(folder)):
         list_files(absent[:1])  # which raises, and says what is near
     return files
 

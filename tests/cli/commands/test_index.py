@@ -150,6 +150,15 @@ def test_what_changed_since(shardctl: Shardctl, data: Path) -> None:
     assert (change["kind"], change["path"]) == ("vanished", "toy-test.tfrecord-00000-of-00001")
 
 
+def test_the_layout_that_is_checked_is_not_replaced(shardctl: Shardctl, data: Path) -> None:
+    layout = data.parent / "layout.yaml"
+    shardctl("index", data, "-o", layout)
+    before = layout.read_bytes()
+    ran = shardctl("index", "--check", layout, "-o", layout)
+    assert (ran.exit_code, layout.read_bytes()) == (2, before)
+    assert "is the layout that is checked" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -158,6 +167,7 @@ def test_what_changed_since(shardctl: Shardctl, data: Path) -> None:
         (["data", "--split", "a=*", "--split", "a=b"], "--split 'a' is there twice"),
         (["data", "--jobs", "0"], "--jobs '0': a whole number, at least 1, is needed"),
         (["data", "--format-of-files", "zip"], "--format-of-files 'zip': zip files are not read"),
+        (["data", "--format-of-files", "TFRecord"], "choose from tfrecord, array_record, parquet"),
         (["--check", "none.yaml"], "cannot read"),
         (["--check", "none.yaml", "--keep-going"], "--keep-going with --check"),
         (["nowhere"], "nowhere"),

@@ -166,6 +166,22 @@ def test_a_folder_without_any_file_is_one_from_which_all_vanished(data: Path, la
         check_index(layout)
 
 
+def test_a_place_that_cannot_be_listed_is_not_one_from_which_all_vanished(
+    data: Path, layout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(DatasetError, match="permission denied"):
+        check_index(layout)
+
+
+def test_a_path_that_is_given_and_is_not_there_is_an_error(data: Path, layout: Path) -> None:
+    with pytest.raises(DatasetError, match="no such file or folder"):
+        check_index(layout, data.parent / "dat")
+
+
 def test_broken_files_that_stay_as_they_are_are_no_change(data: Path) -> None:
     broken = data / "part-00002.tfrecord"
     broken.write_bytes(broken.read_bytes()[:-1])
