@@ -104,6 +104,7 @@ class WebServerStore:
                     num_bytes=file.num_bytes,
                     headers=conditions,
                     check=check,
+                    resumes=bool(file.version),
                 )
             )
 

@@ -47,6 +47,7 @@ class Range:
 
     path: the file as messages call it; `url` is where it is.
     check: raises where the headers of an answer belong to another version of the file.
+    resumes: whether answers tell that, so that one that broke off may be continued by another.
     """
 
     path: str
@@ -56,6 +57,7 @@ class Range:
     num_bytes: int
     headers: Headers = field(default_factory=dict)
     check: Callable[[Headers], None] = lambda headers: None
+    resumes: bool = True
 
     @property
     def whole(self) -> bool:
@@ -117,8 +119,8 @@ class Web:
     def range(self, wanted: Range) -> bytes:
         """Return the bytes of a range, all of them.
 
-        Where an answer breaks off, the rest is asked for. A server that ignores Range is noticed
-        before its body is read.
+        Where an answer breaks off, the rest is asked for, or all again, see `Range`. A server that
+        ignores Range is noticed before its body is read.
 
         Raises:
             DatasetError: the file is gone or another one, the server does not answer ranges, the
@@ -127,11 +129,13 @@ class Web:
         got = bytearray()
 
         def once() -> bytes:
+            if not wanted.resumes:
+                got.clear()
             before = len(got)
             try:
                 self._continue(wanted, got)
             except TransientError as error:
-                error.progress = len(got) > before
+                error.progress = wanted.resumes and len(got) > before
                 raise
             return bytes(got)
 

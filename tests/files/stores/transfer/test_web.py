@@ -168,6 +168,25 @@ def test_a_file_replaced_within_a_broken_answer_is_refused(
         opened(listed)
 
 
+def test_a_broken_answer_of_no_version_is_asked_for_again_as_a_whole(faults: Faults) -> None:
+    faults.extra = {"ETag": ""}
+    faults.put("a.bin", bytes(1000))
+    store = store_of(faults.url("a.bin"))
+    file = store.status(faults.url("a.bin"))
+    assert file is not None
+    assert file.version == ""
+    faults.truncate = 1
+
+    def replace() -> None:
+        if not faults.truncate:
+            faults.put("a.bin", b"1" * 1000)
+
+    faults.changed = replace
+    with store.open(file) as source:
+        assert source.read(100, 900) == b"1" * 800
+    assert [asked.split()[-1] for asked in faults.requests[-2:]] == ["bytes=100-899"] * 2
+
+
 def test_weak_etags_are_compared_without_a_condition(faults: Faults) -> None:
     faults.weak = True
     faults.put("a.bin", DATA)
