@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
-from shardctl.core.text import printable, quoted
+from shardctl.core.text import counted, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
@@ -47,6 +47,10 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     document["paths"] = [_inside(path, index.data_dir, beside) for path in index.paths]
     document["splits"] = [_split(split, index.data_dir) for split in index.splits]
     if index.keep_going:
+        document["problems"] = [
+            {"kind": problem.kind, "split": problem.split, "reason": problem.text}
+            for problem in index.problems
+        ]
         document["broken"] = [
             {
                 "path": file.path,
@@ -216,6 +220,7 @@ def read_index_document(
         file_format=fields.file_format(stated.file_format),
         compression=None if compression is None else str(compression),
         data_dir=folder,
+        notes=tuple(_left_out(layout)),
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
         splits=tuple(split for split, _, _ in parts),
         origin=COUNTED_LAYOUT,
@@ -229,6 +234,18 @@ def read_index_document(
         [_read_broken(item) for item in fields.items(layout.get("broken", []), "broken")],
         [fields.text(item, "a path") for item in fields.items(layout.get("paths", []), "paths")],
     )
+
+
+def _left_out(layout: Mapping[str, object]) -> Iterator[str]:
+    """Yield what is not in a layout that was written though not all was whole."""
+    for item in fields.items(layout.get("problems", []), "problems"):
+        problem = fields.mapping(item, "a problem")
+        yield fields.text(problem.get("reason"), "reason of a problem")
+    broken = fields.items(layout.get("broken", []), "broken")
+    if broken:
+        first = quoted(_read_broken(broken[0]).path, 200)
+        others = " and others" if len(broken) > 1 else ""
+        yield f"{counted(len(broken), 'broken file')} left out: {first}{others}"
 
 
 def _read_broken(item: object) -> BrokenFile:

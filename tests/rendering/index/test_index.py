@@ -132,6 +132,8 @@ def test_the_document_is_the_layout_file() -> None:
         "  - names: [a, x/b]",
         "  shard_bytes: [5000, 0]",
         "  versions: ['mtime:1', 'etag:y']",
+        "problems:",
+        "- {kind: gap, split: train, reason: 'shard 2 is missing'}",
         "broken:",
         "- {path: x/c, split: train, kind: cut, reason: 'cut off', record: null, byte: 99, "
         "num_bytes: 100, version: 'mtime:3'}",
