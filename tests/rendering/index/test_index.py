@@ -86,6 +86,8 @@ def test_what_is_wrong_stands_behind() -> None:
 
 def test_what_was_read_and_what_was_known() -> None:
     assert summary(replace(WHOLE, num_known=7, num_counted=0)) == "7 files known, none read"
+    slow = replace(WHOLE, seconds=10)
+    assert summary(slow) == "2 files read in 10.0 s (0.2 files/s, 4.0 KiB)"
     some = replace(WHOLE, num_known=7, num_counted=1)
     assert summary(some) == "1 file read in 0.5 s (2 files/s, 4.0 KiB), 7 known"
 
