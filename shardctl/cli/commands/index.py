@@ -198,6 +198,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
+    from shardctl.readers.index.document import check_yaml
     from shardctl.rendering.index.index import written
 
     form = FORMATS.chosen(out)
@@ -210,6 +211,8 @@ def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: b
     elif form == "csv":
         FORMATS.write(out, found)
     else:
+        if form == "yaml":
+            check_yaml(found)
         beside = os.path.dirname(os.path.abspath(out.output or "")) if to_file else None
         FORMATS.write(out, found, beside)
     if to_file:

@@ -89,6 +89,19 @@ def test_a_broken_file_is_named_and_nothing_is_written(shardctl: Shardctl, data:
     assert layout.read_text() == "before"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
+def test_a_name_that_is_no_text_is_written_as_json_alone(shardctl: Shardctl, data: Path) -> None:
+    odd = data / os.fsdecode(b"odd-\xff.tfrecord")
+    odd.write_bytes(framed(b"record"))
+    layout = data.parent / "layout.yaml"
+    ran = shardctl("index", odd, "-o", layout)
+    assert (ran.exit_code, layout.exists()) == (2, False)
+    assert "is no UTF-8, so that YAML cannot say it" in ran.stderr
+    layout = layout.with_suffix(".json")
+    assert shardctl("index", odd, "-o", layout).exit_code == 0
+    assert shardctl("index", "--check", layout).exit_code == 0
+
+
 def test_keep_going_writes_what_is_whole_and_exits_with_1(shardctl: Shardctl, data: Path) -> None:
     cut(data, "*train*-00001-*")
     cut(data, "*test*")
