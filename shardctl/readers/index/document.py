@@ -234,6 +234,8 @@ def read_index_document(
     if layout.get("format_version") != FORMAT_VERSION:
         version = fields.shown(layout.get("format_version"))
         raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
+    if "check" in layout:
+        raise DatasetError("it is what index --check said of a layout, and no layout itself")
     stated = read_head(layout)
     folder = data_dir(stated.data_dir)
     parts = [
