@@ -160,6 +160,8 @@ def _umask() -> int:
 
 
 def _reason(path: str, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError) and "://" in path:
+        return "files are written on this machine alone"
     if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
         return f"there is no folder {os.path.dirname(path)}"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

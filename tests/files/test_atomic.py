@@ -104,6 +104,7 @@ def test_nothing_is_there_before_all_of_it_is(tmp_path: Path) -> None:
         ("folder/", "cannot write 'folder/': it is a folder; name a file"),
         ("new/", "cannot write 'new/': it is a folder; name a file"),
         ("missing/out", "cannot write 'missing/out': there is no folder missing"),
+        ("s3://b/out", "cannot write 's3://b/out': files are written on this machine alone"),
         ("file/out", "cannot write 'file/out': Not a directory"),
         ("loop", "cannot write 'loop': Too many levels of symbolic links"),
         ("a\0b", "cannot write 'a\\x00b': embedded null byte"),

@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
-from shardctl.core.text import printable, quoted
+from shardctl.core.text import counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
@@ -51,6 +51,10 @@ def index_document(index: Index, beside: str | None = None) -> Document:
         document["globs"] = globs
     document["splits"] = [_split(split, index.data_dir) for split in index.splits]
     if index.keep_going:
+        document["problems"] = [
+            {"kind": problem.kind, "split": problem.split, "reason": problem.text}
+            for problem in index.problems
+        ]
         document["broken"] = [
             {
                 "path": file.path,
@@ -230,6 +234,8 @@ def read_index_document(
     if layout.get("format_version") != FORMAT_VERSION:
         version = fields.shown(layout.get("format_version"))
         raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
+    if "check" in layout:
+        raise DatasetError("it is what index --check said of a layout, and no layout itself")
     stated = read_head(layout)
     folder = data_dir(stated.data_dir)
     parts = [
@@ -246,6 +252,7 @@ def read_index_document(
         file_format=fields.file_format(stated.file_format),
         compression=None if compression is None else str(compression),
         data_dir=folder,
+        notes=tuple(_left_out(layout)),
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
         splits=tuple(split for split, _, _ in parts),
         origin=COUNTED_LAYOUT,
@@ -263,6 +270,18 @@ def read_index_document(
             for name, glob in fields.mapping(layout.get("globs", {}), "globs").items()
         },
     )
+
+
+def _left_out(layout: Mapping[str, object]) -> Iterator[str]:
+    """Yield what is not in a layout that was written though not all was whole."""
+    for item in fields.items(layout.get("problems", []), "problems"):
+        problem = fields.mapping(item, "a problem")
+        yield fields.text(problem.get("reason"), "reason of a problem")
+    broken = fields.items(layout.get("broken", []), "broken")
+    if broken:
+        first = quoted(_read_broken(broken[0]).path, 200)
+        others = " and others" if len(broken) > 1 else ""
+        yield f"{counted(len(broken), 'broken file')} left out: {first}{others}"
 
 
 def _read_broken(item: object) -> BrokenFile:

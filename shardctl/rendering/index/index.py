@@ -83,10 +83,11 @@ def summary(index: Index) -> str:
     if not index.num_counted:
         return f"{counted(known, 'file')} known, none read{agreed}"
     rate = index.num_counted / max(index.seconds, 1e-3)
+    shown = f"{rate:,.0f}" if rate >= 1 else f"{rate:.1f}"
     before = f", {known:,} known" if known else ""
     return (
         f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
-        f"({rate:,.0f} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
+        f"({shown} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
     )
 
 

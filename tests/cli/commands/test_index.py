@@ -120,6 +120,23 @@ def test_keep_going_writes_what_is_whole_and_exits_with_1(shardctl: Shardctl, da
     assert "2 problems:" in ran.stdout
 
 
+def test_what_a_layout_leaves_out_is_said_wherever_it_is_read(
+    shardctl: Shardctl, data: Path
+) -> None:
+    layout = data.parent / "layout.yaml"
+    cut(data, "toy-train*00001-of*")
+    (data / "toy-train.tfrecord-00000-of-00003").unlink()
+    shardctl("index", data, "-o", layout, "--keep-going")
+    ran = shardctl("plan", "train", "-d", layout)
+    assert ran.exit_code == 0
+    assert ran.stderr.splitlines() == [
+        "warning: train: shard 0 of 3 is missing (toy-train.tfrecord-00000-of-00003)",
+        "warning: 1 broken file left out: 'toy-train.tfrecord-00001-of-00003'",
+    ]
+    whole = shardctl("plan", "test", "-d", data / "toy-test.tfrecord-00000-of-00001")
+    assert (whole.exit_code, whole.stderr) == (0, "")
+
+
 def test_a_shard_that_is_missing_is_an_error(shardctl: Shardctl, data: Path) -> None:
     (data / "toy-train.tfrecord-00001-of-00003").unlink()
     ran = shardctl("index", data, "-o", data.parent / "layout.yaml")

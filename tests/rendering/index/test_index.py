@@ -86,6 +86,8 @@ def test_what_is_wrong_stands_behind() -> None:
 
 def test_what_was_read_and_what_was_known() -> None:
     assert summary(replace(WHOLE, num_known=7, num_counted=0)) == "7 files known, none read"
+    slow = replace(WHOLE, seconds=10)
+    assert summary(slow) == "2 files read in 10.0 s (0.2 files/s, 4.0 KiB)"
     some = replace(WHOLE, num_known=7, num_counted=1)
     assert summary(some) == "1 file read in 0.5 s (2 files/s, 4.0 KiB), 7 known"
 
@@ -132,6 +134,8 @@ def test_the_document_is_the_layout_file() -> None:
         "  - names: [a, x/b]",
         "  shard_bytes: [5000, 0]",
         "  versions: ['mtime:1', 'etag:y']",
+        "problems:",
+        "- {kind: gap, split: train, reason: 'shard 2 is missing'}",
         "broken:",
         "- {path: x/c, split: train, kind: cut, reason: 'cut off', record: null, byte: 99, "
         "num_bytes: 100, version: 'mtime:3'}",

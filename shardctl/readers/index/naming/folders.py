@@ -95,6 +95,12 @@ def no_match(store: Store, path: str) -> str:
         return f"no file matches {quoted(path, 200)}; {said}".removesuffix("; ")
     if is_glob(name) or is_glob(folder):
         return f"no file matches {quoted(path, 200)}; {_near(name, names)}".removesuffix("; ")
+    if not is_remote(path) and os.path.islink(path) and not os.path.exists(path):
+        return (
+            f"{quoted(path, 200)} is a link to {quoted(os.readlink(path), 200)}, which is not there"
+        )
+    if not is_remote(path) and os.path.exists(path):
+        return f"{quoted(path, 200)} is neither a file nor a folder; record files are regular files"
     return f"no such file or folder: {quoted(path, 200)}; {_near(name, names)}".removesuffix("; ")
 
 

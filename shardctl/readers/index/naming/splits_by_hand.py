@@ -47,7 +47,7 @@ def splits_by_hand(
         (chosen[found[0]] if found else left).append(place)
     for name, places in chosen.items():
         if not places:
-            some = choices((folders.files.path(place) for place in left[:100]), 3)
+            some = choices(sorted(folders.files.path(place) for place in left[:1000]), 3)
             raise DatasetError(
                 phrase(
                     "no file of split {} matches {} of {split}; files are {}",

@@ -40,8 +40,10 @@ def test_a_glob_is_held_against_the_end_of_a_path(glob: str, expected: list[int]
 
 @pytest.mark.parametrize("glob", ["rain/*", "a-0", "x@2", "/a-0.tar", "tar"])
 def test_a_glob_that_matches_nothing(glob: str) -> None:
-    with pytest.raises(DatasetError, match="no file of split 's' matches"):
+    with pytest.raises(DatasetError, match="no file of split 's' matches") as error_info:
         chosen(glob)
+    files = ", ".join(f"{ROOT}/{name}" for name in sorted(_NAMES)[:3])  # in whatever order listed
+    assert str(error_info.value).endswith(f"files are {files} and 1 more")
 
 
 def test_what_is_no_name_of_a_split() -> None:
