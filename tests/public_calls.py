@@ -476,10 +476,13 @@ CALLS: Mapping[str, list[Call]] = {
                 "dataset": shardctl.index(world.records, cache=False).dataset,
                 "splits": ["all"],
                 "jobs": 2,
-                "runner": LocalRunner(),
                 "watch": _watch,
             },
-        )
+        ),
+        Call(
+            lambda world: shardctl.verify_files,
+            lambda world: {"dataset": world.records, "splits": ["all"], "runner": LocalRunner()},
+        ),
     ],
     "index": [
         Call(
@@ -494,10 +497,13 @@ CALLS: Mapping[str, list[Call]] = {
                 "jobs": 2,
                 "cache": False,
                 "earlier": "layout.yaml",
-                "runner": LocalRunner(),
                 "watch": _watch,
             },
-        )
+        ),
+        Call(
+            lambda world: shardctl.index,
+            lambda world: {"paths": [world.records], "runner": LocalRunner()},
+        ),
     ],
     "check_index": [
         Call(
@@ -508,10 +514,13 @@ CALLS: Mapping[str, list[Call]] = {
                 "checksums": True,
                 "jobs": 2,
                 "cache": False,
-                "runner": LocalRunner(),
                 "watch": _watch,
             },
-        )
+        ),
+        Call(
+            lambda world: shardctl.check_index,
+            lambda world: {"layout": world.layout_of_records, "paths": [], "runner": LocalRunner()},
+        ),
     ],
     "beam_runner": [_call(shardctl.beam_runner, options=["--direct_num_workers=2"], watch=_watch)],
     "inspect": [_inspected("inspect")],

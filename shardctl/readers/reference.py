@@ -25,7 +25,7 @@ from shardctl.files.stores.remote_path import (
     path_of,
     way_below,
 )
-from shardctl.files.stores.stores import is_remote
+from shardctl.files.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
     DataDirs,
@@ -400,11 +400,8 @@ _SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
 def _missing_path(ref: str, search: _Search) -> Dataset | None:
-    if re.match(r"[a-z][a-z0-9]+:/[^/]", ref):
-        raise DatasetError(
-            f"no file or folder {quoted(ref, 200)}; a URL has two slashes, of which pathlib makes "
-            "one: give it as text"
-        )
+    if has_lost_a_slash(ref):
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}; {A_SLASH_LOST}")
     if ref.endswith(LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
     return None

@@ -79,8 +79,16 @@ class RecordFiles:
             splits=splits.SplitDict(self._splits),
         )
 
+    def __repr__(self) -> str:
+        return repr(self.dataset).replace("Dataset", "RecordFiles", 1)
+
     def as_dataset(
-        self, *, split: Any, read_config: Any, shuffle_files: bool = False, decoders: Any = None
+        self,
+        *,
+        split: Any,
+        read_config: Any = None,
+        shuffle_files: bool = False,
+        decoders: Any = None,
     ) -> Any:
         """Return what `DatasetBuilder.as_dataset` returns; there is nothing to decode."""
         reader = tensorflow_datasets("core.reader").Reader({}, file_format=self.info.file_format)
@@ -88,7 +96,7 @@ class RecordFiles:
         return reader.read(
             instructions=split,
             split_infos=self._splits,
-            read_config=read_config,
+            read_config=read_config or tensorflow_datasets().ReadConfig(),
             shuffle_files=shuffle_files,
             disable_shuffling=self.info.disable_shuffling,
         )

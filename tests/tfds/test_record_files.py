@@ -138,3 +138,14 @@ def test_files_that_the_reader_cannot_open_are_refused(
         changed = {}
     with pytest.raises(DatasetError, match=said):
         RecordFiles(replace(dataset, **changed))
+
+
+def test_files_are_read_with_what_tfds_takes_without_a_config(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, "toy", {"train": [3, 2], "test": [1]})
+    builder = RecordFiles(counted(read_tfds_folder(folder)))
+    records = [
+        len(one["record"]) > 0 for one in builder.as_dataset(split="train").as_numpy_iterator()
+    ]
+    assert records == [True] * 5
+    assert repr(builder) == repr(builder.dataset).replace("Dataset", "RecordFiles", 1)
+    assert repr(builder).startswith("<RecordFiles toy")

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from shardctl.core.arguments.values import real_number, text, truth_value, whole_number
 from shardctl.core.nearness import nearest_first
-from shardctl.core.text import choices
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 
@@ -95,7 +95,7 @@ def kind_of(hint: Any) -> Kind:
     if origin is Iterable:
         return _that_is(_is_iterable, "an iterable", "iterables")
     if origin is Mapping:
-        return _that_is(lambda value: isinstance(value, Mapping), "a mapping", "mappings")
+        return _mapping(*map(kind_of, of))
     if origin is os.PathLike:
         return _that_is(lambda value: isinstance(value, os.PathLike), "a path", "paths")
     if isinstance(hint, type):
@@ -197,6 +197,27 @@ def _either(kinds: Sequence[Kind], with_none: bool) -> Kind:
         several=kinds[0].several,
         exact=frozenset().union(*(kind.exact for kind in kinds), {NoneType} if with_none else ()),
     )
+
+
+def _mapping(keys: Kind, values: Kind) -> Kind:
+    """Return the kind of a mapping, which is kept as a dict."""
+
+    def take(value: Any) -> dict[Any, Any]:
+        if not isinstance(value, Mapping):
+            raise UsageError("a mapping is needed")
+        kept = {}
+        for key, one in value.items():
+            try:
+                name = keys.take(key)
+            except UsageError as error:
+                raise UsageError(f"{error} as a key") from None
+            try:
+                kept[name] = values.take(one)
+            except UsageError as error:
+                raise UsageError(f"{error} at {quoted(name)}") from None
+        return kept
+
+    return Kind(take=take, needed="a mapping", several="mappings")
 
 
 def _list(of: Kind) -> Kind:

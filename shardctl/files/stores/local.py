@@ -89,7 +89,12 @@ class LocalStore:
         with opened:
             _check_same(file, os.fstat(opened.fileno()))
             yield LocalSource(opened, file.path, file.num_bytes)
-            _check_same(file, os.fstat(opened.fileno()))
+        # By its path: libraries open it themselves, and another file may be there by now.
+        try:
+            found = os.stat(file.path)
+        except OSError as error:
+            raise DatasetError(f"{quoted(file.path, 200)} vanished while it was read") from error
+        _check_same(file, found)
 
 
 def _check_same(file: StoredFile, found: os.stat_result) -> None:

@@ -8,6 +8,8 @@ from functools import total_ordering
 from pathlib import Path, PurePosixPath
 
 from shardctl.core.secrets import public_url
+from shardctl.errors import DatasetError
+from shardctl.files.stores.transfer.redaction import chained
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/]*)(?P<path>.*)", re.DOTALL)
 _WEB = ("http", "https")
@@ -30,12 +32,15 @@ class RemotePath:
 
     Raises:
         ValueError: the text names no scheme.
+        DatasetError: it chains several.
     """
 
     __slots__ = ("_path", "_root")
 
     def __init__(self, url: str) -> None:
         match = _URL.fullmatch(public_url(url))
+        if match is None and "::" in url.partition("://")[0]:
+            raise DatasetError(chained(url))
         if match is None:
             raise ValueError(f"{url!r} is no URL")
         self._root = f"{match['scheme'].lower()}://{match['place']}"

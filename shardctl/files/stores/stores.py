@@ -16,9 +16,11 @@ from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.store import Store
-from shardctl.files.stores.transfer.redaction import shown
+from shardctl.files.stores.transfer.redaction import chained, shown
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
+_ONE_SLASH = re.compile(r"(?:^|/)[a-z][a-z0-9]+:/[^/]")
+A_SLASH_LOST = "a URL has two slashes, of which pathlib makes one: give it as text"
 
 
 def is_remote(path: str) -> bool:
@@ -30,15 +32,28 @@ def is_remote(path: str) -> bool:
     return _SCHEME.match(path) is not None
 
 
+def has_lost_a_slash(path: str) -> bool:
+    """Return whether a path, or one made absolute, is what pathlib makes of a URL.
+
+    >>> [has_lost_a_slash(path) for path in ("gs:/bucket/a", "/home/me/s3:/bucket", "C:/a", "a:b")]
+    [True, True, False, False]
+    """
+    return _ONE_SLASH.search(path) is not None
+
+
 def store_of(path: str) -> Store:
     """Return the store of a path, by its scheme.
 
     Raises:
         MissingDependencyError: the package that reaches the place is not installed.
-        DatasetError: nobody knows the scheme.
+        DatasetError: nobody knows the scheme, or there are several.
     """
     scheme = _SCHEME.match(path)
-    return LocalStore() if scheme is None else PublicStore(_remote(scheme[1].lower(), path))
+    if scheme is None:
+        return LocalStore()
+    if scheme[2]:
+        raise DatasetError(chained(path))
+    return PublicStore(_remote(scheme[1].lower(), path))
 
 
 def _remote(scheme: str, path: str) -> Store:

@@ -94,18 +94,18 @@ class ArrangedFiles:
     def _compression(self, counts: Counts) -> Compression | None:
         """Return how the files are compressed; those that are unlike the first are broken.
 
-        tf.data reads all files of a dataset in one way; one without a byte holds nothing in any.
+        tf.data reads all files of a dataset in one way; an empty one it reads in each.
         """
-        counted = (i for i in range(len(self.all)) if counts.num_records[i] >= 0)
-        whole = (i for i in counted if self.all[i].num_bytes)
-        first = next(whole, None)
+        kinds, records = counts.compressions, counts.num_records
+        holding = (at for at in range(len(self.all)) if records[at] > 0 or kinds[at])
+        first = next((at for at in holding if records[at] >= 0), None)
         if first is None:
             return None
-        kind = counts.compressions[first]
-        if counts.compressions.count(kind) < len(self.all):
-            for place in whole:
-                if counts.compressions[place] != kind:
-                    found, like = COMPRESSIONS[counts.compressions[place]], COMPRESSIONS[kind]
+        kind = kinds[first]
+        if kinds.count(kind) < len(self.all):
+            for place in holding:
+                if records[place] >= 0 and kinds[place] != kind:
+                    found, like = COMPRESSIONS[kinds[place]], COMPRESSIONS[kind]
                     counts.fail(place, _unlike(found, like, self.all[first].path))
         return COMPRESSIONS[kind]
 

@@ -13,11 +13,10 @@ from shardctl.core.progress import Watch
 from shardctl.core.secrets import public_url
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
-from shardctl.errors import DatasetError
 from shardctl.files.stores.remote_path import path_of
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.stored_files import StoredFiles
 from shardctl.files.stores.stores import store_of
+from shardctl.readers.index.answer import BrokenFile
 from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.index.counting.local_runner import checked_jobs
@@ -108,7 +107,7 @@ def check_index(
     >>> [(change.kind, change.path) for change in check.changes]  # doctest: +SKIP
     [('grew', 'train-00003.tfrecord')]
     """
-    jobs = checked_jobs(jobs)
+    jobs = checked_jobs(jobs, runner)
     known_as = read_index_file(path_of(os.fspath(layout)))
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
     comparison = _Comparison(known_as, _listed(wanted, known_as.dataset))
@@ -141,14 +140,16 @@ def check_index(
 
 
 def _listed(paths: Sequence[str], dataset: Dataset) -> Sequence[StoredFile]:
-    """Return the files of some paths; none where their folder is there without any."""
-    try:
-        return list_files(paths).files
-    except DatasetError:
-        folder = dataset.data_dir or ""
-        if not store_of(folder).is_folder(folder):
-            raise
-        return StoredFiles.of(())
+    """Return the files of some paths; those that are gone are no error where their folder is there.
+
+    A place that cannot be asked is one: nothing tells that its files vanished.
+    """
+    absent: list[str] = []
+    files = list_files(paths, absent=absent).files
+    folder = dataset.data_dir or ""
+    if absent and not len(files) and not store_of(folder).is_folder(folder):
+        list_files(absent[:1])  # which raises, and says what is near
+    return files
 
 
 class _Comparison:
@@ -162,28 +163,40 @@ class _Comparison:
         places = {hash(path): place for place, path in enumerate(layout.paths())}
         self._here: dict[int, int] = {}  # a file of the layout -> the same among those listed
         self._new: list[int] = []
-        broken = {self._root + file.path for file in layout.broken}
+        broken = {self._root + file.path: at for at, file in enumerate(layout.broken)}
+        self._broken: dict[int, int] = {}  # the same of those that were broken then
         for number, file in enumerate(listed):
             place = places.get(hash(file.path))
             if place is not None and layout.file(place).path == file.path:
                 self._here[place] = number
-            elif file.path not in broken:
+            elif file.path in broken:
+                self._broken[layout.num_files + broken[file.path]] = number
+            else:
                 self._new.append(number)
 
     def present(self) -> list[tuple[int, StoredFile]]:
-        """Return the files of the layout that are there."""
+        """Return the files of the layout that are there, those that were broken behind the others.
+
+        Their places go on where those of the whole ones end.
+        """
         return list(self._present())
 
     def _present(self) -> Iterator[tuple[int, StoredFile]]:
-        for place in sorted(self._here):
-            yield place, self._listed[self._here[place]]
+        for here in (self._here, self._broken):
+            for place in sorted(here):
+                yield place, self._listed[here[place]]
 
     def changed(self) -> list[tuple[int, StoredFile]]:
         """Return the files of the layout that are of another size or version, or of none."""
         return [(place, file) for place, file in self._present() if not self._is_same(place, file)]
 
     def _is_same(self, place: int, file: StoredFile) -> bool:
-        return bool(file.version) and self._layout.file(place) == file
+        if place >= self._layout.num_files:
+            then = self._layout.broken[place - self._layout.num_files]
+            same = (then.num_bytes, then.version) == (file.num_bytes, file.version)
+        else:
+            same = self._layout.file(place) == file
+        return bool(file.version) and same
 
     def changes(
         self, counted_places: Sequence[int], now: Sequence[FileContents]
@@ -195,10 +208,11 @@ class _Comparison:
                 yield self._change("vanished", place)
             elif place in again:
                 yield from self._counted(place, again[place])
-        paths = {file.path for file in self._listed} if self._layout.broken else set()
-        for file in self._layout.broken:
-            if self._root + file.path not in paths:
+        for place, file in enumerate(self._layout.broken, self._layout.num_files):
+            if place not in self._broken:
                 yield FileChange(kind="vanished", path=file.path, bytes_then=file.num_bytes)
+            elif place in again:
+                yield from self._counted_broken(place, file, again[place])
         for number in self._new:
             new = self._listed[number]
             path = new.path.removeprefix(self._root)
@@ -215,6 +229,24 @@ class _Comparison:
             yield self._change("rewritten", place, contents)
         elif file.version != then.version:
             self.num_touched += 1
+
+    def _counted_broken(
+        self, place: int, then: BrokenFile, contents: FileContents
+    ) -> Iterator[FileChange]:
+        """Yield what became of a file that was broken; one that is whole now belongs in."""
+        now = self._listed[self._broken[place]].num_bytes
+        if now == then.num_bytes and contents.damage is not None:
+            return
+        kinds: tuple[ChangeKind, ...] = ("rewritten", "grew", "shrank")
+        yield FileChange(
+            kind=kinds[(now > then.num_bytes) - (now < then.num_bytes)],
+            path=then.path,
+            split=then.finding.split,
+            now=None if contents.damage is not None else contents.num_records,
+            bytes_then=then.num_bytes,
+            bytes_now=now,
+            reason=contents.damage.text if contents.damage else None,
+        )
 
     def _change(
         self, kind: ChangeKind, place: int, contents: FileContents | None = None

@@ -244,7 +244,7 @@ def _read_broken(item: object) -> BrokenFile:
             found=None,
             reason=fields.text(record.get("reason"), "reason of a broken file"),
             kind="broken",
-            split=None,
+            split=fields.text(record.get("split"), "split of a broken file"),
         ),
     )
 

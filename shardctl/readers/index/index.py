@@ -33,7 +33,7 @@ _LOOKED_AT = 16  # files that may tell the format of all
 @checked
 def index(
     *paths: str | os.PathLike[str],
-    split: Mapping[str, str] | None = None,
+    split: Mapping[str, str | os.PathLike[str]] | None = None,
     name: str | None = None,
     file_format: str | None = None,
     checksums: bool = False,
@@ -72,13 +72,14 @@ def index(
     >>> found = shardctl.index("data/train-*.tfrecord")  # doctest: +SKIP
     >>> shardctl.plan(found.dataset, "train[:10%]")  # doctest: +SKIP
     """
-    jobs = checked_jobs(jobs)
+    jobs = checked_jobs(jobs, runner)
     if split is not None and not split:
         raise UsageError(phrase("{split}: no split is named; without it the names of files tell"))
+    by_hand = None if split is None else {name: os.fspath(glob) for name, glob in split.items()}
     begin = time.monotonic()
     wanted = tuple(public_url(os.fspath(path)) for path in paths)
     listing = list_files(wanted, watch=_listed(watch))
-    arranged = arrange(listing, splits=split, name=name)
+    arranged = arrange(listing, splits=by_hand, name=name)
     files = ArrangedFiles(arranged, _format_of(arranged, file_format))
     counts, problems, warnings = None, arranged.problems, arranged.notes
     agreed, said_by = 0, tuple[str, ...]()

@@ -58,16 +58,22 @@ class Listing:
 
 
 def list_files(
-    paths: Sequence[str], *, cwd: str | None = None, watch: Listed | None = None
+    paths: Sequence[str],
+    *,
+    cwd: str | None = None,
+    watch: Listed | None = None,
+    absent: list[str] | None = None,
 ) -> Listing:
     """Return the files that PATHs mean; local ones are relative to `cwd`.
+
+    absent: takes the PATHs that are not there, or match nothing, instead of an error.
 
     Raises:
         DatasetError: a PATH that is not there, that matches nothing, or that is no record file;
             a place that cannot be listed.
         UsageError: braces that stand for more paths than anyone has.
     """
-    lister = _Lister(watch)
+    lister = _Lister(watch, absent)
     wanted = [_whole(path, cwd) for path in paths]
     if not wanted:
         raise DatasetError("no path of files is given")
@@ -92,8 +98,9 @@ def _whole(path: str, cwd: str | None) -> str:
 class _Lister:
     """Collects files; each once, however many PATHs mean it."""
 
-    def __init__(self, watch: Listed | None) -> None:
+    def __init__(self, watch: Listed | None, absent: list[str] | None) -> None:
         self._watch = watch
+        self._absent = absent
         self._files = FileColumns()
         self._sidecars = FileColumns()
         self._ignored = FileColumns()
@@ -135,13 +142,19 @@ class _Lister:
         store = store_of(path)
         if store.is_folder(path):
             if not self._take_tree(store, path):
-                raise DatasetError(nothing_in(store, path))
+                self._nothing(nothing_in, store, path)
             return
         texts = list(expanded(path)) if "{" in path else [path]
         if len(texts) > 1:
             self._take_all(store, path, texts)
         elif not self._take_pattern(store, path):
-            raise DatasetError(no_match(store, path))
+            self._nothing(no_match, store, path)
+
+    def _nothing(self, said: Callable[[Store, str], str], store: Store, path: str) -> None:
+        """Say of a path that it means no file."""
+        if self._absent is None:
+            raise DatasetError(said(store, path))
+        self._absent.append(path)
 
     def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
         """Take everything that braces stand for; what is missing is an error."""
@@ -157,7 +170,9 @@ class _Lister:
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
                     missing.append(name)
-        if missing:
+        if missing and self._absent is not None:
+            self._absent += missing
+        elif missing:
             are = "is" if len(missing) == 1 else "are"
             raise DatasetError(
                 f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "

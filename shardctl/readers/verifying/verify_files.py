@@ -116,7 +116,7 @@ def verify_files(
     ...
     shardctl.errors.DatasetError: 'mnist:3.0.1' has no files on this machine (built-in catalog); ...
     """
-    jobs = checked_jobs(jobs)
+    jobs = checked_jobs(jobs, runner)
     dataset = as_dataset(dataset)
     chosen = dataset.whole_splits(splits, "files are checked by whole splits")
     reason = why_not_read(dataset.file_format)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,6 +36,8 @@ EVEN = Kind(take=lambda value: value // 2 * 2, needed="an even number", several=
         (str | os.PathLike[str], Path("a"), Path("a")),
         (Callable[[int], int], abs, abs),
         (Iterable[Any], [1, "a"], [1, "a"]),
+        (Mapping[str, str | os.PathLike[str]], {"a": Path("b")}, {"a": Path("b")}),
+        (Mapping[str, int] | None, {np.str_("a"): np.uint8(3)}, {"a": 3}),
         (Annotated[Any, EVEN], 5, 4),
         (Annotated[Any, EVEN] | None, 5, 4),
     ],
@@ -60,6 +62,9 @@ def test_what_an_annotation_takes(hint: Any, value: Any, kept: Any) -> None:
         (Host, "0/2", "a Host is needed, as Host(index=0, count=8)"),
         (str | os.PathLike[str], b"a", "a text or a path is needed"),
         (Callable[[int], int], "abs", "a function is needed"),
+        (Mapping[str, int], "a=1", "a mapping is needed"),
+        (Mapping[str, int], {"a": [1]}, "a whole number is needed at 'a'"),
+        (Mapping[str, int], {1: 1}, "a text is needed as a key"),
         (Iterable[Any], 3, "an iterable is needed"),
         (Iterable[Any], "abc", "an iterable is needed"),
     ],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,24 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
 
     with pytest.raises(DatasetError, match="changed while it was read"):
         read()
+
+
+def test_a_file_in_whose_place_another_is_put_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    (listed,) = LocalStore().scan(str(tmp_path))
+    (tmp_path / "b").write_bytes(b"another 10")
+    os.utime(tmp_path / "b", ns=(1, 1))
+
+    def read(change: Callable[[], object]) -> None:
+        with LocalStore().open(listed):
+            change()
+
+    with pytest.raises(DatasetError, match="changed while it was read"):
+        read(lambda: os.replace(tmp_path / "b", path))
+    listed = replace(listed, version="mtime:1")
+    with pytest.raises(DatasetError, match="vanished while it was read"):
+        read(path.unlink)
 
 
 def test_a_fifo_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from shardctl.errors import MissingDependencyError
+from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.places.gcs import GcsStore
 from shardctl.files.stores.places.hub import HubStore
@@ -15,6 +15,7 @@ from shardctl.files.stores.places.other import OtherStore
 from shardctl.files.stores.places.s3 import S3Store
 from shardctl.files.stores.places.web_server import WebServerStore
 from shardctl.files.stores.public_store import PublicStore
+from shardctl.files.stores.remote_path import RemotePath
 from shardctl.files.stores.stores import is_remote, store_of
 
 
@@ -42,6 +43,15 @@ def test_each_scheme_has_its_store(path: str, kind: type) -> None:
     assert isinstance(found.place, kind)
 
 
+def test_chained_urls_are_refused_without_their_password() -> None:
+    url = "simplecache::http://me:planted@host/a"
+    assert is_remote(url)
+    for ask in (store_of, RemotePath):
+        with pytest.raises(DatasetError, match="chains by :: are not read") as refused:
+            ask(url)
+        assert "planted" not in str(refused.value)
+
+
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -59,8 +69,9 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
 def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra: str) -> None:
     code = f"""
 import sys; sys.modules[{module!r}] = None
-from shardctl.errors import MissingDependencyError
+from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.public_store import PublicStore
+from shardctl.files.stores.remote_path import RemotePath
 from shardctl.files.stores.stores import store_of
 try: store_of({path!r}).status({path!r})
 except MissingDependencyError as error: print(error)
@@ -74,6 +85,7 @@ def test_local_paths_import_nothing_of_networks() -> None:
     code = """
 import sys
 from shardctl.files.stores.public_store import PublicStore
+from shardctl.files.stores.remote_path import RemotePath
 from shardctl.files.stores.stores import is_remote, store_of
 assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
 names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")

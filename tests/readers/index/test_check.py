@@ -159,6 +159,36 @@ def test_broken_files_that_stay_as_they_are_are_no_change(data: Path) -> None:
     assert changes(check_index(layout)) == [("vanished", "part-00002.tfrecord", None, None)]
 
 
+def test_a_file_that_was_broken_and_is_whole_now_is_a_change(data: Path) -> None:
+    files = [data / f"part-{shard:05}.tfrecord" for shard in (1, 2, 3)]
+    whole = [file.read_bytes() for file in files]
+    flipped = [data[:8] + bytes([data[8] ^ 1]) + data[9:] for data in whole]
+    for file, broken in zip(files, (whole[0][:-1], flipped[1], flipped[2]), strict=True):
+        file.write_bytes(broken)
+    layout = indexed(data, keep_going=True)
+    files[0].write_bytes(whole[0])
+    files[1].write_bytes(whole[1])
+    os.utime(files[2], (1, 1))  # as broken as it was
+    check = check_index(layout)
+    assert changes(check) == [
+        ("grew", "part-00001.tfrecord", None, 2),
+        ("rewritten", "part-00002.tfrecord", None, 3),
+    ]
+    assert [(one.reason, one.split) for one in check.changes] == [(None, "train")] * 2
+
+
+def test_what_is_gone_of_many_paths_takes_no_other_file_along(data: Path) -> None:
+    names = [str(data / f"part-{shard:05}.tfrecord") for shard in range(6)]
+    braces = f"{data}/part-0000{{4..5}}.tfrecord"
+    layout = indexed(data, *names[:4], braces, f"{data}/part-00005*")
+    (data / "part-00001.tfrecord").unlink()
+    (data / "part-00005.tfrecord").unlink()
+    assert changes(check_index(layout)) == [
+        ("vanished", "part-00001.tfrecord", 2, None),
+        ("vanished", "part-00005.tfrecord", 6, None),
+    ]
+
+
 def test_contents_are_read_where_they_are_asked_for(data: Path, layout: Path) -> None:
     file = data / "part-00004.tfrecord"
     status = file.stat()

@@ -17,6 +17,7 @@ from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from shardctl.files.documents import to_yaml
 from shardctl.files.stores.local import LocalStore
 from shardctl.readers.index.answer import Index
+from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.document import index_document
 from shardctl.readers.index.index import index
 from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
@@ -207,6 +208,28 @@ def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
     assert lengths(index(tmp_path / "data", keep_going=True)) == {"train": (3, 0, 1)}
 
 
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) -> None:
+    files = written(tmp_path / "toy", (1, 2, 3))
+    plain = [file.read_bytes() for file in files]
+    for file in files:
+        aged(file).write_bytes(gzip.compress(file.read_bytes()))
+    files[place].write_bytes(b"")
+    aged(files[place])
+    found = index(tmp_path / "toy")
+    lengths = tuple(0 if shard == place else shard + 1 for shard in range(3))
+    assert found.dataset.splits[0].shard_lengths == lengths
+    assert found.compression == "GZIP"
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("".join(to_yaml(index_document(found, str(tmp_path)))))
+    for file, data in zip(files, plain, strict=True):
+        if file != files[place]:
+            file.write_bytes(data)
+    again = index(tmp_path / "toy", cache=False, earlier=layout)
+    assert (again.num_known, again.compression) == (1, None)
+    assert again.dataset.splits[0].shard_lengths == lengths
+
+
 def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
     files = written(tmp_path / "data")
     for file in files:
@@ -300,11 +323,15 @@ def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_pa
     assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
 
 
-def test_files_without_a_byte_lie_beside_compressed_ones(tmp_path: Path) -> None:
-    for shard, data in enumerate([b"", gzip.compress(framed(b"a")), b""]):
-        path = tmp_path / f"train-{shard}.tfrecord"
-        path.write_bytes(data)
-        aged(path)
-    found = index(tmp_path)
-    assert (found.compression, found.broken) == ("GZIP", ())
-    assert found.dataset.splits[0].shard_lengths == (0, 1, 0)
+def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    found = index(tmp_path / "data", split={"some": Path("toy-*")}, cache=False)
+    assert [split.split.name for split in found.splits] == ["some"]
+    with pytest.raises(UsageError, match=r"^split=.*: a text or a path is needed at 'some'$"):
+        index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
+
+
+def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    with pytest.raises(UsageError, match=r"^jobs=2 with runner: it knows itself how many workers"):
+        index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))

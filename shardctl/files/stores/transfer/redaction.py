@@ -32,6 +32,15 @@ def shown(url: str, limit: int = 200) -> str:
     return quoted(without_secrets(url), limit)
 
 
+def chained(url: str) -> str:
+    """Return why a URL of several schemes, as fsspec chains them, is refused.
+
+    >>> chained("simplecache::https://me:pw@host/a").split(": ")[0]
+    "'simplecache::https://***@host/a'"
+    """
+    return f"{shown(url)}: URLs that fsspec chains by :: are not read; give the last one alone"
+
+
 def without_secrets(url: str) -> str:
     """Return a URL without what may be secret: of web servers the whole query, else known names.
 

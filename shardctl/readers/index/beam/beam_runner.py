@@ -20,7 +20,7 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.text import counted as number_of
-from shardctl.core.text import printable, quoted
+from shardctl.core.text import in_short, printable, quoted
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.silence import silent_libraries
 from shardctl.files.stores.stores import is_remote
@@ -75,6 +75,9 @@ class BeamRunner:
     def name(self) -> str:
         """The name of Beam's runner."""
         return self._options.name
+
+    def __repr__(self) -> str:
+        return in_short(self, self.name)
 
     def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
         """Yield what each file holds, once the pipeline is done.

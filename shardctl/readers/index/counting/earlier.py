@@ -37,7 +37,7 @@ class EarlierCounts:
         return FileContents(
             num_records=layout.num_records(place),
             num_bytes=kept.num_bytes,
-            compression=layout.compression,
+            compression=layout.compression if kept.num_bytes else None,
         )
 
 

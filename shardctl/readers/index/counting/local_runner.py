@@ -21,7 +21,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
-from typing import TypeAlias
+from pathlib import Path
+from typing import IO, TypeAlias
 
 from shardctl.core.phrase import phrase
 from shardctl.core.text import quoted
@@ -44,12 +45,16 @@ _MOST_JOBS = 1000
 _THREADS = 32  # of files far away
 _WAIT = 0.1  # seconds in which an interrupt is noticed, on every system
 
+# Where modules are found comes as a first line: a thousand folders of Bazel are no argument.
+# It is read without a buffer, which would take of the messages behind it.
 _PROGRAM = """
 import sys
-sys.path[:] = bytes.fromhex(sys.argv.pop()).decode("utf-8", "surrogatepass").split(chr(0))
+path = bytes.fromhex(open(0, "rb", 0, closefd=False).readline().decode())
+sys.path[:] = path.decode("utf-8", "surrogatepass").split(chr(0))
 from shardctl.readers.index.counting.worker import main
 main()
 """
+_HERE = str(Path(__file__).parents[4])  # the folder that shardctl is in
 
 
 class LocalRunner:
@@ -81,12 +86,16 @@ class LocalRunner:
         return self._jobs > 1 and can_start and long
 
 
-def checked_jobs(jobs: int | None) -> int | None:
+def checked_jobs(jobs: int | None, runner: object = None) -> int | None:
     """Return a number of processes, or refuse it.
 
     Raises:
-        UsageError: fewer than one, or more than a machine takes.
+        UsageError: fewer than one, or more than a machine takes; or another runner counts.
     """
+    if jobs is not None and runner is not None:
+        raise UsageError(
+            phrase("{jobs!} with {runner}: it knows itself how many workers count", jobs=jobs)
+        )
     if jobs is not None and jobs < 1:
         raise UsageError(phrase("{jobs!}: at least 1 process has to count", jobs=jobs))
     if jobs is not None and jobs > _MOST_JOBS:
@@ -139,16 +148,17 @@ class _Worker:
 
     def __init__(self, answers: _Queue) -> None:
         self.batches: deque[dict[int, FileToCount]] = deque()
-        path = "\0".join(sys.path).encode("utf-8", "surrogatepass").hex()
         with _signals_blocked():
             self.process = subprocess.Popen(  # noqa: S603  # this very Python, a fixed program
-                [sys.executable, "-P", "-c", _PROGRAM, path],
+                [sys.executable, "-P", "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
         self._reader = threading.Thread(target=self._receive, args=(answers,), daemon=True)
         self._reader.start()
+        with self._sending() as pipe:
+            pipe.write(_module_path())
 
     def _receive(self, answers: _Queue) -> None:
         assert self.process.stdout is not None
@@ -159,10 +169,16 @@ class _Worker:
             answers.put((self, None))
 
     def give(self, batch: list[FileToCount]) -> None:
-        assert self.process.stdin is not None
         self.batches.append({task.index: task for task in batch})
+        with self._sending() as pipe:
+            send(pipe, packed_batch(batch))
+
+    @contextmanager
+    def _sending(self) -> Iterator[IO[bytes]]:
+        assert self.process.stdin is not None
         with suppress(OSError):  # a process that is gone is noticed where its answers are read
-            send(self.process.stdin, packed_batch(batch))
+            yield self.process.stdin
+            self.process.stdin.flush()
 
     def end(self) -> None:
         self.process.kill()
@@ -188,6 +204,16 @@ class _Worker:
         return DatasetError(
             phrase("the process that counted {} {}; fewer {jobs} take less memory", what, how)
         )
+
+
+def _module_path() -> bytes:
+    """Return the line that says where modules are found; what is no text there Python ignores too.
+
+    This package is found where "" or "src" in `sys.path` means a folder that was left since.
+    """
+    folders: list[object] = [*sys.path, _HERE]
+    path = "\0".join(folder for folder in folders if isinstance(folder, str))
+    return f"{path.encode('utf-8', 'surrogatepass').hex()}\n".encode()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from shardctl.core.text import choices, quoted
 from shardctl.errors import ShardctlError
 from shardctl.files.stores.store import Store, StoredFile
 from shardctl.files.stores.stored_files import split_path
-from shardctl.files.stores.stores import is_remote
+from shardctl.files.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
 from shardctl.readers.index.naming.file_kinds import is_passed_over
 from shardctl.readers.index.naming.globs import ANY_FOLDERS, glob_regex, is_glob, sharded_regex
 
@@ -81,6 +81,8 @@ def no_match(store: Store, path: str) -> str:
     """Return that a path means no file, and what is near."""
     folder, name = split_path(path)
     sharded = sharded_regex(name)
+    if not is_remote(path) and has_lost_a_slash(path):
+        return f"no file matches {quoted(path, 200)}; {A_SLASH_LOST}"
     if not is_glob(folder) and not store.is_folder(folder.rstrip("/") or "/"):
         return f"no file matches {quoted(path, 200)}; there is no folder {quoted(folder, 200)}"
     names = [] if is_glob(folder) else _names(store, folder)

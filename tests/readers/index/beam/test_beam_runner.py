@@ -273,3 +273,7 @@ def test_counts_of_beam_are_known_to_the_next_run(tmp_path: Path) -> None:
     again = shardctl.index(tmp_path, runner=beam_runner("--direct_num_workers=2"))
     assert (again.num_counted, again.num_known) == (0, 3)
     assert again.dataset == first.dataset
+
+
+def test_a_runner_is_shown_by_its_name() -> None:
+    assert repr(beam_runner()) == "<BeamRunner FnApiRunner>"

@@ -217,3 +217,35 @@ def test_ctrl_c_does_not_wait_for_files_far_away(faults: Faults) -> None:
         _, said = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in said
     assert time.monotonic() - begun < 10
+
+
+def test_processes_find_modules_whatever_the_path_is(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    """A thousand long folders, as Bazel's; a Path, which Python ignores; a folder that was left."""
+    (tmp_path / "files").mkdir()
+    for index in range(3):
+        (tmp_path / f"files/train-{index}.tfrecord").write_bytes(framed(*[b"x"] * index))
+    script = f"""
+import os, sys
+from pathlib import Path
+root = next(folder for folder in sys.path if os.path.isdir(os.path.join(folder, "shardctl")))
+os.chdir(root)
+sys.path[:] = ["", *(folder for folder in sys.path if folder != root), Path("a")]
+sys.path += [f"/runfiles/{{'x' * 200}}/{{number}}" for number in range(1000)]
+import shardctl
+from shardctl.readers.index.counting import local_runner
+os.chdir({str(tmp_path)!r})
+local_runner._ALONE = -1
+print(shardctl.index("files", cache=False, jobs=2))
+"""
+    root = str(Path(local_runner.__file__).parents[4])
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 examples, 3 files" in done.stdout
