@@ -129,8 +129,6 @@ def changes_between(
         size_then, count_then = then.get(name, (None, None))
         if size_then is None:
             kinds[name] = "appeared"
-        elif count_then is None:
-            continue
         elif size != size_then:
             kinds[name] = "grew" if size > size_then else "shrank"
         elif count != count_then:
