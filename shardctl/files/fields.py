@@ -135,6 +135,13 @@ def _format_of(value: object, known: tuple[str, ...], said: str) -> str:
     return str(value)
 
 
+def compression(value: object) -> str | None:
+    """Return how files are packed, None where they are not, or raise."""
+    if value not in (None, "GZIP", "ZLIB"):
+        raise DatasetError(f"compression {shown(value)}; it is GZIP or ZLIB")
+    return None if value is None else str(value)
+
+
 def flag(value: object, what: str) -> bool:
     """Return a bool, or raise; text and numbers are refused."""
     if not isinstance(value, bool):

@@ -108,7 +108,6 @@ def dataset_of_document(document: object, data_dir: Callable[[object], str | Non
         _split(fields.mapping(item, "a split"), folder)
         for item in fields.items(layout.get("splits"), "splits")
     )
-    compression = layout.get("compression")
     dataset = Dataset(
         name=head.name,
         config=head.config,
@@ -116,7 +115,7 @@ def dataset_of_document(document: object, data_dir: Callable[[object], str | Non
         file_format=file_format,
         data_dir=folder,
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
-        compression=None if compression is None else fields.text(compression, "compression"),
+        compression=fields.compression(layout.get("compression")),
         splits=splits,
         origin=COUNTED_LAYOUT if fields.flag(layout.get("counted", False), "counted") else ORIGIN,
     )

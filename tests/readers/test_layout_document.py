@@ -121,6 +121,7 @@ def changed(document: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
         ("splits.0.files", "../{SHARD_INDEX}", "leaves"),
         ("splits", [], "no splits"),
         ("dataset", None, "dataset"),
+        ("compression", "zip", "compression 'zip'; it is GZIP or ZLIB"),
     ],
 )
 def test_a_document_that_contradicts_itself_is_refused(

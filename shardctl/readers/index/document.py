@@ -242,15 +242,12 @@ def read_index_document(
         _read_split(fields.mapping(item, "a split"), folder)
         for item in fields.items(layout.get("splits"), "splits")
     ]
-    compression = layout.get("compression")
-    if compression not in (None, "GZIP", "ZLIB"):
-        raise DatasetError(f"compression {fields.shown(compression)}; it is GZIP or ZLIB")
     dataset = Dataset(
         name=stated.name,
         config=stated.config,
         version=stated.version,
         file_format=fields.file_format(stated.file_format),
-        compression=None if compression is None else str(compression),
+        compression=fields.compression(layout.get("compression")),
         data_dir=folder,
         notes=tuple(_left_out(layout)),
         ordered=fields.flag(layout.get("ordered", False), "ordered"),

@@ -14,7 +14,7 @@ from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import plan_order
-from tests.cases import check_cases
+from tests.cases import FUZZ, check_cases
 
 
 def files_named(names: list[str], lengths: list[int], origin: str = COUNTED_FILES) -> Dataset:
@@ -85,7 +85,7 @@ def test_random_list_files(tf: Any, tmp_path: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         return check_listed(tf, folder, rng)
 
-    check_cases(st.randoms(use_true_random=True), check, 400, fuzz=True)
+    check_cases(st.randoms(use_true_random=True), check, FUZZ // 4, fuzz=True)
 
 
 def test_numbers_of_several_widths_are_warned_of() -> None:

@@ -167,10 +167,9 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
 
 def changed_document(document: Any, path: tuple[Any, ...], value: Any) -> bytes:
     """Return a plan file with one value changed, and sealed anew."""
-    changed = copy.deepcopy(document)
-    inner = changed
+    inner = changed = copy.copy(document)
     for key in path[:-1]:
-        inner = inner[key]
+        inner[key] = inner = copy.copy(inner[key])
     inner[path[-1]] = value
     names = {split.name: index for index, split in enumerate(read_split_sizes(changed["splits"]))}
 

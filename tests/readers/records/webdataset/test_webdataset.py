@@ -11,7 +11,7 @@ import pytest
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.webdataset.webdataset import WebDataset
 from tests.byte_sources import RECORDED, far, near
-from tests.cases import add_cases, counted, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, counted, random_of_a_fuzz_run
 from tests.tar_files import archive, random_archive, samples_by_webdataset, samples_of_plain_names
 
 NAMES = [f"part/{index:04d}.{suffix}" for index in range(20) for suffix in ("jpg", "cls", "json")]
@@ -82,7 +82,7 @@ def test_any_archive_is_read_as_webdataset_reads_it_or_named() -> None:
 def test_many_archives_beside_webdataset() -> None:
     pytest.importorskip("webdataset")
     rng = random_of_a_fuzz_run()
-    for _ in range(2000):
+    for _ in range(FUZZ):
         check_beside_webdataset(rng)
 
 
