@@ -204,6 +204,9 @@ def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: b
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:
         _name_faults(found)
+        say(
+            "nothing is written; with --keep-going all of them are named, and what is whole is written"
+        )
         return
     to_file = out.output not in (None, "-")
     if form == "table":

@@ -84,7 +84,8 @@ def test_a_broken_file_is_named_and_nothing_is_written(shardctl: Shardctl, data:
     for more in (["-o", layout], [], ["-f", "json"]):
         ran = shardctl("index", data, *more)
         assert (ran.exit_code, ran.stdout) == (1, "")
-        (line,) = ran.stderr.splitlines()
+        line, way_out = ran.stderr.splitlines()
+            assert "--keep-going" in way_out
         assert line.startswith("error: 'toy-train.tfrecord-00001-of-00003': cut off in record 3")
     assert layout.read_text() == "before"
 
