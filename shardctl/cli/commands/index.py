@@ -204,9 +204,7 @@ def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: b
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:
         _name_faults(found)
-        say(
-            "nothing is written; with --keep-going all of them are named, and what is whole is written"
-        )
+        say("nothing is written; --keep-going names all of them and writes what is whole")
         return
     to_file = out.output not in (None, "-")
     if form == "table":
