@@ -158,6 +158,11 @@ def _check(
 ) -> None:
     from shardctl.readers.index.check import check_index
 
+    if out.output is not None and os.path.realpath(out.output) == os.path.realpath(layout):
+        raise UsageError(
+            f"--output {quoted(out.output, 200)} is the layout that is checked, and would be "
+            "replaced by what changed; name another file"
+        )
     with ProgressBars() as bars:
         found = check_index(layout, *paths, **how, watch=bars.show)
     warn(found.warnings)
@@ -193,6 +198,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
+    from shardctl.readers.index.document import check_yaml
     from shardctl.rendering.index.index import written
 
     form = FORMATS.chosen(out)
@@ -205,6 +211,8 @@ def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: b
     elif form == "csv":
         FORMATS.write(out, found)
     else:
+        if form == "yaml":
+            check_yaml(found)
         beside = os.path.dirname(os.path.abspath(out.output or "")) if to_file else None
         FORMATS.write(out, found, beside)
     if to_file:

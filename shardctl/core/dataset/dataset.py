@@ -460,6 +460,8 @@ def _made_of_references(given: object) -> Dataset | None:
     if isinstance(given, Dataset):
         return given
     found: Dataset | None = provided("dataset")(given)
+    if found is None and isinstance(getattr(given, "dataset", None), Dataset):
+        raise UsageError("a Dataset is needed, which this has as its `dataset`")
     return found
 
 

@@ -9,7 +9,6 @@ from shardctl.files.file_text import MAX_FILE_BYTES
 from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
-from shardctl.files.stores.transfer.concurrently import concurrently
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -63,4 +62,6 @@ def answers(
     if not at_once:
         yield from map(ask, about)
         return
+    from shardctl.files.stores.transfer.concurrently import concurrently
+
     yield from concurrently(ask, about, at_once=_AT_ONCE)

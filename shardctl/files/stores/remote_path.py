@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 
 from shardctl.core.secrets import public_url
 from shardctl.errors import DatasetError
-from shardctl.files.stores.transfer.redaction import chained
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/]*)(?P<path>.*)", re.DOTALL)
 _WEB = ("http", "https")
@@ -40,6 +39,8 @@ class RemotePath:
     def __init__(self, url: str) -> None:
         match = _URL.fullmatch(public_url(url))
         if match is None and "::" in url.partition("://")[0]:
+            from shardctl.files.stores.transfer.redaction import chained
+
             raise DatasetError(chained(url))
         if match is None:
             raise ValueError(f"{url!r} is no URL")

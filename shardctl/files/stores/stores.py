@@ -14,9 +14,7 @@ from functools import cache
 
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.local import LocalStore
-from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.store import Store
-from shardctl.files.stores.transfer.redaction import chained, shown
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
 _ONE_SLASH = re.compile(r"(?:^|/)[a-z][a-z0-9]+:/[^/]")
@@ -52,7 +50,11 @@ def store_of(path: str) -> Store:
     if scheme is None:
         return LocalStore()
     if scheme[2]:
+        from shardctl.files.stores.transfer.redaction import chained
+
         raise DatasetError(chained(path))
+    from shardctl.files.stores.public_store import PublicStore
+
     return PublicStore(_remote(scheme[1].lower(), path))
 
 
@@ -98,6 +100,8 @@ def _known_to_fsspec(scheme: str, path: str) -> None:
             f"reading {scheme}:// needs a package: pip install fsspec"
         ) from error
     if scheme not in known_implementations and scheme not in registry:
+        from shardctl.files.stores.transfer.redaction import shown
+
         raise DatasetError(
             f"{shown(path)}: nobody knows the scheme {scheme}://; there are gs, s3, hf, http, https"
             " and those of fsspec"

@@ -39,7 +39,8 @@ class Index(Tabular):
 
     splits: in the order of their names; whole files alone.
     broken: with `keep_going` all broken files, else the first; problems are those of the names.
-    paths: what was asked for. keep_going: whether what is whole is an answer where not all is.
+    paths: what was asked for; globs: of splits that were named by hand.
+    keep_going: whether what is whole is an answer where not all is.
     num_known: files whose counts were known; `num_counted` were read, `num_bytes_read` of them.
     num_agreed: files that are as sidecars say, those of the names `said_by` and others like them.
     """
@@ -59,6 +60,7 @@ class Index(Tabular):
     num_bytes_read: int
     seconds: float = field(compare=False)
     paths: tuple[str, ...] = ()
+    globs: tuple[tuple[str, str], ...] = ()
     num_agreed: int = 0
     said_by: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -41,10 +41,10 @@ def means_record_files(ref: str) -> bool:
     >>> means_record_files("shard-{000..146}.tar"), means_record_files("data/train.tfrecord")
     (True, False)
     """
-    from shardctl.readers.index.naming.globs import expanded, is_glob, sharded_regex
-
     if parse_dataset_name(ref) is not None:
         return False
+    from shardctl.readers.index.naming.globs import expanded, is_glob, sharded_regex
+
     name = ref.rpartition("/")[2]
     return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
 

@@ -22,6 +22,7 @@ from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.document import IndexedLayout, read_index_file
 from shardctl.readers.index.listing import list_files
+from shardctl.readers.index.naming.splits_by_hand import chosen_by
 from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.contents import FileContents
 
@@ -88,7 +89,8 @@ def check_index(
     Args:
         layout: the path of the file.
         paths: where its files are now, else as they were given to `index`.
-        checksums: read the contents of all files too, and compare them with their checksums.
+        checksums: read the contents of all files too, and compare them with their checksums; those
+            that did not change are read as well, whatever the cache knows of them.
         jobs: how many processes count what changed, else as many as there are processors.
         cache: take counts that are known from the user's cache folder, and keep new ones there.
         runner: what counts the files instead of processes of this machine.
@@ -110,9 +112,10 @@ def check_index(
     jobs = checked_jobs(jobs, runner)
     known_as = read_index_file(path_of(os.fspath(layout)))
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
-    comparison = _Comparison(known_as, _listed(wanted, known_as.dataset))
+    comparison = _Comparison(known_as, _listed(wanted, known_as.dataset, given=bool(paths)))
     recount = comparison.changed() if not checksums else comparison.present()
-    with known_counts(cache=cache, earlier=None) as known:
+    # What a disk spoils keeps its time of change: contents that were sound then are read again.
+    with known_counts(cache=cache and not checksums, earlier=None) as known:
         found = count_files(
             [file for _, file in recount],
             known_as.dataset.file_format,
@@ -139,15 +142,16 @@ def check_index(
     )
 
 
-def _listed(paths: Sequence[str], dataset: Dataset) -> Sequence[StoredFile]:
+def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[StoredFile]:
     """Return the files of some paths; those that are gone are no error where their folder is there.
 
-    A place that cannot be asked is one: nothing tells that its files vanished.
+    A place that cannot be asked is one: nothing tells that its files vanished. So is a path that is
+    `given` now, which may be mistyped, where nothing else is there.
     """
     absent: list[str] = []
     files = list_files(paths, absent=absent).files
     folder = dataset.data_dir or ""
-    if absent and not len(files) and not store_of(folder).is_folder(folder):
+    if absent and not len(files) and (given or not store_of(folder).is_folder(folder)):
         list_files(absent[:1])  # which raises, and says what is near
     return files
 
@@ -165,13 +169,14 @@ class _Comparison:
         self._new: list[int] = []
         broken = {self._root + file.path: at for at, file in enumerate(layout.broken)}
         self._broken: dict[int, int] = {}  # the same of those that were broken then
+        is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
         for number, file in enumerate(listed):
             place = places.get(hash(file.path))
             if place is not None and layout.file(place).path == file.path:
                 self._here[place] = number
             elif file.path in broken:
                 self._broken[layout.num_files + broken[file.path]] = number
-            else:
+            elif is_chosen(file.path):
                 self._new.append(number)
 
     def present(self) -> list[tuple[int, StoredFile]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.text import printable, quoted
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
@@ -45,6 +46,9 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     if index.compression is not None:
         document["compression"] = index.compression
     document["paths"] = [_inside(path, index.data_dir, beside) for path in index.paths]
+    if index.globs:
+        globs = {name: _inside_glob(glob, index.data_dir) for name, glob in index.globs}
+        document["globs"] = globs
     document["splits"] = [_split(split, index.data_dir) for split in index.splits]
     if index.keep_going:
         document["broken"] = [
@@ -63,6 +67,22 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     return document
 
 
+def check_yaml(index: Index) -> None:
+    """Refuse names that YAML cannot say: JSON has an escape for bytes that are no UTF-8.
+
+    Raises:
+        UsageError: the name of a file, or of the folder, is no UTF-8.
+    """
+    parts = (part for indexed in index.splits for part in indexed.split.files)
+    names = chain.from_iterable(part.names or part[:1] for part in parts)
+    for name in chain((index.data_dir,), names, (file.path for file in index.broken)):
+        if not name.isascii() and re.search("[\ud800-\udfff]", name):
+            raise UsageError(
+                f"{quoted(name, 200)} is no UTF-8, so that YAML cannot say it; JSON can: write a "
+                "file that ends in .json"
+            )
+
+
 def _inside(path: str, root: str, beside: str | None) -> str:
     """Return a path as it is said from a folder: relative where it lies in there.
 
@@ -76,6 +96,14 @@ def _inside(path: str, root: str, beside: str | None) -> str:
         if all(place.split(os.sep)[0] != ".." for place in places):
             return os.path.relpath(whole, root)
     return whole.removeprefix(f"{root.rstrip('/')}/")
+
+
+def _inside_glob(glob: str, root: str) -> str:
+    """Return a glob of a split as it is held against the end of paths, where it is from the root.
+
+    So it goes along with files that move.
+    """
+    return glob.removeprefix(f"{root.rstrip('/')}/")
 
 
 def _relative(data_dir: str, beside: str | None) -> str:
@@ -103,7 +131,7 @@ def _split(indexed: IndexedSplit, folder: str) -> Document:
 class IndexedLayout:
     """A layout that `index` wrote, read back: its dataset, and what its files were.
 
-    Files are counted over all splits, in shard order.
+    Files are counted over all splits, in shard order. globs: of splits that were named by hand.
     """
 
     def __init__(
@@ -113,8 +141,10 @@ class IndexedLayout:
         versions: Sequence[Sequence[str]],
         broken: Sequence[BrokenFile],
         paths: Sequence[str],
+        globs: Mapping[str, str] | None = None,
     ) -> None:
         self.dataset = dataset
+        self.globs = globs or {}
         self._wanted = paths
         self.broken = broken
         self._stops = list(accumulate(split.num_shards for split in dataset.splits))
@@ -225,6 +255,10 @@ def read_index_document(
         [versions for _, _, versions in parts],
         [_read_broken(item) for item in fields.items(layout.get("broken", []), "broken")],
         [fields.text(item, "a path") for item in fields.items(layout.get("paths", []), "paths")],
+        {
+            fields.split_name(name): fields.text(glob, "a glob")
+            for name, glob in fields.mapping(layout.get("globs", {}), "globs").items()
+        },
     )
 
 

@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
 from shardctl.core.secrets import public_url
-from shardctl.core.text import quoted
+from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.index.answer import Index
 from shardctl.readers.index.arranged_files import ArrangedFiles
@@ -24,8 +24,10 @@ from shardctl.readers.index.counting.said import KnownOrSaid
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.names import arrange
 from shardctl.readers.index.runner import RunnerLike
-from shardctl.readers.records.read_file import format_of, why_not_read
+from shardctl.readers.records.read_file import FORMATS, format_of, why_not_read
 from shardctl.readers.records.sidecars.sidecars import Sidecars
+
+_LOOKED_AT = 16  # files that may tell the format of all
 
 
 @checked
@@ -102,6 +104,7 @@ def index(
     return replace(
         found,
         paths=wanted,
+        globs=tuple((name, os.fspath(glob)) for name, glob in (split or {}).items()),
         problems=problems,
         num_agreed=agreed,
         said_by=said_by,
@@ -115,22 +118,26 @@ def _listed(watch: Watch | None) -> Callable[[int], None] | None:
 
 
 def _format_of(arranged: Arrangement, given: str | None) -> str:
-    """Return the format of files: as it is given, by their names, or by how the first begins."""
+    """Return the format of files: as it is given, by their names, or by how some begin."""
     if given is not None:
         why = why_not_read(given)
         if why is not None:
-            raise UsageError(phrase("{file_format!}: {}", why, file_format=given))
+            formats = choices(FORMATS, len(FORMATS))
+            raise UsageError(
+                phrase("{file_format!}: {}; choose from {}", why, formats, file_format=given)
+            )
         return given
     if arranged.file_format is not None:
         return arranged.file_format
     files = chain.from_iterable(split.files for split in arranged.splits)
-    first = next((file for file in files if file.num_bytes), None)
-    found = None if first is None else format_of(first)
+    # A compressed file that holds nothing does not tell.
+    first = list(islice((file for file in files if file.num_bytes), _LOOKED_AT))
+    found = next(filter(None, map(format_of, first)), None)
     if found is None:
         raise DatasetError(
             phrase(
                 "{}: neither the name nor the first bytes tell its format; give {file_format}",
-                quoted(arranged.splits[0].files[0].path if first is None else first.path, 200),
+                quoted((first or arranged.splits[0].files)[0].path, 200),
             )
         )
     return found

@@ -156,7 +156,7 @@ def _not_read(path: str, error: Exception) -> FileContents:
         return there
     cause = error.__cause__ if isinstance(error, DatasetError) else error
     said = cause.strerror if isinstance(cause, OSError) else None
-    return _nothing("unreadable", printable(said or str(error) or type(error).__name__, 200))
+    return _nothing("unreadable", printable(said or str(error) or type(error).__name__, 500))
 
 
 def _not_there(path: str) -> FileContents | None:

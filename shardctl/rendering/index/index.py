@@ -16,6 +16,7 @@ from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, tabl
 
 CSV_HEADER = ("split", "path", "num_examples", "num_bytes", "version", "kind", "reason", "byte")
 
+_LONGEST = 200  # characters of PATHs that are repeated
 _MAX_FILES = 20  # files that a table names on a terminal
 _SPLITS = (
     Column(heading="split", align="left"),
@@ -45,6 +46,7 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
     yield paragraph(summary(index), screen)
     if index.whole and refs:
         words = shlex.join(map(public_url, refs))
+        words = words if len(words) <= _LONGEST else "PATH.."
         yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
 
 
@@ -96,10 +98,13 @@ def written(index: Index, path: str) -> Iterator[str]:
     yield f"wrote {path}: {counted(examples, 'example')} in {counted(files, 'file')} of {splits}"
     yield summary(index)
     quoted = shlex.quote(path)
-    yield (
-        f"next: shardctl layout -d {quoted} shows it; "
-        f"shardctl index --check {quoted} says what changed since"
-    )
+    if path.endswith((".yaml", ".yml", ".json")):
+        yield (
+            f"next: shardctl layout -d {quoted} shows it; "
+            f"shardctl index --check {quoted} says what changed since"
+        )
+    else:
+        yield f"no layout for -d: {quoted} would have to end in .yaml, .yml or .json"
 
 
 def index_document(index: Index, beside: str | None = None) -> Document:

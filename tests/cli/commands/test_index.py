@@ -89,6 +89,19 @@ def test_a_broken_file_is_named_and_nothing_is_written(shardctl: Shardctl, data:
     assert layout.read_text() == "before"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
+def test_a_name_that_is_no_text_is_written_as_json_alone(shardctl: Shardctl, data: Path) -> None:
+    odd = data / os.fsdecode(b"odd-\xff.tfrecord")
+    odd.write_bytes(framed(b"record"))
+    layout = data.parent / "layout.yaml"
+    ran = shardctl("index", odd, "-o", layout)
+    assert (ran.exit_code, layout.exists()) == (2, False)
+    assert "is no UTF-8, so that YAML cannot say it" in ran.stderr
+    layout = layout.with_suffix(".json")
+    assert shardctl("index", odd, "-o", layout).exit_code == 0
+    assert shardctl("index", "--check", layout).exit_code == 0
+
+
 def test_keep_going_writes_what_is_whole_and_exits_with_1(shardctl: Shardctl, data: Path) -> None:
     cut(data, "*train*-00001-*")
     cut(data, "*test*")
@@ -137,6 +150,15 @@ def test_what_changed_since(shardctl: Shardctl, data: Path) -> None:
     assert (change["kind"], change["path"]) == ("vanished", "toy-test.tfrecord-00000-of-00001")
 
 
+def test_the_layout_that_is_checked_is_not_replaced(shardctl: Shardctl, data: Path) -> None:
+    layout = data.parent / "layout.yaml"
+    shardctl("index", data, "-o", layout)
+    before = layout.read_bytes()
+    ran = shardctl("index", "--check", layout, "-o", layout)
+    assert (ran.exit_code, layout.read_bytes()) == (2, before)
+    assert "is the layout that is checked" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -145,6 +167,7 @@ def test_what_changed_since(shardctl: Shardctl, data: Path) -> None:
         (["data", "--split", "a=*", "--split", "a=b"], "--split 'a' is there twice"),
         (["data", "--jobs", "0"], "--jobs '0': a whole number, at least 1, is needed"),
         (["data", "--format-of-files", "zip"], "--format-of-files 'zip': zip files are not read"),
+        (["data", "--format-of-files", "TFRecord"], "choose from tfrecord, array_record, parquet"),
         (["--check", "none.yaml"], "cannot read"),
         (["--check", "none.yaml", "--keep-going"], "--keep-going with --check"),
         (["nowhere"], "nowhere"),

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,8 +40,8 @@ def layout(data: Path) -> Path:
     return indexed(data)
 
 
-def indexed(data: Path, *paths: str, keep_going: bool = False) -> Path:
-    found = index(*(paths or (data,)), keep_going=keep_going)
+def indexed(data: Path, *paths: str, **options: Any) -> Path:
+    found = index(*(paths or (data,)), **options)
     layout = data.parent / "layout.yaml"
     layout.write_text("".join(to_yaml(index_document(found, str(data.parent)))))
     return layout
@@ -119,6 +120,21 @@ def test_files_of_other_patterns_did_not_appear(data: Path) -> None:
     assert changes(check_index(layout)) == [("appeared", "part-00006.tfrecord", None, None)]
 
 
+@pytest.mark.parametrize("absolute", [False, True])
+def test_files_of_no_split_did_not_appear(data: Path, absolute: bool) -> None:
+    write(data / "other-00000.tfrecord", b"x")
+    glob = f"{data}/part-*" if absolute else "part-*"
+    layout = indexed(data, split={"train": glob, "test": "other-*[0-3].tfrecord"})
+    write(data / "other-00004.tfrecord", b"x")
+    assert check_index(layout).equal
+    for name in ("part-00006.tfrecord", "other-00001.tfrecord"):
+        write(data / name, b"x")
+    moved = data.parent.parent / f"moved-{absolute}"
+    shutil.move(data.parent, moved)
+    found = {path for _, path, *_ in changes(check_index(moved / "layout.yaml"))}
+    assert found == {"part-00006.tfrecord", "other-00001.tfrecord"}
+
+
 def test_the_layout_and_its_files_may_move_together(data: Path, layout: Path) -> None:
     moved = data.parent / "elsewhere"
     moved.mkdir()
@@ -148,6 +164,22 @@ def test_a_folder_without_any_file_is_one_from_which_all_vanished(data: Path, la
     data.rmdir()
     with pytest.raises(DatasetError):
         check_index(layout)
+
+
+def test_a_place_that_cannot_be_listed_is_not_one_from_which_all_vanished(
+    data: Path, layout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(DatasetError, match="permission denied"):
+        check_index(layout)
+
+
+def test_a_path_that_is_given_and_is_not_there_is_an_error(data: Path, layout: Path) -> None:
+    with pytest.raises(DatasetError, match="no such file or folder"):
+        check_index(layout, data.parent / "dat")
 
 
 def test_broken_files_that_stay_as_they_are_are_no_change(data: Path) -> None:
@@ -190,6 +222,7 @@ def test_what_is_gone_of_many_paths_takes_no_other_file_along(data: Path) -> Non
 
 
 def test_contents_are_read_where_they_are_asked_for(data: Path, layout: Path) -> None:
+    assert check_index(layout, checksums=True).equal
     file = data / "part-00004.tfrecord"
     status = file.stat()
     damaged = bytearray(file.read_bytes())

@@ -321,7 +321,34 @@ def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
         index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
 
 
+def test_what_has_a_dataset_is_none(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    found = index(tmp_path / "data", cache=False)
+    with pytest.raises(UsageError, match=r"^dataset=Index: a Dataset is needed, which this has"):
+        shardctl.plan(found)  # type: ignore[arg-type]
+
+
 def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
     written(tmp_path / "data")
     with pytest.raises(UsageError, match=r"^jobs=2 with runner: it knows itself how many workers"):
         index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))
+
+
+def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_path: Path) -> None:
+    for shard, records in enumerate([[], [], [b"a", b"b"]]):
+        path = tmp_path / f"train-{shard:05}-of-00003"
+        path.write_bytes(gzip.compress(framed(*records)))
+        aged(path)
+    found = index(tmp_path)
+    assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
+    assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
+
+
+def test_files_without_a_byte_lie_beside_compressed_ones(tmp_path: Path) -> None:
+    for shard, data in enumerate([b"", gzip.compress(framed(b"a")), b""]):
+        path = tmp_path / f"train-{shard}.tfrecord"
+        path.write_bytes(data)
+        aged(path)
+    found = index(tmp_path)
+    assert (found.compression, found.broken) == ("GZIP", ())
+    assert found.dataset.splits[0].shard_lengths == (0, 1, 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.core.tfds_rules import FILE_FORMATS
-from shardctl.errors import MissingDependencyError
+from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.records.contents import FileContents
@@ -213,3 +213,18 @@ def test_formats_that_are_not_read_say_why(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
     with pytest.raises(MissingDependencyError, match=r"not on PyPI.*as array_record"):
         read_record_file(str(tmp_path / "a"), "riegeli")
+
+
+def test_the_way_out_of_a_failure_is_said_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = f"cannot read '{'a' * 120}' in parts: {'the server ignores ranges; ' * 4}copy the file"
+
+    def refused(*_: object, **__: object) -> FileContents:
+        raise DatasetError(said)
+
+    monkeypatch.setattr(FORMATS["tfrecord"], "count", refused)
+    (tmp_path / "a").write_bytes(b"a")
+    damage = read_record_file(str(tmp_path / "a"), "tfrecord").damage
+    assert damage is not None
+    assert damage.text == said

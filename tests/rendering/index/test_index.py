@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -95,6 +97,19 @@ def test_what_was_written() -> None:
         "next: shardctl layout -d 'my layout.yaml' shows it; shardctl index --check "
         "'my layout.yaml' says what changed since",
     ]
+
+
+@pytest.mark.parametrize("path", ["files.csv", "files.txt", "layout"])
+def test_a_file_that_is_no_layout_is_not_said_to_be_one(path: str) -> None:
+    assert list(written(WHOLE, path))[2:] == [
+        f"no layout for -d: {path} would have to end in .yaml, .yml or .json"
+    ]
+
+
+def test_as_many_paths_as_a_shell_made_of_a_glob_are_not_repeated() -> None:
+    paths = [f"data/train-{shard:05}.tfrecord" for shard in range(1000)]
+    shown = "".join(index_table(WHOLE, PLAIN, refs=paths)).splitlines()
+    assert shown[-1] == "next: shardctl index PATH.. -o layout.yaml writes the layout"
 
 
 def test_the_document_is_the_layout_file() -> None:

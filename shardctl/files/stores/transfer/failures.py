@@ -18,6 +18,7 @@ _BREAKS = (
     "ServerDisconnected", "ChunkedEncodingError", "RemoteDisconnected", "HTTPClientError",
     "ClientOSError", "ResponseParserError", "RemoteProtocolError", "ReadError",
 )  # fmt: skip
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
 _MALFORMED = ("InvalidURL", "InvalidSchema", "MissingSchema", "LocationParseError", "InvalidHeader")
 
 
@@ -30,8 +31,9 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
     if any("ProxyError" in type(each).__name__ for each in chain):
         return TransientError("the proxy (HTTP_PROXY, HTTPS_PROXY) does not connect", brief=True)
     for each in chain:
-        if isinstance(each, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY" in str(each):
-            return _end(path, f"TLS: {said(_reason(each), 100)}")
+        refusal = _tls_refusal(each)
+        if refusal is not None:
+            return _end(path, f"TLS: {said(refusal, 100)}")
         if isinstance(each, socket.gaierror):
             return _name_failure(each, path)
         if isinstance(each, ConnectionRefusedError):
@@ -65,7 +67,14 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting += [one for one in held if isinstance(one, BaseException)]
 
 
-def _reason(error: BaseException) -> str:
+def _tls_refusal(error: BaseException) -> str | None:
+    """Return why TLS comes to nothing however often it is tried, None where it may pass."""
+    if isinstance(error, ssl.SSLError) and getattr(error, "reason", "") in _NO_TLS:
+        return "the server does not speak it there; http:// may be meant"
+    if not isinstance(error, ssl.SSLCertVerificationError) and "CERTIFICATE_VERIFY" not in str(
+        error
+    ):
+        return None
     message = getattr(error, "verify_message", "")
     return f"the certificate is refused ({message})" if message else "the certificate is refused"
 

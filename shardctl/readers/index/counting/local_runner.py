@@ -31,6 +31,7 @@ from shardctl.files.stores.stores import is_remote
 from shardctl.files.stores.transfer.concurrently import as_answered
 from shardctl.readers.index.counting.worker import (
     Answer,
+    await_begin,
     packed_batch,
     receive,
     send,
@@ -163,6 +164,7 @@ class _Worker:
     def _receive(self, answers: _Queue) -> None:
         assert self.process.stdout is not None
         try:
+            await_begin(self.process.stdout)
             while True:
                 answers.put((self, unpacked_answer(receive(self.process.stdout))))
         except (EOFError, OSError, ValueError):
@@ -236,9 +238,16 @@ def _by_processes(files: Iterable[FileToCount], jobs: int, told: Told) -> Iterat
     try:
         # Each process gets its first batch before one gets a second.
         for _ in range(jobs):
-            if (batch := next(batches, None)) is not None:
+            if (batch := next(batches, None)) is None:
+                break
+            try:
                 workers.append(_Worker(answers))
-                workers[-1].give(batch)
+            except OSError:  # no Python there, or a limit of processes: those that are do it
+                batches = chain([batch], batches)
+                break
+            workers[-1].give(batch)
+        if not workers:
+            yield from (count_one(task, told) for task in chain.from_iterable(batches))
         for worker in workers:
             if (batch := next(batches, None)) is not None:
                 worker.give(batch)

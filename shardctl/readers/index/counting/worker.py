@@ -22,6 +22,8 @@ from shardctl.readers.records.contents import FileContents
 
 _REPORTS = 0.1  # seconds between two answers of one batch
 _LENGTH = struct.Struct("<Q")
+# What comes before it is nobody's answer: a sitecustomize.py or a .pth file prints.
+_BEGIN = b"\0shardctl counts\0"
 _CONTENTS = tuple(field.name for field in fields(FileContents))
 
 
@@ -113,6 +115,20 @@ def receive(file: IO[bytes]) -> Any:
     return pickle.loads(data)  # noqa: S301  # from our own process, by a pipe
 
 
+def await_begin(file: IO[bytes]) -> None:
+    """Read up to where the answers of a process begin.
+
+    Raises:
+        EOFError: the process has ended.
+    """
+    seen = b""
+    while not seen.endswith(_BEGIN):
+        more = file.read(1)
+        if not more:
+            raise EOFError
+        seen = (seen + more)[-len(_BEGIN) :]
+
+
 class _Answers:
     """The way back: what was counted goes there now and then, with what was read."""
 
@@ -142,6 +158,8 @@ def main() -> None:
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What a library prints must not get among the answers.
     os.dup2(2, 1)
+    target.write(_BEGIN)
+    target.flush()
     batches: queue.SimpleQueue[_Packed] = queue.SimpleQueue()
     threading.Thread(target=_read_batches, args=(source, batches), daemon=True).start()
     answers = _Answers(target)

@@ -36,7 +36,7 @@ class Shape:
     text: the name with marks, without what compressed copies have behind it; endings: all that they
     have. folder: the number of the folder. places: of the files, and numbers: a column a mark, with
     the fewest and most digits that it is written with. random: the random words, None where they
-    are not the same in all names.
+    are not the same in all names; lengths: those of the words, 0 where they are not the same.
     """
 
     folder: int
@@ -45,22 +45,36 @@ class Shape:
     numbers: list[array[int]] = field(default_factory=list)
     widths: list[tuple[int, int]] = field(default_factory=list)
     random: list[str] | None = None
+    lengths: list[int] = field(default_factory=list)
     endings: set[str] = field(default_factory=set)
 
     def add(self, place: int, digits: Sequence[str], random: list[str]) -> None:
         """Put a file behind the others."""
         if not self.places:
-            self.random = random
+            self.random, self.lengths = random, list(map(len, random))
             self.numbers = [array("q") for _ in digits]
             self.widths = [(len(number), len(number)) for number in digits]
         self.places.append(place)
         if random != self.random:
             self.random = None
+            lengths = zip(self.lengths, map(len, random), strict=True)
+            self.lengths = [one if one == other else 0 for one, other in lengths]
         for at, number in enumerate(digits):
             self.numbers[at].append(int(number))
             least, most = self.widths[at]
             if not least <= len(number) <= most:
                 self.widths[at] = min(least, len(number)), max(most, len(number))
+
+    def join(self, other: Shape, but: int) -> None:
+        """Take the files of another shape, of which one number is a random word without letters."""
+        self.places.extend(other.places)
+        self.random = None
+        self.endings |= other.endings
+        rest = [at for at in range(len(other.numbers)) if at != but]
+        for at, theirs in enumerate(rest):
+            self.numbers[at].extend(other.numbers[theirs])
+            (least, most), (fewest, longest) = self.widths[at], other.widths[theirs]
+            self.widths[at] = min(least, fewest), max(most, longest)
 
     @property
     def pair(self) -> tuple[int, int] | None:
@@ -115,7 +129,28 @@ def shapes_of(files: StoredFiles, places: Sequence[int] | None = None) -> list[S
             shape = shapes[folder, text] = Shape(folder=folder, text=text)
         shape.add(place, _NUMBER.findall(bare), random)
         shape.endings.add(name[len(plain) :])
+    _join_words_without_letters(shapes)
     return list(shapes.values())
+
+
+def _join_words_without_letters(shapes: dict[tuple[int, str], Shape]) -> None:
+    """Take numbers for random words where others in their place are: of 43 hashes, 1 in 8 digits.
+
+    Of files that mostly have a number there, a word is no sign of that.
+    """
+    for key, shape in list(shapes.items()):
+        folder, text = key
+        marks = [at for at, char in enumerate(text) if char == NUMBER]
+        for number, at in enumerate(marks):
+            other = shapes.get((folder, f"{text[:at]}{RANDOM}{text[at + 1 :]}"))
+            if (
+                other is not None
+                and shape.widths[number] == (other.lengths[text.count(RANDOM, 0, at)],) * 2
+                and len(shape.places) <= 2 * len(other.places)
+            ):
+                other.join(shape, number)
+                del shapes[key]
+                break
 
 
 def uncompressed(text: str) -> str:

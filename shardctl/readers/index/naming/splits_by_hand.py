@@ -31,7 +31,7 @@ def splits_by_hand(
         DatasetError: a glob that matches nothing; a file that two of them match.
     """
     # The names of folders above the root, /tmp/test, are nothing that a relative glob is about.
-    above = len(folders.root.rpartition("/")[0]) + 1
+    above = _above(folders.root)
     matchers = {name: _matcher(glob, above) for name, glob in globs.items() if _checked(name, glob)}
     chosen: dict[str, list[int]] = {name: [] for name in globs}
     left: list[int] = []
@@ -62,6 +62,22 @@ def splits_by_hand(
     first = folders.files.path(left[0])
     said = f"{counted(len(left), 'file')} in no split, left out: {quoted(first, 200)}"
     return splits, (said if len(left) == 1 else f"{said} and others",)
+
+
+def chosen_by(globs: Mapping[str, str], root: str) -> Callable[[str], bool]:
+    """Return whether a path below a root is of one of the splits; all are, where none is named.
+
+    >>> is_chosen = chosen_by({"train": "train-*"}, "/data/toy")
+    >>> is_chosen("/data/toy/train-00000"), is_chosen("/data/toy/extra-00000")
+    (True, False)
+    """
+    matchers = [_matcher(glob, _above(root)) for glob in globs.values()]
+    return lambda path: not matchers or any(matches(path) for matches in matchers)
+
+
+def _above(root: str) -> int:
+    """Return where the name of the root begins, before which no relative glob looks."""
+    return len(root.rpartition("/")[0]) + 1
 
 
 def _sets(folders: Folders, places: list[int]) -> Iterable[ShardSet]:

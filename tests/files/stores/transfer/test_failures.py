@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.server
 import socket
 import socketserver
 import ssl
@@ -75,6 +76,21 @@ def test_a_certificate_that_nobody_signed_is_refused_at_once(
             with pytest.raises(DatasetError, match="a': TLS: the certificate is refused"):
                 store_of(path).status(path)
             assert time.monotonic() - begun < 10
+
+
+def test_https_where_http_is_served_is_said_at_once() -> None:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), http.server.BaseHTTPRequestHandler
+    ) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        path = f"https://localhost:{server.server_address[1]}/a"
+        begun = time.monotonic()
+        with pytest.raises(DatasetError, match="TLS: the server does not speak it there; http"):
+            store_of(path).status(path)
+        assert time.monotonic() - begun < 10
+        server.shutdown()
+        thread.join()
 
 
 @contextlib.contextmanager

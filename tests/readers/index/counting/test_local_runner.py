@@ -249,3 +249,42 @@ print(shardctl.index("files", cache=False, jobs=2))
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 examples, 3 files" in done.stdout
+
+
+def test_what_is_printed_as_python_starts_is_no_answer(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    noise = "print('hello ' * 10, flush=True)"
+    (tmp_path / "site/sitecustomize.py").write_text(noise, encoding="utf-8")
+    (tmp_path / "files").mkdir()
+    for index in range(3):
+        (tmp_path / f"files/{index}").write_bytes(framed(*[b"x"] * index))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    found = contents(LocalRunner(jobs=2).count(tasks(tmp_path / "files")))
+    assert {index: one.num_records for index, one in found.items()} == {0: 0, 1: 1, 2: 2}
+    assert len(processes) == 1
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_where_no_more_processes_can_be_started_those_that_are_do_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    for index in range(300):
+        (tmp_path / f"{index:03}").write_bytes(framed(*[b"x"] * (index % 3)))
+    started: list[int] = []
+    real = subprocess.Popen
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        if len(started) == limit:
+            raise BlockingIOError("Resource temporarily unavailable")
+        started.append(1)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(local_runner, "_ALONE", -1)
+    found = contents(LocalRunner(jobs=4).count(tasks(tmp_path)))
+    assert {index: one.num_records for index, one in found.items()} == {
+        index: index % 3 for index in range(300)
+    }
+    assert len(started) == limit

@@ -12,6 +12,7 @@ import pytest
 
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.counting.worker import (
+    await_begin,
     packed_batch,
     receive,
     send,
@@ -50,6 +51,7 @@ def test_a_process_counts_and_ends_with_its_input(tmp_path: Path) -> None:
     assert worker.stdin is not None
     assert worker.stdout is not None
     send(worker.stdin, packed_batch(tasks))
+    await_begin(worker.stdout)
     answers = [unpacked_answer(receive(worker.stdout))]
     while not answers[-1].done:
         answers.append(unpacked_answer(receive(worker.stdout)))

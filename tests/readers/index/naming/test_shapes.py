@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import itertools
 
 import pytest
@@ -74,3 +75,21 @@ def test_too_many_shapes_are_none() -> None:
     names = map("".join, itertools.product("mnopqrstuv", repeat=5))
     assert shapes_of(files_named(itertools.islice(names, MOST_SHAPES + 1))) is None
     assert uncompressed("a.GZ") == "a"
+
+
+def test_a_random_word_may_have_no_letter() -> None:
+    (found,) = shapes("part-0-12345678.tar", "part-2-abcdef01.tar", "part-10-1234567f.tar")
+    assert (shown(found), list(found.places)) == ("part-#-?.tar", [1, 2, 0])
+    assert [list(column) for column in found.numbers] == [[2, 10, 0]]
+    assert (found.widths, found.random) == ([(1, 2)], None)
+    # Numbers of another width are no words, nor are numbers beside one that looks like a word.
+    assert len(shapes("a-1234567.tar", "a-abcdef01.tar")) == 2
+    assert len(shapes("a-00000000.tar", "a-00000001.tar", "a-00000002.tar", "a-abcdef01.tar")) == 2
+
+
+def test_hashes_are_of_one_shape_however_many_have_no_letter() -> None:
+    hashes = [hashlib.md5(b"%d" % n, usedforsecurity=False).hexdigest()[:8] for n in range(500)]
+    assert sum(word.isdigit() for word in hashes) > 5
+    assert [shown(found) for found in shapes(*(f"train-{word}.tar" for word in hashes))] == [
+        "train-?.tar"
+    ]
