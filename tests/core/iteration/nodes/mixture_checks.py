@@ -56,7 +56,10 @@ def check_pipeline(pipeline: Pipeline, rng: random.Random) -> int:
 def _check_inverse(iteration: Iteration, expected: list[list[int]]) -> None:
     everywhere = [(code, at) for at, element in enumerate(expected) for code in element]
     codes = np.array(sorted({code for code, _ in everywhere} | {10**6}))
-    query, elements = iteration.elements_of(codes)
+    try:
+        query, elements = iteration.elements_of(codes)
+    except UnpredictableOrderError:
+        return  # it asks an iterator that was begun and cut before its first element, too
     found = zip(codes[query].tolist(), elements.tolist(), strict=True)
     assert sorted(found) == sorted(everywhere)
 
