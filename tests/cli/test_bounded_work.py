@@ -206,7 +206,7 @@ def test_a_fifo_or_a_device_is_not_waited_for(
     for words, message in (
         (f"resume -d mnist --seen {fifo}", "nobody wrote to this pipe within 0.2 s"),
         ("resume -d mnist --seen /dev/zero", "'/dev/zero' is a device or a socket"),
-        (f"simulate -d {fifo}", "is not a layout file"),
+        (f"simulate -d {fifo}", "is neither a layout file"),
         (f"simulate -d mnist --file-order {fifo}", "is a pipe, a socket or a device"),
         (f"resume -d mnist --plan {fifo}", "is a pipe, a socket or a device"),
         (f"diff {fifo}", "is a pipe, a socket or a device"),

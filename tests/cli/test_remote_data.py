@@ -223,7 +223,10 @@ def test_the_order_is_verified_over_index_ranges_where_tensorflow_has_no_way_to_
     ran = shardctl("verify", "-d", f"{there}/toy")
     assert ran.exit_code == 0
     assert "as predicted: 100 of 100 examples, read from index ranges" in ran.stdout
-    assert "TensorFlow does not read memory:// files; verify --files does, and" in ran.stdout
+    assert (
+        "TensorFlow does not read memory:// files; `shardctl verify --files` does, and"
+        in ran.stdout
+    )
 
 
 def test_a_damaged_remote_file_is_named_by_verify_as_a_local_one(

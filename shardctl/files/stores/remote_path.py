@@ -26,8 +26,8 @@ class RemotePath:
     >>> folder = RemotePath("gs://bucket/mnist/3.0.1/")
     >>> str(folder / "dataset_info.json"), folder.name, str(folder.parent)
     ('gs://bucket/mnist/3.0.1/dataset_info.json', '3.0.1', 'gs://bucket/mnist')
-    >>> str(folder / "../../../../x"), str(RemotePath("https://host/data?key=1") / "a b.json")
-    ('gs://bucket/x', 'https://host/data/a%20b.json')
+    >>> str(folder / "../../../../x"), str(RemotePath("https://data.example/a?key=1") / "a b.json")
+    ('gs://bucket/x', 'https://data.example/a/a%20b.json')
 
     Raises:
         ValueError: the text names no scheme.

@@ -152,6 +152,8 @@ def spec_of_reader(
     if read.spec is not None:
         return read.spec
     if read.listed:
+        if read.data is None:  # as only a file that somebody edited says
+            raise UsageError("read: files that the script lists itself need data, their pattern")
         listed: str = provided("listed")(read.data, dataset, look=not is_known)
         return listed
     if spec is not None and read.data is None:

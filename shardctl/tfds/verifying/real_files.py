@@ -74,7 +74,8 @@ def why_not_files(reads: Reads) -> str | None:
         return f"the files of {dataset.title} are not on this machine; {instead}"
     reason = _why_unreadable_there(here)
     if reason is not None:
-        return f"{reason}; verify --files does, and a copy on a disk can be verified; {instead}"
+        way_out = "`shardctl verify --files` does, and a copy on a disk can be verified"
+        return f"{reason}; {way_out}; {instead}"
     reason = _why_unreadable(dataset)
     return None if reason is None else f"{reason}; {instead}"
 

@@ -131,7 +131,10 @@ def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
 ) -> None:
     for place, why in (
         (gcs, "TensorFlow reads gs:// files at Google alone, not at STORAGE_EMULATOR_HOST; "),
-        (s3, "TensorFlow does not read s3:// files; verify --files does, and a copy on a disk "),
+        (
+            s3,
+            "TensorFlow does not read s3:// files; `shardctl verify --files` does, and a copy on a disk ",
+        ),
     ):
         place.put("unread/d-00000", b"")
         url = place.url("unread")
