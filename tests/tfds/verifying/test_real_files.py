@@ -133,7 +133,7 @@ def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
         (gcs, "TensorFlow reads gs:// files at Google alone, not at STORAGE_EMULATOR_HOST; "),
         (
             s3,
-            "TensorFlow does not read s3:// files; `shardctl verify --files` does, and a copy on a disk ",
+            "TensorFlow does not read s3:// files; `shardctl verify --files` does, and a copy ",
         ),
     ):
         place.put("unread/d-00000", b"")
