@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from itertools import islice
 
@@ -77,14 +78,16 @@ def assert_same(order: Order, elements: list[list[str]]) -> None:
     assert order.codes_at(some).tolist() == codes[some].tolist()
     if not real:
         return
-    # An example is found at all places that it has, and at no other.
-    which, positions = order.positions_of(codes[some])
-    expected = [
-        (query, position)
-        for query, place in enumerate(some.tolist())
-        for position in np.flatnonzero(codes == codes[place]).tolist()
-    ]
-    assert list(zip(which.tolist(), positions.tolist(), strict=True)) == expected
+    # An example is found at all places that it has, and at no other; or it is refused, where a
+    # reader was begun of which nothing is handed out, with seeds that depend on timing.
+    with contextlib.suppress(UnpredictableOrderError):
+        which, positions = order.positions_of(codes[some])
+        expected = [
+            (query, position)
+            for query, place in enumerate(some.tolist())
+            for position in np.flatnonzero(codes == codes[place]).tolist()
+        ]
+        assert list(zip(which.tolist(), positions.tolist(), strict=True)) == expected
     if order.has_steps:
         steps, within = order.steps_of(np.arange(len(real)))
         assert order.num_steps == len(elements)
