@@ -67,12 +67,16 @@ def _code_of(arguments: list[str], *, ends: bool) -> int:
 
         choose(arguments)
         arguments = behind_command(arguments)
-        return _run(arguments)
+        code = _run(arguments)
+        _INTERRUPTS.stop()
+        return code
     except KeyboardInterrupt:
+        _INTERRUPTS.stop()
         return _interrupted(ends=ends)
     except BrokenPipeError:
         return 0  # the reader of a pipe left; it has what it wanted
     except Exception as error:
+        _INTERRUPTS.stop()
         if _INTERRUPTS.came or _is_an_interrupt(error):
             return _interrupted(ends=ends)
         from shardctl.cli.failures import report
@@ -114,16 +118,23 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
+_AGAIN = 0.3  # seconds after which an interrupt that ended nothing is raised again
+
+
 class _Interrupts:
     """What SIGINT does: it ends the command in silence, and a second one the process at once.
 
     The first waits while modules load before there is a command; Python cannot end the loading of
-    a module in silence. Nothing is changed where SIGINT is ignored or handled by other code.
+    a module in silence. Where nothing ends of it, because it was raised in a finalizer or in a
+    library that catches everything, it is raised again, until the command ends. Nothing is changed
+    where SIGINT is ignored or handled by other code.
     """
 
     came = False
     _wait = True
     _is_ours = False
+    _insists = False
+    _before: Any = None
 
     def begin(self) -> None:
         self.came, self._wait = False, True
@@ -137,12 +148,28 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def end(self) -> None:
+        self.stop()
         self._set(_signal.default_int_handler)
+
+    def stop(self) -> None:
+        """Raise no more interrupts: the command has ended."""
+        if self._insists:
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
+            _signal.signal(_signal.SIGALRM, self._before)
+            self._insists = False
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.came = True
         self._set(_signal.SIG_DFL)
         if not self._wait:
+            if hasattr(_signal, "setitimer"):  # not on Windows
+                self._before = _signal.signal(_signal.SIGALRM, self._again)
+                _signal.setitimer(_signal.ITIMER_REAL, _AGAIN, _AGAIN)
+                self._insists = True
+            raise KeyboardInterrupt
+
+    def _again(self, number: int, frame: FrameType | None) -> None:
+        if not _is_an_interrupt(sys.exc_info()[1]):  # else it is on its way, and cleans up
             raise KeyboardInterrupt
 
     def _set(self, handler: Any) -> None:

@@ -295,6 +295,40 @@ def test_an_interrupt_does_not_wait_for_tensorflow_to_take_itself_apart() -> Non
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
 
 
+def test_an_interrupt_that_a_library_swallows_comes_again(tmp_path: Path) -> None:
+    """As where it is raised in a finalizer, or where TensorFlow loads and catches everything."""
+    program = (
+        "import sys, time\n"
+        "from shardctl.cli import main as cli\n"
+        "class Finalized:\n"
+        "    def __del__(self):\n"
+        "        sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(60)\n"
+        "def run(arguments):\n"
+        "    cli._INTERRUPTS.go_on()\n"
+        "    sys.unraisablehook = lambda what: None\n"
+        "    Finalized()\n"
+        "    try:\n"
+        "        time.sleep(60)\n"
+        "    finally:\n"
+        "        time.sleep(0.8)\n"  # it cleans up, undisturbed
+        "        sys.stdout.write('clean\\n'); sys.stdout.flush()\n"
+        "cli._run = run\n"
+        "cli.main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+    with start(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"up\n"
+        running.send_signal(signal.SIGINT)
+        out, error = running.communicate(timeout=30)
+    assert (running.returncode, out, error) == (130, b"clean\n", b"")
+
+
 def test_a_second_interrupt_ends_the_process_at_once(tmp_path: Path) -> None:
     program = (
         "import signal, sys, time\n"
