@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_HOSTS = 100_000
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stretch:

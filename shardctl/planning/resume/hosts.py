@@ -16,6 +16,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
+from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -28,7 +29,6 @@ from shardctl.planning.resume.resume import (
     num_further_epochs,
 )
 from shardctl.planning.resume.stopped_hosts import (
-    MAX_HOSTS,
     OldHost,
     at_start_of,
     check_left,

@@ -15,6 +15,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES
 from shardctl.core.resume.shared_rest import SharedRest
+from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.resume.unseeded_buffer import (
     DEFAULT_RISK,
     UnseededBuffer,
@@ -33,8 +34,6 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
 )
 from shardctl.planning.resume.unseeded import order_to_resume, without_seed
-
-MAX_HOSTS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
