@@ -130,9 +130,8 @@ def test_a_share_goes_on_anywhere_in_it() -> None:
     check_cases(cases(), check, 120)
 
 
-def test_it_says_where_the_buffer_is() -> None:
-    rest = Case(rows=((0, 2, 7), (1, 0, 3)), cycle=2, block=1, buffer=4).rest()
-    state = rest.shuffle_state(3)
-    assert state is not None
-    assert (state.buffer_size, state.num_elements, state.num_read, state.emitted) == (4, 10, 6, 3)
-    assert Case(rows=(), cycle=2, block=1, buffer=4).rest().shuffle_state(0) is None
+def test_a_share_of_nothing_has_no_buffer() -> None:
+    rest = Case(rows=((0, 2, 7), (1, 0, 3)), cycle=2, block=1, buffer=-2).rest()
+    assert rest.replay is not None
+    assert (rest.replay.buffer_size, rest.replay.num_elements) == (10, 10)
+    assert Case(rows=(), cycle=2, block=1, buffer=4).rest().replay is None
