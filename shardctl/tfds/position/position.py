@@ -134,7 +134,7 @@ class Position:
         for element in elements:
             if predicted.up_to(step + 1) == step:
                 self.advance(1)  # more than the order has, which is refused
-            self.advance(int(predicted.examples(step, step + 1)[2][0]))
+            self.advance(predicted.width_of(step))
             step += 1
             yield element
 
