@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
@@ -24,7 +25,7 @@ from shardctl.files.position_file import (
     write_position,
 )
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
-from shardctl.planning.order import plan_order
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
@@ -32,11 +33,12 @@ from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.position.deferred import deferred
 from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
-from shardctl.tfds.training.resume import resume
+from shardctl.tfds.training.resume import dataset_to_resume
 
 
 class Position:
@@ -78,9 +80,11 @@ class Position:
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked
-        self._spec, self._num_examples = planned.spec, planned.order.num_examples
+        self._spec = planned.spec
+        # Those of the pipeline, and those of the epoch of `fit` where the position is in one.
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
-        self._planned = planned.with_settings(self._settings)
+        self._now = self._settings
+        self._planned = planned.with_settings(self._now)
         self._check_global_seed()
         self._run: SharedRun | None = None
         self._consumed = 0
@@ -96,11 +100,38 @@ class Position:
 
     @property
     def num_examples(self) -> int:
-        """Number of examples of the whole order, all epochs; see `consumed`."""
-        return self._num_examples if self._run is None else self._run.num_examples
+        """Number of examples of the whole order, all epochs; of an epoch of `fit`, its own.
+
+        Of a run that was shared, of this host's part; see `consumed`.
+        """
+        return self._total(self._planned, self._run)
+
+    @property
+    def settings(self) -> ReadSettings:
+        """The settings of the pipeline; a cycle that was "auto" is the number that it came to."""
+        return self._settings
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether this is a place in a host's part of a run that went on with other hosts."""
+        return self._run is not None
+
+    @property
+    def planned(self) -> PlannedOrder:
+        """The order that this is a place in; in `fit` that of the epoch.
+
+        Of a run that was shared, that of the epochs behind the shared rest.
+        """
+        return self._planned
 
     def __repr__(self) -> str:
-        return f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}>"
+        epoch = "" if self.epoch_of_fit is None else f", epoch {self.epoch_of_fit} of fit"
+        return f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}{epoch}>"
+
+    @property
+    def epoch_of_fit(self) -> int | None:
+        """The epoch of Keras `fit` in which `consumed` counts, None in the order of all epochs."""
+        return self._now.pass_index if self._now.loop == "keras-fit" else None
 
     @checked
     def advance(self, num_examples: int) -> None:
@@ -109,14 +140,13 @@ class Position:
         Raises:
             UsageError: a number below 0, or past the end of the order.
         """
-        self._consumed = self._sum(self._consumed, num_examples, self._run)
+        self._consumed = self._sum(self._consumed, num_examples)
 
-    def _sum(self, consumed: int, num_examples: int, run: SharedRun | None = None) -> int:
-        total = self._num_examples if run is None else run.num_examples
-        if num_examples < 0 or consumed + num_examples > total:
+    def _sum(self, consumed: int, num_examples: int) -> int:
+        if num_examples < 0 or consumed + num_examples > self.num_examples:
             raise UsageError(
                 f"{num_examples} examples after {consumed}: the order of {self._spec} has "
-                f"{total}; is the dataset that is counted the one of these settings?"
+                f"{self.num_examples}; is the dataset that is counted the one of these settings?"
             )
         return consumed + num_examples
 
@@ -147,7 +177,7 @@ class Position:
         for element in elements:
             if predicted.up_to(step + 1) == step:
                 self.advance(1)  # more than the order has, which is refused
-            self.advance(int(predicted.examples(step, step + 1)[2][0]))
+            self.advance(predicted.width_of(step))
             step += 1
             yield element
 
@@ -160,15 +190,45 @@ class Position:
         add_tfds_id: bool = False,
         host: int | HostLike | None = None,
     ) -> Any:
-        """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
-        return resume(
-            self._builder,
-            self.plan(),
-            host=host,
-            transform=transform,
-            decoders=decoders,
-            add_tfds_id=add_tfds_id,
-        )
+        """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`.
+
+        Each iterator begins where the position is when it is made: after `set_state` or a restored
+        checkpoint, and in `fit` with `ResumeFit`, the same dataset goes on from there. So
+        TensorFlow does not know how long it is, `len` counts what is left now, and it stays in this
+        process: `resume(builder, position.plan())` is one of tf.data's own calls alone. What is
+        refused because of a global seed is found here; one that is set later changes nothing.
+        """
+        how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+        self._check_global_seed()
+
+        def rest() -> Any:
+            return dataset_to_resume(self._builder, self.plan(), host, checks_seed=False, **how)
+
+        return deferred(self, rest, lambda: (self._now, self._run, self._consumed))
+
+    @checked
+    def begin_epoch_of_fit(self, epoch: int) -> None:
+        """Go to the start of an epoch of Keras `fit` over the pipeline of the settings.
+
+        It is the pass of that number with `loop="keras-fit"`, as `shardctl simulate --loop
+        keras-fit --pass N` shows it, and `consumed` counts within it. `ResumeFit` calls this.
+
+        Raises:
+            UsageError: an epoch below 0, or a run that was shared and is not at its end.
+            UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        """
+        if self.is_shared and self._consumed < self.num_examples:
+            raise UsageError(
+                f"the run was shared among other hosts, and {self.num_examples - self._consumed} "
+                "examples of this host's part are left, in no epoch of fit: train on "
+                "position.dataset() first, in a loop of your own"
+            )
+        now = self._of_fit(epoch)
+        self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0
+        self._run = None  # what was shared is the rest of an epoch before
+
+    def _of_fit(self, epoch: int) -> ReadSettings:
+        return replace(self._settings, pass_index=epoch, loop="keras-fit")
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
@@ -247,8 +307,8 @@ class Position:
         """
         records = records_of(states)
         self._check_global_seed()
-        own = [record for record in records if record.settings.host == self._settings.host]
         first = records[0]
+        own = [record for record in records if record.settings.host == self._settings.host]
         besides = ["host"] if own else ["host", "batch"]
         if not own and first.settings.host is None and not first.stretches:
             besides.append("host_by")  # one alone was no host by any mode
@@ -258,14 +318,15 @@ class Position:
             self._go_to(own[0], allow_version=allow_version)
             return
         self._check_shareable(len(records))
-        run = self._shared_run((*first.stretches, stretch_of(records)))
-        self._run, self._consumed = run, 0
+        now = self._settings_at(first)
+        run = self._shared_run(now, (*first.stretches, stretch_of(records)))
+        self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
 
     def _record(self) -> PositionRecord:
         return PositionRecord(
             dataset=self._dataset.identity,
             spec=self._spec,
-            settings=self._settings,
+            settings=self._now,
             consumed=self._consumed,
             stretches=() if self._run is None else self._run.stretches,
         )
@@ -273,8 +334,27 @@ class Position:
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         self._check_global_seed()
         self._check(record, allow_version=allow_version)
-        run = self._shared_run(record.stretches) if record.stretches else None
-        self._consumed, self._run = self._sum(0, record.consumed, run), run
+        now, run = self._settings_at(record), None
+        if record.stretches:
+            run = self._shared_run(now, record.stretches)
+        planned = self._planned.with_settings(now) if run is None else run.planned
+        total = self._total(planned, run)
+        if record.consumed > total:
+            raise UsageError(
+                f"the position is after {record.consumed} examples: the order of {self._spec} has "
+                f"{total}"
+            )
+        self._planned, self._now, self._run = planned, now, run
+        self._consumed = record.consumed
+
+    def _settings_at(self, record: PositionRecord) -> ReadSettings:
+        """Return the settings at a place; which epoch of `fit` it is in is part of the place."""
+        in_fit = record.settings.loop == "keras-fit" and not self._settings.pass_index
+        return self._of_fit(record.settings.pass_index) if in_fit else self._settings
+
+    @staticmethod
+    def _total(planned: PlannedOrder, run: SharedRun | None) -> int:
+        return planned.order.num_examples if run is None else run.num_examples
 
     def _check(
         self, record: PositionRecord, *, allow_version: bool, besides: Collection[str] = ()
@@ -317,17 +397,17 @@ class Position:
                 "with its own state"
             )
 
-    def _shared_run(self, stretches: tuple[Stretch, ...]) -> SharedRun:
-        if self._run is not None and self._run.stretches == stretches:
+    def _shared_run(self, now: ReadSettings, stretches: tuple[Stretch, ...]) -> SharedRun:
+        if self._run is not None and (self._now, self._run.stretches) == (now, stretches):
             return self._run  # which takes its time with a thousand hosts
-        return shared_run(self._planned.resolved, self._settings, stretches)
+        return shared_run(self._planned.resolved, now, stretches)
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
 
     def _other_settings(self, record: PositionRecord, besides: Collection[str]) -> list[str]:
         old = settings_in_force(record.settings, ordered=record.dataset.ordered)
-        new = settings_in_force(self._settings, ordered=self._dataset.ordered)
+        new = settings_in_force(self._settings_at(record), ordered=self._dataset.ordered)
         others = [
             f"{key} was {old[key]}, now {new[key]}"
             for key in new
