@@ -62,25 +62,19 @@ def pipeline(
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     settings = ReadSettings() if settings is None else settings
-    tf = tensorflow()
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))
     else:
-        tf.random.set_seed(settings.global_seed)
+        tensorflow().random.set_seed(settings.global_seed)
 
     def read(builder: Any, dataset: Dataset, spec: str, settings: ReadSettings) -> Any:
-        made = builder.as_dataset(
-            split=split_of_host(spec, settings),
-            read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
-            shuffle_files=settings.shuffles_files,
-            decoders=decoders,
+        config = tfds_config(settings, dataset, add_tfds_id=add_tfds_id)
+        return reader_dataset(
+            builder, spec, settings, config, transform=transform, decoders=decoders
         )
-        if transform is not None:
-            made = made.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
-        return made
 
     if settings.stages is None:
         return behind_reader(
@@ -104,7 +98,34 @@ def _referred(reference: str) -> tuple[Any, Dataset]:
     return builder_of(dataset), dataset
 
 
-def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
+def reader_dataset(
+    builder: Any,
+    spec: str,
+    settings: ReadSettings,
+    config: Any,
+    *,
+    transform: Transform | None,
+    decoders: Any,
+    **arguments: Any,
+) -> Any:
+    """Return what TFDS's reader yields on the settings' host, through the transform.
+
+    `config` is a `tfds.ReadConfig`; `arguments` are others of `as_dataset`.
+    """
+    made = builder.as_dataset(
+        split=split_of_host(spec, settings),
+        read_config=config,
+        shuffle_files=settings.shuffles_files,
+        decoders=decoders,
+        **arguments,
+    )
+    if transform is not None:
+        made = made.map(transform, num_parallel_calls=tensorflow().data.AUTOTUNE)
+    return made
+
+
+def tfds_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
+    """Return the settings as a `tfds.ReadConfig`."""
     config = tensorflow_datasets().ReadConfig(
         add_tfds_id=add_tfds_id,
         shuffle_seed=settings.shuffle_seed,
