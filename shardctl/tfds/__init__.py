@@ -6,6 +6,7 @@ Importing this loads neither TensorFlow nor TFDS; the calls do.
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.evaluating.evaluation import evaluation
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.metadata.write import write_metadata
 from shardctl.tfds.position.position import Position
@@ -24,6 +25,7 @@ __all__ = [
     "Position",
     "ReadSettings",
     "dataset_of",
+    "evaluation",
     "exact_order",
     "inspect",
     "keras_epochs",
