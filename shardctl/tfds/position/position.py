@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
@@ -28,8 +29,8 @@ from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
-from shardctl.tfds.graphs.predicted import elements_of
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
+from shardctl.tfds.position.derived import check_derived, marked
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
@@ -79,8 +80,8 @@ class Position:
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._planned = planned.with_settings(self._settings)
         self._check_global_seed()
-        self._consumed = 0
-        self.advance(consumed)
+        self._loop: Loop | None = None  # that is counted
+        self._consumed = self._sum(0, consumed)
 
     @property
     def consumed(self) -> int:
@@ -113,7 +114,9 @@ class Position:
         return consumed + num_examples
 
     @checked
-    def count(self, elements: Iterable[Any], *, batch: int | None = None) -> Iterator[Any]:
+    def count(
+        self, elements: Iterable[Any], *, batch: int | None = None, step: Steps | None = None
+    ) -> Iterator[Any]:
         """Yield the elements of a dataset, counting each when the loop receives it.
 
         What `prefetch` has read ahead is not counted. An element is an example; or where the
@@ -121,27 +124,55 @@ class Position:
         batch, which counts as many as its first component has rows. Of stages it is what they make,
         and counts as many as the order says.
 
-        Raises:
-            UsageError: more examples than the order has left, or batches larger than said.
-        """
-        if self._settings.stages is not None and batch is None:
-            yield from self._counted_by_order(elements)
-            return
-        batch = self._settings.batch if batch is None else batch
-        for element in elements:
-            self.advance(1 if batch is None else _num_rows(element, batch))
-            yield element
+        `step` is the number of batches that the loop has trained on, a `tf.Variable` or a function:
+        it goes up by one for each. With it a state that is taken before the batch in hand was
+        trained on, as where an error or a signal ends the loop, is that before the batch; without
+        it, a state is to be taken after.
 
-    def _counted_by_order(self, elements: Iterable[Any]) -> Iterator[Any]:
-        """Yield elements of stages, each counted as many examples as the order says."""
-        predicted = elements_of(self._planned.order)
-        step = predicted.element_after(self._consumed)
-        for element in elements:
-            if predicted.up_to(step + 1) == step:
-                self.advance(1)  # more than the order has, which is refused
-            self.advance(int(predicted.examples(step, step + 1)[2][0]))
-            step += 1
-            yield element
+        Raises:
+            UsageError: more examples than the order has left, or batches larger than said, or
+                smaller ones in mid-epoch; elements of `dataset` that were shuffled, filtered or
+                batched otherwise than they are counted; the position went elsewhere meanwhile; or
+                `step` does not go up by one.
+        """
+        settings = self._settings
+        of_order = settings.stages is not None and batch is None
+        if of_order or settings.stages is None:
+            check_derived(
+                elements,
+                batched=of_order or settings.batch is not None,
+                counts_batches=of_order or (settings.batch or batch) is not None,
+            )
+        loop = self._loop = Loop(self._trained(), step)
+        self._consumed = loop.consumed
+        counter = OrderCounter if of_order else RowCounter
+        width_of = counter(self._planned.order, loop, batch or settings.batch)
+        try:
+            for element in elements:
+                self._check_is_in(loop)
+                loop.ask()
+                self.advance(width_of(element))
+                loop.hand_out(self._consumed)
+                yield element
+            loop.ask()
+        finally:
+            if self._loop is loop:
+                with suppress(Exception):  # where it cannot be told, it stays in hand
+                    self._consumed, self._loop = loop.trained(), None
+
+    def _check_is_in(self, loop: Loop) -> None:
+        if self._loop is not loop or self._consumed != loop.consumed:
+            raise UsageError(
+                f"the position went to {self._consumed} while a loop counted from "
+                f"{loop.consumed}: restore it before, and count one loop at a time"
+            )
+
+    def _trained(self) -> int:
+        """Return how many examples were trained on, as far as a loop says by its step."""
+        loop = self._loop
+        if loop is None or loop.consumed != self._consumed:
+            return self._consumed
+        return loop.trained()
 
     @checked
     def dataset(
@@ -153,20 +184,22 @@ class Position:
         host: int | HostLike | None = None,
     ) -> Any:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
-        return resume(
-            self._builder,
-            self.plan(),
-            host=host,
-            transform=transform,
-            decoders=decoders,
-            add_tfds_id=add_tfds_id,
+        return marked(
+            resume(
+                self._builder,
+                self.plan(),
+                host=host,
+                transform=transform,
+                decoders=decoders,
+                add_tfds_id=add_tfds_id,
+            )
         )
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
         if isinstance(self._planned.order, StagedOrder):
-            return resume_staged(self._planned, consumed=self._consumed)
-        return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
+            return resume_staged(self._planned, consumed=self._trained())
+        return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
 
     @checked
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -221,7 +254,7 @@ class Position:
             dataset=self._dataset.identity,
             spec=self._spec,
             settings=self._settings,
-            consumed=self._consumed,
+            consumed=self._trained(),
         )
 
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
@@ -231,7 +264,7 @@ class Position:
         check_same_dataset(then, now, "position", allow_version=allow_version)
         if others := self._other_settings(record):
             raise UsageError(f"the position is one in another order: {choices(others)}")
-        self._consumed = self._sum(0, record.consumed)
+        self._consumed, self._loop = self._sum(0, record.consumed), None
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
@@ -243,14 +276,3 @@ class Position:
         if record.spec != self._spec:
             others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
         return others
-
-
-def _num_rows(batch: Any, most: int) -> int:
-    components = tensorflow().nest.flatten(batch)
-    shape = tuple(getattr(components[0], "shape", ())) if components else ()
-    if not shape:
-        raise UsageError("elements: batches are counted, and one of them has no rows")
-    rows = int(shape[0])
-    if rows > most:
-        raise UsageError(f"a batch of {rows} examples where batches of {most} are counted")
-    return rows
