@@ -598,7 +598,9 @@ CALLS: Mapping[str, list[Call]] = {
             },
         )
     ],
-    "tfds.Position": [_bridged("Position", **_TRAIN, consumed=_always(9))],
+    "tfds.Position": [
+        _bridged("Position", **_TRAIN, consumed=_always(9), allow_version=_always(False))
+    ],
     "tfds.Position.advance": [_moved("advance", num_examples=5)],
     "tfds.Position.count": [
         _moved(

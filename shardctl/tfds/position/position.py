@@ -12,9 +12,11 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.document import SettingsDocument, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices
+from shardctl.core.stages.document import pipeline_of
+from shardctl.core.stages.text import text_of
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
     PositionRecord,
@@ -41,9 +43,13 @@ class Position:
     """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
-    with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
-    writes it to a file of its own, with the dataset's identity and the settings, from which
-    `restore` resumes and refuses another dataset or other settings.
+    with TFDS's own calls. A position is saved and restored by `tf.train.Checkpoint` like the
+    weights beside it; `get_state` and `set_state` are for other checkpoints, `save` and `restore`
+    for a file of its own. All of them hold the dataset's identity and the settings too, and refuse
+    another dataset or other settings by name. `consumed` may be read at any time.
+
+    `allow_version` takes positions in another version or config of the dataset whose files have the
+    same names and lengths.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
@@ -51,9 +57,13 @@ class Position:
             force in TensorFlow, that the settings do not have and that changes the order.
 
         position = Position(builder, "train", settings)
-        for batch in position.count(position.dataset()):
+        checkpoint = tf.train.Checkpoint(step=step, model=model, data=position)
+        if newest := tf.train.latest_checkpoint(folder):
+            checkpoint.restore(newest).assert_existing_objects_matched()
+        for batch in position.count(position.dataset(), step=step):
             train_step(batch)
-            position.save("position.json")
+            step.assign_add(1)
+            checkpoint.save(f"{folder}/checkpoint")
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
@@ -68,8 +78,9 @@ class Position:
         settings: ReadSettings | None = None,
         *,
         consumed: int = 0,
+        allow_version: bool = False,
     ) -> None:
-        self._builder = builder
+        self._builder, self._allow_version = builder, allow_version
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
@@ -235,8 +246,7 @@ class Position:
     def set_state(self, state: bytes, *, allow_version: bool = False) -> None:
         """Go to the position that `get_state` returned, here or in another process.
 
-        `allow_version` takes one of another version or config of the dataset whose files have the
-        same names and lengths. What is refused changes nothing.
+        `allow_version` is that of `Position`, for this call. What is refused changes nothing.
 
         Raises:
             DatasetError: no position, or it is of another dataset or the dataset has changed; the
@@ -261,6 +271,7 @@ class Position:
         self._check_global_seed()
         then = record.dataset
         now = in_order_of(self._dataset, [split.name for split in then.splits])
+        allow_version = allow_version or self._allow_version
         check_same_dataset(then, now, "position", allow_version=allow_version)
         if others := self._other_settings(record):
             raise UsageError(f"the position is one in another order: {choices(others)}")
@@ -272,7 +283,19 @@ class Position:
     def _other_settings(self, record: PositionRecord) -> list[str]:
         old = settings_in_force(record.settings, ordered=record.dataset.ordered)
         new = settings_in_force(self._settings, ordered=self._dataset.ordered)
-        others = [f"{key} was {old[key]}, now {new[key]}" for key in new if old[key] != new[key]]
+        others = [
+            f"{key} was {_said(key, old)}, now {_said(key, new)}"
+            for key in dict.fromkeys((*new, *old))
+            if old.get(key) != new.get(key)
+        ]
         if record.spec != self._spec:
             others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
         return others
+
+
+def _said(key: str, in_force: SettingsDocument) -> str:
+    """Return the value of a setting as people write it, stages as a text."""
+    value = in_force.get(key)
+    if key == "stages" and value is not None:
+        return quoted(text_of(pipeline_of(value)), 200)
+    return str(value)
