@@ -271,7 +271,8 @@ class Position:
             record,
             self._spec,
             self._settings,
-            {None: self._dataset, **datasets_by_ref(self._planned)},
+            self._dataset,
+            datasets_by_ref(self._planned),
             allow_version=allow_version or self._allow_version,
         )
         self._consumed, self._loop = self._sum(0, record.consumed), None

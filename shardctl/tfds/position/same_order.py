@@ -20,36 +20,38 @@ def check_same_order(
     then: PositionRecord,
     spec: str,
     settings: ReadSettings,
-    datasets: Mapping[str | None, Dataset],
+    dataset: Dataset,
+    others: Mapping[str, Dataset],
     *,
     allow_version: bool,
 ) -> None:
     """Refuse a position in another order than that of a spec and settings.
 
-    `datasets` are those that are read, by how the readers of stages name them; None is the
-    builder's. `allow_version` takes another version or config of the same layout.
+    `dataset` is the builder's, `others` are those that readers of stages read besides, by their
+    references. `allow_version` takes another version or config of the same layout.
 
     Raises:
         DatasetError: it is of another dataset; the text says everything in which.
         UsageError: it is of another spec or other settings; the text names them all.
     """
-    for ref, identity in ((None, then.dataset), *then.sources.items()):
-        if ref in datasets:  # else the stages are others, which is said below
-            now = in_order_of(datasets[ref], [split.name for split in identity.splits])
-            check_same_dataset(identity, now, "position", allow_version=allow_version)
+    pairs = [(then.dataset, dataset)]  # where a reference is gone the stages are others, see below
+    pairs += [(was, others[ref]) for ref, was in then.sources.items() if ref in others]
+    for was, one in pairs:
+        now = in_order_of(one, [split.name for split in was.splits])
+        check_same_dataset(was, now, "position", allow_version=allow_version)
     ordered = then.dataset.ordered  # as now
     old = settings_in_force(then.settings, ordered=ordered)
     new = settings_in_force(settings, ordered=ordered)
-    others = [
+    changed = [
         f"{name} was {_said(name, old)}, now {_said(name, new)}"
         for name in dict.fromkeys((*new, *old))
         if old.get(name) != new.get(name)
     ]
     if then.spec != spec:
-        others.insert(0, f"SPEC was {printable(then.spec, 200)}, now {printable(spec, 200)}")
-    if others:
+        changed.insert(0, f"SPEC was {printable(then.spec, 200)}, now {printable(spec, 200)}")
+    if changed:
         raise UsageError(
-            f"the position is one in another order: {', '.join(others)}; where that is meant, "
+            f"the position is one in another order: {', '.join(changed)}; where that is meant, "
             f"begin with the count that it holds, consumed={then.consumed}"
         )
 
