@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
+from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
@@ -26,10 +27,12 @@ from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
+from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import resume
@@ -74,21 +77,25 @@ class Position:
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._planned = planned.with_settings(self._settings)
         self._check_global_seed()
+        self._run: SharedRun | None = None
         self._consumed = 0
         self.advance(consumed)
 
     @property
     def consumed(self) -> int:
-        """Number of examples that the training loop has received, from the start of the order."""
+        """Number of examples that the training loop has received, from the start of the order.
+
+        Of a run that was shared among other hosts (`set_states`), since it was.
+        """
         return self._consumed
 
     @property
     def num_examples(self) -> int:
-        """Number of examples of the whole order, all epochs."""
-        return self._num_examples
+        """Number of examples of the whole order, all epochs; see `consumed`."""
+        return self._num_examples if self._run is None else self._run.num_examples
 
     def __repr__(self) -> str:
-        return f"<Position {self._consumed} of {self._num_examples} examples of {self._spec}>"
+        return f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}>"
 
     @checked
     def advance(self, num_examples: int) -> None:
@@ -97,13 +104,14 @@ class Position:
         Raises:
             UsageError: a number below 0, or past the end of the order.
         """
-        self._consumed = self._sum(self._consumed, num_examples)
+        self._consumed = self._sum(self._consumed, num_examples, self._run)
 
-    def _sum(self, consumed: int, num_examples: int) -> int:
-        if num_examples < 0 or consumed + num_examples > self._num_examples:
+    def _sum(self, consumed: int, num_examples: int, run: SharedRun | None = None) -> int:
+        total = self._num_examples if run is None else run.num_examples
+        if num_examples < 0 or consumed + num_examples > total:
             raise UsageError(
                 f"{num_examples} examples after {consumed}: the order of {self._spec} has "
-                f"{self._num_examples}; is the dataset that is counted the one of these settings?"
+                f"{total}; is the dataset that is counted the one of these settings?"
             )
         return consumed + num_examples
 
@@ -159,6 +167,8 @@ class Position:
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
+        if self._run is not None:
+            return self._run.plan(self._consumed)
         if isinstance(self._planned.order, StagedOrder):
             return resume_staged(self._planned, consumed=self._consumed)
         return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
@@ -211,30 +221,114 @@ class Position:
             allow_version=allow_version,
         )
 
+    @checked
+    def set_states(self, states: Sequence[bytes], *, allow_version: bool = False) -> None:
+        """Go on where a run stopped, also with another number of processes.
+
+        `states` are what `get_state` returned in all processes of the run that stopped, in any
+        order: each says which host it is of. Where there are as many hosts now, this one takes its
+        own and hands out the very batches. Otherwise what no host has handed out of the epoch is
+        shared evenly among the hosts that there are now, and the epochs behind it are read as by so
+        many: together they hand out every example that is left once, also where the hosts had
+        consumed different numbers or were in different epochs. `batch` may then be another than it
+        was. `dataset`, `count`, `consumed` and `num_examples` are from then on about this host's
+        part; `get_state` holds what the hosts before had consumed, so that it is restored as any
+        other position, and shared again.
+
+        Raises:
+            DatasetError: as for `set_state`, or a state that is none; the text says which.
+            UsageError: as for `set_state`; a host whose state is missing or given twice, or states
+                of several runs; other hosts with `stages` or `repeat_files`.
+        """
+        records = records_of(states)
+        self._check_global_seed()
+        own = [record for record in records if record.settings.host == self._settings.host]
+        others = () if own else ("host", "batch")
+        first = records[0]
+        if not own and first.settings.host is None and not first.stretches:
+            others = ("host", "batch", "host_by")  # one alone was no host by any mode
+        besides = others or ("host",)
+        for record in {record.dataset: record for record in records}.values():
+            self._check(record, allow_version=allow_version, besides=besides)
+        if own:
+            self._go_to(own[0], allow_version=allow_version)
+            return
+        self._check_shareable(len(records))
+        run = self._shared_run((*first.stretches, stretch_of(records)))
+        self._run, self._consumed = run, 0
+
     def _record(self) -> PositionRecord:
         return PositionRecord(
             dataset=self._dataset.identity,
             spec=self._spec,
             settings=self._settings,
             consumed=self._consumed,
+            stretches=() if self._run is None else self._run.stretches,
         )
 
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         self._check_global_seed()
+        self._check(record, allow_version=allow_version)
+        run = self._shared_run(record.stretches) if record.stretches else None
+        self._consumed, self._run = self._sum(0, record.consumed, run), run
+
+    def _check(
+        self, record: PositionRecord, *, allow_version: bool, besides: Collection[str] = ()
+    ) -> None:
         then = record.dataset
         now = in_order_of(self._dataset, [split.name for split in then.splits])
         check_same_dataset(then, now, "position", allow_version=allow_version)
-        if others := self._other_settings(record):
-            raise UsageError(f"the position is one in another order: {choices(others)}")
-        self._consumed = self._sum(0, record.consumed)
+        if others := self._other_settings(record, besides):
+            raise UsageError(
+                f"the position is one in another order: {choices(others)}{self._of_hosts(record)}"
+            )
+
+    def _of_hosts(self, record: PositionRecord) -> str:
+        """Return the way out for a state of another number of hosts."""
+        before, now = (
+            1 if settings.host is None else settings.host.count
+            for settings in (record.settings, self._settings)
+        )
+        if before == now:
+            return ""
+        return f"; set_states takes the states of all {before} processes to go on with {now}"
+
+    def _check_shareable(self, num_hosts: int) -> None:
+        settings = self._settings
+        why = ""
+        if settings.stages is not None:
+            why = (
+                "what other hosts are left to read is known for shard, shuffle, repeat and batch "
+                "in this order, not for stages"
+            )
+        elif settings.repeat_files:
+            why = (
+                "with repeat_files=True the epochs of each host run into one another without end, "
+                "so nothing is left over to share"
+            )
+        if why:
+            now = "one alone" if settings.host is None else f"host {settings.host}"
+            raise UsageError(
+                f"states of {num_hosts} processes for {now}: {why}; go on with {num_hosts}, each "
+                "with its own state"
+            )
+
+    def _shared_run(self, stretches: tuple[Stretch, ...]) -> SharedRun:
+        if self._run is not None and self._run.stretches == stretches:
+            return self._run  # which takes its time with a thousand hosts
+        return shared_run(self._planned.resolved, self._settings, stretches)
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
 
-    def _other_settings(self, record: PositionRecord) -> list[str]:
+    def _other_settings(self, record: PositionRecord, besides: Collection[str]) -> list[str]:
         old = settings_in_force(record.settings, ordered=record.dataset.ordered)
         new = settings_in_force(self._settings, ordered=self._dataset.ordered)
-        others = [f"{key} was {old[key]}, now {new[key]}" for key in new if old[key] != new[key]]
+        others = [
+            f"{key} was {old[key]}, now {new[key]}"
+            for key in new
+            if key not in besides and old[key] != new[key]
+        ]
         if record.spec != self._spec:
             others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
         return others
