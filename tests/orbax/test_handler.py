@@ -47,9 +47,7 @@ def manager(tmp_path: Path) -> Iterator[ocp.CheckpointManager]:
 
 
 def items(position: Position) -> Any:
-    return ocp.args.Composite(
-        state=ocp.args.StandardSave(STATE), data=shardctl_args.Save(position)
-    )
+    return ocp.args.Composite(state=ocp.args.StandardSave(STATE), data=shardctl_args.Save(position))
 
 
 def saved(manager: ocp.CheckpointManager, position: Position, step: int = 0) -> Path:
@@ -162,9 +160,7 @@ def test_the_model_is_restored_without_the_position(
 ) -> None:
     saved(manager, position)
     with ocp.CheckpointManager(manager.directory) as later:
-        found = later.restore(
-            0, args=ocp.args.Composite(state=ocp.args.StandardRestore(STATE))
-        )
+        found = later.restore(0, args=ocp.args.Composite(state=ocp.args.StandardRestore(STATE)))
     assert set(found.keys()) == {"state"}
 
 

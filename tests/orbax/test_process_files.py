@@ -21,9 +21,7 @@ DATASET = Dataset(name="toy", version="1.0.0", splits=[Split(name="train", shard
 def state_of(host: str | None, consumed: int) -> bytes:
     settings = ReadSettings(shuffle_seed=1, host=None if host is None else Host.parse(host))
     return position_text(
-        PositionRecord(
-            dataset=DATASET.identity, spec="train", settings=settings, consumed=consumed
-        )
+        PositionRecord(dataset=DATASET.identity, spec="train", settings=settings, consumed=consumed)
     )
 
 
@@ -167,10 +165,7 @@ def test_what_no_run_wrote_is_refused_by_name(
     folder.mkdir()
     made(folder)
     with pytest.raises(DatasetError, match=said) as refusal:
-        if alone:
-            own_state(folder, Host(index=0, count=1), None)
-        else:
-            all_states(folder)
+        own_state(folder, Host(index=0, count=1), None) if alone else all_states(folder)
     assert "\n" not in str(refusal.value)
     assert re.match(rf"{re.escape(str(folder))}(/\S+)?: ", str(refusal.value))
 
