@@ -22,6 +22,7 @@ from tests.tfds_datasets import build_dataset
 
 LENGTHS = [9, 0, 17, 6, 11, 8, 1, 12]  # 64 examples
 EPOCHS = 2
+EVERY = dict.fromkeys(range(sum(LENGTHS)), EPOCHS)
 
 
 @pytest.fixture(scope="module")
