@@ -11,6 +11,7 @@ import orbax.checkpoint.experimental.v1 as ocp_v1
 import pytest
 
 import shardctl.orbax as shardctl_args
+from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.tfds import Position
@@ -80,7 +81,7 @@ def test_a_position_of_another_host_than_the_process_is_refused(
 ) -> None:
     monkeypatch.setattr(jax, "process_index", lambda: 1)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
-    position = Position(builder, "train", ReadSettings(shuffle_seed=5, host="0/2"))
+    position = Position(builder, "train", ReadSettings(shuffle_seed=5, host=Host(index=0, count=2)))
     shardctl_args.Checkpointable(position, host="0/2")
     with pytest.raises(UsageError, match=r"the position is for host 0 of 2, and by jax"):
         shardctl_args.Checkpointable(position)

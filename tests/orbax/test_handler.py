@@ -20,6 +20,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
 from shardctl.orbax import handler as handler_module
+from shardctl.orbax.process_files import write_state
 from shardctl.tfds import Position
 from tests.tfds_datasets import build_dataset
 
@@ -85,11 +86,11 @@ def test_the_state_is_that_of_the_call_though_it_is_written_later(
     builder: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    moved_on, written = threading.Event(), handler_module.write_state
+    moved_on = threading.Event()
 
     def slow(*arguments: Any) -> None:
         assert moved_on.wait(20)
-        written(*arguments)
+        write_state(*arguments)
 
     monkeypatch.setattr(handler_module, "write_state", slow)
     position.advance(4)

@@ -15,7 +15,7 @@ from shardctl.errors import DatasetError
 from shardctl.files.position_file import PositionRecord, position_text
 from shardctl.orbax.process_files import all_states, file_of, host_of, own_state, write_state
 
-DATASET = Dataset(name="toy", version="1.0.0", splits=[Split(name="train", shard_lengths=[5, 7])])
+DATASET = Dataset(name="toy", version="1.0.0", splits=(Split(name="train", shard_lengths=(5, 7)),))
 
 
 def state_of(host: str | None, consumed: int) -> bytes:

@@ -61,8 +61,7 @@ def save_all(folder: Path, positions: Sequence[Position]) -> None:
 
 def restored(folder: Path, process: Host, position: Position) -> Position:
     with ocp.Checkpointer(shardctl_args.PositionHandler(process=process)) as checkpointer:
-        found = checkpointer.restore(folder, args=shardctl_args.Restore(position))
-    assert found is position
+        assert checkpointer.restore(folder, args=shardctl_args.Restore(position)) is position
     return position
 
 
