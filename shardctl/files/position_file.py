@@ -25,7 +25,7 @@ from shardctl.files.json_text import parse_json
 
 POSITION_KIND = "position"
 _VERSION = 1
-_SHARED_VERSION = 2  # of a run that was shared anew, which older versions must not read as the other
+_SHARED_VERSION = 2  # of a run that was shared anew: read as the other it would go on elsewhere
 _DIGEST = "digest"
 
 

@@ -19,7 +19,6 @@ from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.resume.resume_plan import ShuffleState
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.shuffle.shuffled_codes import shuffled_codes
@@ -90,19 +89,6 @@ class SharedRest:
         for places in pieces:
             rows, offsets = self._rows_at(places)
             yield firsts[rows] + offsets
-
-    def shuffle_state(self, emitted: int) -> ShuffleState | None:
-        """Return where the buffer is after so many examples, None without one."""
-        replay = self.replay
-        if replay is None:
-            return None
-        return ShuffleState(
-            buffer_size=replay.buffer_size,
-            seeds=replay.seeds,
-            num_elements=replay.num_elements,
-            num_read=replay.num_read(emitted),
-            emitted=emitted,
-        )
 
     def pending(self, emitted: int) -> Reads:
         """Return what the buffer holds, an example a row, in the order in which it was read."""

@@ -15,7 +15,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState, settings_as_planned
 from shardctl.core.resume.shared_rest import SharedRest
 from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
@@ -92,7 +92,7 @@ class SharedRun:
     def _plan_in_rest(self, point: ResumePoint, settings: ReadSettings) -> ResumePlan:
         order, rest = self.planned.order, self.rest
         reads, _ = rest.files_left(point.emitted)
-        shuffle = rest.shuffle_state(point.emitted)
+        shuffle = _shuffle_state(rest, point.emitted)
         pending: tuple[int | str, ...] | None = None
         if shuffle is not None:
             held = order.codes.first_codes(rest.pending(point.emitted))
@@ -122,6 +122,19 @@ class SharedRun:
         if not settings.drop_remainder:
             return self.planned
         return self.planned.with_settings(without_dropping(settings))
+
+
+def _shuffle_state(rest: SharedRest, emitted: int) -> ShuffleState | None:
+    replay = rest.replay
+    if replay is None:
+        return None
+    return ShuffleState(
+        buffer_size=replay.buffer_size,
+        seeds=replay.seeds,
+        num_elements=replay.num_elements,
+        num_read=replay.num_read(emitted),
+        emitted=emitted,
+    )
 
 
 def shared_run(

@@ -248,11 +248,10 @@ class Position:
         records = records_of(states)
         self._check_global_seed()
         own = [record for record in records if record.settings.host == self._settings.host]
-        others = () if own else ("host", "batch")
         first = records[0]
+        besides = ["host"] if own else ["host", "batch"]
         if not own and first.settings.host is None and not first.stretches:
-            others = ("host", "batch", "host_by")  # one alone was no host by any mode
-        besides = others or ("host",)
+            besides.append("host_by")  # one alone was no host by any mode
         for record in {record.dataset: record for record in records}.values():
             self._check(record, allow_version=allow_version, besides=besides)
         if own:

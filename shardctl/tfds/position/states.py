@@ -76,4 +76,3 @@ def _differing(first: PositionRecord, record: PositionRecord) -> list[str]:
     if record.stretches != first.stretches:
         found.append("the run was shared anew at another place before")
     return found
-

@@ -1,4 +1,4 @@
-"""Runs that go on with other hosts: every example as often as there are epochs, whatever happens."""
+"""Runs that go on with other hosts: every example as often as there are epochs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_hosts_become_three() -> None:
 def test_three_become_one_that_is_in_the_middle_of_a_share() -> None:
     first, second = Stretch(consumed=(4, 2)), Stretch(consumed=(3, 1, 0))
     run = run_of(ReadSettings(cycle=1, epochs=2), first, second)
-    # Host 0 is in epoch 1, after id 0; the others have 9 and 10 of epoch 0 left, and all of epoch 1.
+    # Host 0 is in epoch 1, after id 0; left of epoch 0 are 9 and 10, and of epoch 1 all others.
     assert handed_out(run) == [9, 10, *range(1, 11)]
     assert (run.rest.epoch, run.num_further_epochs) == (1, 0)
 
@@ -146,7 +146,7 @@ def check(case: Case) -> None:
     stretches: list[Stretch] = []
     for number, stops in enumerate((*case.stops, (None,) * case.last)):
         consumed, batch = [], None
-        for index, stop in enumerate(stops):
+        for index, given in enumerate(stops):
             settings = settings_of(case, number, index, len(stops))
             batch = settings.batch
             try:
@@ -154,11 +154,12 @@ def check(case: Case) -> None:
             except UsageError:  # fewer files than hosts
                 return
             if not stretches:
-                stop = order.num_examples if stop is None else stop % (order.num_examples + 1)
+                total = order.num_examples
+                stop = total if given is None else given % (total + 1)
                 done.update(order.read(0, stop).tolist())
             else:
                 run = shared_run(resolved, settings, stretches)
-                stop = run.num_examples if stop is None else stop % (run.num_examples + 1)
+                stop = run.num_examples if given is None else given % (run.num_examples + 1)
                 codes = [code for chunk in run.chunks(0, stop) for code in chunk.tolist()]
                 assert len(codes) == stop
                 done.update(codes)
