@@ -61,7 +61,8 @@ def save_all(folder: Path, positions: Sequence[Position]) -> None:
 
 def restored(folder: Path, process: Host, position: Position) -> Position:
     with ocp.Checkpointer(shardctl_args.PositionHandler(process=process)) as checkpointer:
-        assert checkpointer.restore(folder, args=shardctl_args.Restore(position)) is position
+        same = checkpointer.restore(folder, args=shardctl_args.Restore(position)) is position
+    assert same
     return position
 
 
