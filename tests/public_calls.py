@@ -609,6 +609,9 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position.restore": [
         _moved("restore", path=lambda world: f"{world.folder}/position.json", allow_version=False)
     ],
+    "tfds.Position.set_state": [
+        _moved("set_state", state=lambda world: world.state, allow_version=_always(False))
+    ],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,

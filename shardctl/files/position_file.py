@@ -1,4 +1,4 @@
-"""Position files: a few lines of JSON beside a checkpoint, written whole or not at all."""
+"""Positions as text: a few lines of JSON, within a checkpoint or in a file of their own."""
 
 from __future__ import annotations
 
@@ -46,32 +46,24 @@ class PositionRecord:
         return {**document, _DIGEST: _digest_of(document)}
 
 
-def write_position(path: str | os.PathLike[str], record: PositionRecord) -> None:
-    """Write a position file that is there whole, or as it was before, whenever the machine stops.
+def position_text(record: PositionRecord) -> bytes:
+    """Return what a position file holds, and what a checkpoint holds of a position."""
+    return (json.dumps(record.document(), indent=2) + "\n").encode("ascii")
+
+
+def position_of_text(data: bytes, *, source: str) -> PositionRecord:
+    """Return the position that `position_text` wrote; `source` names it in errors.
 
     Raises:
-        UsageError: it cannot be written there.
+        DatasetError: no position, one of a newer kind, or one that was edited.
     """
-    text = json.dumps(record.document(), indent=2) + "\n"
-    with new_file(os.fspath(path), "the position") as file:
-        file.write(text.encode("ascii"))
-
-
-def read_position(path: str | os.PathLike[str]) -> PositionRecord:
-    """Return what a position file holds.
-
-    Raises:
-        DatasetError: no such file, no position, one of a newer kind, or one that was edited.
-    """
-    path = Path(path)
-    source = printable(str(path))
-    value = parse_json(read_file(path), source=source)
+    value = parse_json(data, source=source)
     with fields.said_about(source):
-        document = fields.mapping(value, "a position file")
+        document = fields.mapping(value, "a position")
         if document.get("kind") != POSITION_KIND:
             raise DatasetError(
                 f"this is not a position, which has kind {POSITION_KIND!r}; "
-                "Position.save writes one"
+                "Position.save writes one, Position.get_state returns one"
             )
         if document.get("format_version") != _VERSION:
             raise DatasetError(
@@ -82,6 +74,26 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
         if document.get(_DIGEST) != _digest_of(content):
             raise DatasetError("it does not match its digest: it was edited or damaged")
         return _record(document)
+
+
+def write_position(path: str | os.PathLike[str], record: PositionRecord) -> None:
+    """Write a position file that is there whole, or as it was before, whenever the machine stops.
+
+    Raises:
+        UsageError: it cannot be written there.
+    """
+    with new_file(os.fspath(path), "the position") as file:
+        file.write(position_text(record))
+
+
+def read_position(path: str | os.PathLike[str]) -> PositionRecord:
+    """Return what a position file holds.
+
+    Raises:
+        DatasetError: no such file, or as for `position_of_text`.
+    """
+    path = Path(path)
+    return position_of_text(read_file(path), source=printable(str(path)))
 
 
 def _record(document: Mapping[str, object]) -> PositionRecord:

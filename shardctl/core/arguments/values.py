@@ -94,6 +94,20 @@ def text(value: object) -> str:
     raise UsageError("a text is needed")
 
 
+def byte_string(value: object) -> bytes:
+    """Return the bytes that a value is; a text is none, NumPy's `bytes_` and a bytearray are.
+
+    >>> byte_string(bytearray(b"ab"))
+    b'ab'
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise UsageError("bytes are needed")
+
+
 def _index(value: Any) -> int | None:
     try:
         return None if _is_truth(value) else index(value)

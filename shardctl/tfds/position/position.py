@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
@@ -15,7 +15,13 @@ from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
-from shardctl.files.position_file import PositionRecord, read_position, write_position
+from shardctl.files.position_file import (
+    PositionRecord,
+    position_of_text,
+    position_text,
+    read_position,
+    write_position,
+)
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume_order
@@ -24,6 +30,7 @@ from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import resume
@@ -47,6 +54,10 @@ class Position:
             train_step(batch)
             position.save("position.json")
     """
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        """Return a position that is trackable too, where TensorFlow is there."""
+        return object.__new__(trackable_class(cls))
 
     @checked
     def __init__(
@@ -91,13 +102,15 @@ class Position:
         Raises:
             UsageError: a number below 0, or past the end of the order.
         """
-        consumed = self._consumed + num_examples
-        if num_examples < 0 or consumed > self._num_examples:
+        self._consumed = self._sum(self._consumed, num_examples)
+
+    def _sum(self, consumed: int, num_examples: int) -> int:
+        if num_examples < 0 or consumed + num_examples > self._num_examples:
             raise UsageError(
-                f"{num_examples} examples after {self._consumed}: the order of {self._spec} has "
+                f"{num_examples} examples after {consumed}: the order of {self._spec} has "
                 f"{self._num_examples}; is the dataset that is counted the one of these settings?"
             )
-        self._consumed = consumed
+        return consumed + num_examples
 
     @checked
     def count(self, elements: Iterable[Any], *, batch: int | None = None) -> Iterator[Any]:
@@ -159,45 +172,66 @@ class Position:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the position to a file, atomically: the old file stays until the new one is whole.
 
-        The folder must be there. A checkpoint and its position agree whenever the machine stops if
-        the position is written first, under the checkpoint's number, and the newest checkpoint is
-        what one resumes from.
+        The folder must be there. It is for scripts whose checkpoints take neither the position
+        itself nor `get_state`. A checkpoint and its position file agree whenever the machine stops
+        if the position is written first, under the checkpoint's number, and the newest checkpoint
+        is what one resumes from.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        write_position(
-            path,
-            PositionRecord(
-                dataset=self._dataset.identity,
-                spec=self._spec,
-                settings=self._settings,
-                consumed=self._consumed,
-            ),
-        )
+        write_position(path, self._record())
 
     @checked
     def restore(self, path: str | os.PathLike[str], *, allow_version: bool = False) -> None:
-        """Go to the position in a file that `save` wrote.
+        """Go to the position in a file that `save` wrote; as `set_state` does.
+
+        Raises:
+            DatasetError, UsageError: no such file, or as for `set_state`.
+        """
+        self._go_to(read_position(path), allow_version=allow_version)
+
+    def get_state(self) -> bytes:
+        """Return the position as a few lines of JSON, the text of the file that `save` writes.
+
+        It holds `consumed`, the dataset's identity, the spec and the settings.
+        """
+        return position_text(self._record())
+
+    @checked
+    def set_state(self, state: bytes, *, allow_version: bool = False) -> None:
+        """Go to the position that `get_state` returned, here or in another process.
 
         `allow_version` takes one of another version or config of the dataset whose files have the
-        same names and lengths.
+        same names and lengths. What is refused changes nothing.
 
         Raises:
             DatasetError: no position, or it is of another dataset or the dataset has changed; the
                 text says how.
-            UsageError: the file is of another spec or other settings, the text says which; or a
-                global seed is in force as for `Position`.
+            UsageError: it is of another spec or other settings, the text says which; or a global
+                seed is in force as for `Position`.
         """
+        self._go_to(
+            position_of_text(state, source="the state"),
+            allow_version=allow_version,
+        )
+
+    def _record(self) -> PositionRecord:
+        return PositionRecord(
+            dataset=self._dataset.identity,
+            spec=self._spec,
+            settings=self._settings,
+            consumed=self._consumed,
+        )
+
+    def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         self._check_global_seed()
-        record = read_position(path)
         then = record.dataset
         now = in_order_of(self._dataset, [split.name for split in then.splits])
         check_same_dataset(then, now, "position", allow_version=allow_version)
         if others := self._other_settings(record):
             raise UsageError(f"the position is one in another order: {choices(others)}")
-        self._consumed = 0
-        self.advance(record.consumed)
+        self._consumed = self._sum(0, record.consumed)
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
