@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, Literal
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
@@ -59,8 +60,8 @@ def evaluation(
     Args:
         builder: a TFDS builder, or what `record_files` returns.
         spec: what is evaluated on; None is `test`, `validation`, else `train`.
-        settings: how hosts share the examples (`host_by`), and the order of the files; what shuffles,
-            repeats or batches is refused.
+        settings: how hosts share the examples (`host_by`), and the order of the files; what
+            shuffles, repeats or batches is refused.
         batch: examples in the batch of one device, as in `shardctl eval`.
         hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. What is
             left out is asked of JAX and tf.distribute where they run; else there is one host.
@@ -90,6 +91,8 @@ def evaluation(
     _check_settings(settings)
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)
+    if as_supervised:
+        _check_supervised(builder, dataset, add_tfds_id=add_tfds_id)
     settings.check_predictable(ordered=dataset.ordered)
     reading = own_host(hosts, host, settings.host)
     settings = replace(settings, host=reading)
@@ -113,6 +116,19 @@ def evaluation(
         as_supervised=as_supervised,
     )
     return padded_batches(own, repeats=padding == "repeat", device_axis=device_axis)
+
+
+def _check_supervised(builder: Any, dataset: Dataset, *, add_tfds_id: bool) -> None:
+    if not getattr(builder.info, "supervised_keys", None):
+        raise UsageError(
+            f"as_supervised=True: {dataset.title} says nothing of what is x and what is y "
+            "(supervised_keys); give transform a function that returns (x, y)"
+        )
+    if add_tfds_id:
+        raise UsageError(
+            "add_tfds_id=True: TFDS leaves the id out of supervised examples; give transform a "
+            "function that returns (x, y) and the id"
+        )
 
 
 def _check_settings(settings: ReadSettings) -> None:

@@ -17,9 +17,9 @@ from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.planning.eval.eval import Evaluation
-from shardctl.tfds.calls.host_calls import examples_of_host
+from shardctl.tfds.calls.host_calls import examples_of_host, split_of_host
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
-from shardctl.tfds.training.pipeline import Transform, reader_dataset, tfds_config
+from shardctl.tfds.training.pipeline import Transform, tfds_config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class HostExamples:
             )
         read = examples_of_host(self._read(self.plan.spec, settings, config), settings)
         known = tensorflow().data.experimental.assert_cardinality(self.num_examples)
-        return read.apply(known)
+        return self._transformed(read.apply(known))
 
     def one_example(self) -> Any:
         """Return the `tf.data.Dataset` of one example: this host's first, else the spec's."""
@@ -67,17 +67,21 @@ class HostExamples:
         one = tensorflow_datasets().core.ReadInstruction(
             split, from_=first, to=first + 1, unit="abs"
         )
-        return self._read(one, settings, config)
+        return self._transformed(self._read(one, settings, config))
 
     def _read(self, spec: Any, settings: ReadSettings, config: Any) -> Any:
-        return reader_dataset(
-            self.builder,
-            spec,
-            settings,
-            config,
-            transform=self.transform,
+        return self.builder.as_dataset(
+            split=split_of_host(spec, settings),
+            read_config=config,
             decoders=self.decoders,
             **({"as_supervised": True} if self.as_supervised else {}),
+        )
+
+    def _transformed(self, examples: Any) -> Any:
+        if self.transform is None:
+            return examples
+        return examples.map(
+            self.transform, num_parallel_calls=tensorflow().data.AUTOTUNE, deterministic=True
         )
 
     def _first(self) -> tuple[str, int]:

@@ -62,19 +62,25 @@ def pipeline(
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     settings = ReadSettings() if settings is None else settings
+    tf = tensorflow()
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))
     else:
-        tensorflow().random.set_seed(settings.global_seed)
+        tf.random.set_seed(settings.global_seed)
 
     def read(builder: Any, dataset: Dataset, spec: str, settings: ReadSettings) -> Any:
-        config = tfds_config(settings, dataset, add_tfds_id=add_tfds_id)
-        return reader_dataset(
-            builder, spec, settings, config, transform=transform, decoders=decoders
+        made = builder.as_dataset(
+            split=split_of_host(spec, settings),
+            read_config=tfds_config(settings, dataset, add_tfds_id=add_tfds_id),
+            shuffle_files=settings.shuffles_files,
+            decoders=decoders,
         )
+        if transform is not None:
+            made = made.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
+        return made
 
     if settings.stages is None:
         return behind_reader(
@@ -96,32 +102,6 @@ def _referred(reference: str) -> tuple[Any, Dataset]:
     if dataset.data_dir is None:
         raise UsageError(f"read(.., data={quoted(reference)}): its files are not on this machine")
     return builder_of(dataset), dataset
-
-
-def reader_dataset(
-    builder: Any,
-    spec: str,
-    settings: ReadSettings,
-    config: Any,
-    *,
-    transform: Transform | None,
-    decoders: Any,
-    **arguments: Any,
-) -> Any:
-    """Return what TFDS's reader yields on the settings' host, through the transform.
-
-    `config` is a `tfds.ReadConfig`; `arguments` are others of `as_dataset`.
-    """
-    made = builder.as_dataset(
-        split=split_of_host(spec, settings),
-        read_config=config,
-        shuffle_files=settings.shuffles_files,
-        decoders=decoders,
-        **arguments,
-    )
-    if transform is not None:
-        made = made.map(transform, num_parallel_calls=tensorflow().data.AUTOTUNE)
-    return made
 
 
 def tfds_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
