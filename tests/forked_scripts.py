@@ -52,7 +52,7 @@ class ForkedScripts:
         self,
         commands: Sequence[Sequence[str | Path]],
         *,
-        seconds: float = 100,
+        seconds: float = 300,
         **environment: str,
     ) -> list[Ran]:
         """Run scripts with their arguments side by side; those not done in time are killed."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.document import SettingsDocument, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices
+from shardctl.core.stages.document import pipeline_of
+from shardctl.core.stages.text import text_of
+from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
     PositionRecord,
@@ -28,8 +31,8 @@ from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
-from shardctl.tfds.graphs.predicted import elements_of
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
+from shardctl.tfds.position.derived import check_derived, marked
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
@@ -40,9 +43,13 @@ class Position:
     """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
-    with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
-    writes it to a file of its own, with the dataset's identity and the settings, from which
-    `restore` resumes and refuses another dataset or other settings.
+    with TFDS's own calls. A position is saved and restored by `tf.train.Checkpoint` like the
+    weights beside it; `get_state` and `set_state` are for other checkpoints, `save` and `restore`
+    for a file of its own. All of them hold the dataset's identity and the settings too, and refuse
+    another dataset or other settings by name. `consumed` may be read at any time.
+
+    `allow_version` takes positions in another version or config of the dataset whose files have the
+    same names and lengths.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
@@ -50,9 +57,13 @@ class Position:
             force in TensorFlow, that the settings do not have and that changes the order.
 
         position = Position(builder, "train", settings)
-        for batch in position.count(position.dataset()):
+        checkpoint = tf.train.Checkpoint(step=step, model=model, data=position)
+        if newest := tf.train.latest_checkpoint(folder):
+            checkpoint.restore(newest).assert_existing_objects_matched()
+        for batch in position.count(position.dataset(), step=step):
             train_step(batch)
-            position.save("position.json")
+            step.assign_add(1)
+            checkpoint.save(f"{folder}/checkpoint")
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
@@ -67,8 +78,9 @@ class Position:
         settings: ReadSettings | None = None,
         *,
         consumed: int = 0,
+        allow_version: bool = False,
     ) -> None:
-        self._builder = builder
+        self._builder, self._allow_version = builder, allow_version
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
@@ -79,8 +91,8 @@ class Position:
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._planned = planned.with_settings(self._settings)
         self._check_global_seed()
-        self._consumed = 0
-        self.advance(consumed)
+        self._loop: Loop | None = None  # that is counted
+        self._consumed = self._sum(0, consumed)
 
     @property
     def consumed(self) -> int:
@@ -113,7 +125,9 @@ class Position:
         return consumed + num_examples
 
     @checked
-    def count(self, elements: Iterable[Any], *, batch: int | None = None) -> Iterator[Any]:
+    def count(
+        self, elements: Iterable[Any], *, batch: int | None = None, step: Steps | None = None
+    ) -> Iterator[Any]:
         """Yield the elements of a dataset, counting each when the loop receives it.
 
         What `prefetch` has read ahead is not counted. An element is an example; or where the
@@ -121,27 +135,55 @@ class Position:
         batch, which counts as many as its first component has rows. Of stages it is what they make,
         and counts as many as the order says.
 
-        Raises:
-            UsageError: more examples than the order has left, or batches larger than said.
-        """
-        if self._settings.stages is not None and batch is None:
-            yield from self._counted_by_order(elements)
-            return
-        batch = self._settings.batch if batch is None else batch
-        for element in elements:
-            self.advance(1 if batch is None else _num_rows(element, batch))
-            yield element
+        `step` is the number of batches that the loop has trained on, a `tf.Variable` or a function:
+        it goes up by one for each. With it a state that is taken before the batch in hand was
+        trained on, as where an error or a signal ends the loop, is that before the batch; without
+        it, a state is to be taken after.
 
-    def _counted_by_order(self, elements: Iterable[Any]) -> Iterator[Any]:
-        """Yield elements of stages, each counted as many examples as the order says."""
-        predicted = elements_of(self._planned.order)
-        step = predicted.element_after(self._consumed)
-        for element in elements:
-            if predicted.up_to(step + 1) == step:
-                self.advance(1)  # more than the order has, which is refused
-            self.advance(int(predicted.examples(step, step + 1)[2][0]))
-            step += 1
-            yield element
+        Raises:
+            UsageError: more examples than the order has left, or batches larger than said, or
+                smaller ones in mid-epoch; elements of `dataset` that were shuffled, filtered or
+                batched otherwise than they are counted; the position went elsewhere meanwhile; or
+                `step` does not go up by one.
+        """
+        settings = self._settings
+        of_order = settings.stages is not None and batch is None
+        if of_order or settings.stages is None:
+            check_derived(
+                elements,
+                batched=of_order or settings.batch is not None,
+                counts_batches=of_order or (settings.batch or batch) is not None,
+            )
+        loop = self._loop = Loop(self._trained(), step)
+        self._consumed = loop.consumed
+        counter = OrderCounter if of_order else RowCounter
+        width_of = counter(self._planned.order, loop, batch or settings.batch)
+        try:
+            for element in elements:
+                self._check_is_in(loop)
+                loop.ask()
+                self.advance(width_of(element))
+                loop.hand_out(self._consumed)
+                yield element
+            loop.ask()
+        finally:
+            if self._loop is loop:
+                with suppress(Exception):  # where it cannot be told, it stays in hand
+                    self._consumed, self._loop = loop.trained(), None
+
+    def _check_is_in(self, loop: Loop) -> None:
+        if self._loop is not loop or self._consumed != loop.consumed:
+            raise UsageError(
+                f"the position went to {self._consumed} while a loop counted from "
+                f"{loop.consumed}: restore it before, and count one loop at a time"
+            )
+
+    def _trained(self) -> int:
+        """Return how many examples were trained on, as far as a loop says by its step."""
+        loop = self._loop
+        if loop is None or loop.consumed != self._consumed:
+            return self._consumed
+        return loop.trained()
 
     @checked
     def dataset(
@@ -153,20 +195,22 @@ class Position:
         host: int | HostLike | None = None,
     ) -> Any:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
-        return resume(
-            self._builder,
-            self.plan(),
-            host=host,
-            transform=transform,
-            decoders=decoders,
-            add_tfds_id=add_tfds_id,
+        return marked(
+            resume(
+                self._builder,
+                self.plan(),
+                host=host,
+                transform=transform,
+                decoders=decoders,
+                add_tfds_id=add_tfds_id,
+            )
         )
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
         if isinstance(self._planned.order, StagedOrder):
-            return resume_staged(self._planned, consumed=self._consumed)
-        return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
+            return resume_staged(self._planned, consumed=self._trained())
+        return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
 
     @checked
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -202,8 +246,7 @@ class Position:
     def set_state(self, state: bytes, *, allow_version: bool = False) -> None:
         """Go to the position that `get_state` returned, here or in another process.
 
-        `allow_version` takes one of another version or config of the dataset whose files have the
-        same names and lengths. What is refused changes nothing.
+        `allow_version` is that of `Position`, for this call. What is refused changes nothing.
 
         Raises:
             DatasetError: no position, or it is of another dataset or the dataset has changed; the
@@ -221,17 +264,18 @@ class Position:
             dataset=self._dataset.identity,
             spec=self._spec,
             settings=self._settings,
-            consumed=self._consumed,
+            consumed=self._trained(),
         )
 
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         self._check_global_seed()
         then = record.dataset
         now = in_order_of(self._dataset, [split.name for split in then.splits])
+        allow_version = allow_version or self._allow_version
         check_same_dataset(then, now, "position", allow_version=allow_version)
         if others := self._other_settings(record):
             raise UsageError(f"the position is one in another order: {choices(others)}")
-        self._consumed = self._sum(0, record.consumed)
+        self._consumed, self._loop = self._sum(0, record.consumed), None
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
@@ -239,18 +283,19 @@ class Position:
     def _other_settings(self, record: PositionRecord) -> list[str]:
         old = settings_in_force(record.settings, ordered=record.dataset.ordered)
         new = settings_in_force(self._settings, ordered=self._dataset.ordered)
-        others = [f"{key} was {old[key]}, now {new[key]}" for key in new if old[key] != new[key]]
+        others = [
+            f"{key} was {_said(key, old)}, now {_said(key, new)}"
+            for key in dict.fromkeys((*new, *old))
+            if old.get(key) != new.get(key)
+        ]
         if record.spec != self._spec:
             others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
         return others
 
 
-def _num_rows(batch: Any, most: int) -> int:
-    components = tensorflow().nest.flatten(batch)
-    shape = tuple(getattr(components[0], "shape", ())) if components else ()
-    if not shape:
-        raise UsageError("elements: batches are counted, and one of them has no rows")
-    rows = int(shape[0])
-    if rows > most:
-        raise UsageError(f"a batch of {rows} examples where batches of {most} are counted")
-    return rows
+def _said(key: str, in_force: SettingsDocument) -> str:
+    """Return the value of a setting as people write it, stages as a text."""
+    value = in_force.get(key)
+    if key == "stages" and value is not None:
+        return quoted(text_of(pipeline_of(value)), 200)
+    return str(value)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
+import pytest
 
 import shardctl
-from tests.cases import add_cases
+from tests.cases import FUZZ, add_cases
 from tests.forked_scripts import ForkedScripts, Ran
 from tests.tfds_datasets import build_dataset
 
@@ -131,6 +133,26 @@ say("psum in shard_map", correct, total)
 assert step._cache_size() == 1
 """
 
+# The second process goes on to train while the first one still evaluates: nothing of JAX tells
+# the collective of the one from that of the other.
+MIXED = """
+import sys
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+address, process, num_steps = sys.argv[1], int(sys.argv[2]), [2, 1][int(sys.argv[2])]
+jax.distributed.initialize(address, 2, process, shutdown_timeout_seconds=4)
+shared = NamedSharding(Mesh(jax.devices(), "data"), PartitionSpec("data"))
+batch = jax.make_array_from_process_local_data(shared, np.full(1, 1 + process, np.int32))
+evaluate, train = (jax.jit(lambda x, factor=factor: (factor * x).sum()) for factor in (1, 100))
+for _ in range(num_steps):
+    print("evaluated", int(evaluate(batch)), flush=True)
+for _ in range(2):
+    print("trained", int(train(batch)), flush=True)
+"""
+
 
 def blocks_of(name: str) -> str:
     """Return the script of a name in the guide."""
@@ -171,6 +193,10 @@ def write_world(folder: Path) -> tuple[Path, dict[str, int]]:
     return dataset, {split: int(right[sum(sizes) - 1]) for split, sizes in SPLITS.items()}
 
 
+def forced(devices: int) -> str:
+    return f"--xla_force_host_platform_device_count={devices}"
+
+
 def free_address() -> str:
     with socket.create_server(("localhost", 0)) as server:
         return f"localhost:{server.getsockname()[1]}"
@@ -203,7 +229,7 @@ def planned(dataset: Path, split: str, *, hosts: int, devices: int) -> shardctl.
 
 
 def steps_of(ran: Ran, split: str) -> int:
-    return sum(line.startswith(f"{split} step ") for line in lines_of(ran))
+    return sum(line.startswith(split) and " step " in line for line in lines_of(ran))
 
 
 def check_padded(all_ran: Sequence[Ran], dataset: Path, right: dict[str, int], devices: int) -> None:
@@ -226,14 +252,16 @@ def check_padded(all_ran: Sequence[Ran], dataset: Path, right: dict[str, int], d
         assert num_batches.tolist() == [1, 1, 0]  # a host with none is among them
 
 
-def check_hang(all_ran: Sequence[Ran], dataset: Path, right: dict[str, int]) -> None:
+def check_hang(
+    all_ran: Sequence[Ran], plan: shardctl.Evaluation, remainder: Literal["ragged", "drop"]
+) -> None:
     """Check that processes wait for others in the step that the plan says, and are cut off."""
-    plan = planned(dataset, "test", hosts=NUM_HOSTS, devices=1)
-    assert plan.num_examples.tolist() == [257, 256, 256]
-    hang = plan.hang("ragged")
+    hang = plan.hang(remainder)
     assert hang is not None
     waiting = [index for index, ran in enumerate(all_ran) if not results_of(ran)]
     assert (len(waiting), waiting[0]) == (hang.waiting, hang.first_waiting)
+    seen = int(np.minimum(plan.num_examples, hang.step * plan.host_batch).sum())
+    assert seen < plan.total
     for index, ran in enumerate(all_ran):
         assert ran.code == -6, ran.errors[-2000:]  # also those that have printed their result
         assert "Shutdown barrier has failed" in ran.errors
@@ -241,46 +269,77 @@ def check_hang(all_ran: Sequence[Ran], dataset: Path, right: dict[str, int]) -> 
         last_step = steps_of(ran, "test") - 1
         if index in waiting:
             assert last_step == hang.step
-            assert num_compiled(ran) == 2
+            if remainder == "ragged":
+                assert num_compiled(ran) == plan.distinct_shapes("ragged") == 2
         else:
             assert last_step == hang.step - 1
-            # A result all the same, of all examples but those in the step that nobody made.
-            seen = int(np.minimum(plan.num_examples, hang.step * plan.host_batch).sum())
-            (result,) = (line for line in results_of(ran) if line.startswith("test: "))
+            # A result all the same, of all examples but those in the steps that not all made.
+            (result,) = (line for line in results_of(ran) if line.startswith("test"))
             assert result.endswith(f" of {seen} correct")
-            assert seen < plan.total
-            assert right["test"] - (plan.total - seen) <= int(result.split()[1]) <= right["test"]
     add_cases()
 
 
-def test_evaluations_on_devices_and_processes_count_what_numpy_counts(tmp_path: Path) -> None:
-    dataset, right = write_world(tmp_path)
+def check_mixed(all_ran: Sequence[Ran]) -> None:
+    """Check that a process that evaluates gets the numbers of one that trains, and they of it."""
+    first, second = map(lines_of, all_ran)
+    assert first == ["evaluated 3", f"evaluated {1 + 200}", "trained 300"]
+    assert second == ["evaluated 3", f"trained {1 + 200}", "trained 300"]
+    assert [ran.code for ran in all_ran] == [-6, -6]  # the first waits in its last step
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> dict[str, Path]:
+    """Return the script of the guide, and what tests make of it, by name."""
     source = blocks_of("evaluate.py")
     (padded,) = re.findall(r"^    batches = shardctl.*?\n(?=    correct)", source, re.M | re.S)
     unpadded = "".join(
         f"    {line}\n" for line in blocks_of("unpadded.py").splitlines() if "#" not in line
     )
+    batched = "local_device_count())\n"
+    assert unpadded.count(batched) == 1
+    dropped = unpadded.replace(batched, "local_device_count(), drop_remainder=True)\n")
     seconds = "shutdown_timeout_seconds=60"
     assert seconds in source
-    script, hanging, loops = (tmp_path / f"{name}.py" for name in ("padded", "hanging", "loops"))
-    script.write_text(source)
-    hanging.write_text(
-        source.replace(padded, unpadded).replace(seconds, "shutdown_timeout_seconds=4")
-    )
-    loops.write_text(FLAX_LOOPS)
+    short = source.replace(seconds, "shutdown_timeout_seconds=4")
+    texts = {
+        "padded": source,
+        "ragged": short.replace(padded, unpadded),
+        "drop": short.replace(padded, dropped),
+        "flax": FLAX_LOOPS,
+        "mixed": MIXED,
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    return {name: tmp_path / f"{name}.py" for name in texts}
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Iterator[ForkedScripts]:
     with ForkedScripts(tmp_path, JAX_PLATFORMS="cpu", JAX_LOG_COMPILES="1") as forked:
+        yield forked
 
-        def ran(*commands: Sequence[str | Path], devices: int) -> list[Ran]:
-            flags = f"--xla_force_host_platform_device_count={devices}"
-            return forked.run(commands, XLA_FLAGS=flags)
 
-        for devices in (1, 4):
-            alone = ran([script, dataset, "test"], devices=devices)
-            check_padded(alone, dataset, right, devices)
-        together = ran(*as_processes(script, dataset, "test,validation"), devices=2)
-        check_padded(together, dataset, right, devices=2)
-        check_hang(ran(*as_processes(hanging, dataset, "test"), devices=1), dataset, right)
-        (flax,) = ran([loops, dataset], devices=4)
+def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
+    tmp_path: Path, scripts: dict[str, Path], forked: ForkedScripts
+) -> None:
+    """One test, so that there is one process from which all others are forked."""
+    dataset, right = write_world(tmp_path)
+    for devices in (1, 4):
+        alone = forked.run([[scripts["padded"], dataset, "test"]], XLA_FLAGS=forced(devices))
+        check_padded(alone, dataset, right, devices)
+    together = as_processes(scripts["padded"], dataset, "test,validation")
+    check_padded(forked.run(together, XLA_FLAGS=forced(2)), dataset, right, devices=2)
+
+    hanging = as_processes(scripts["ragged"], dataset, "test")
+    address = free_address()
+    mixed = [[scripts["mixed"], address, str(process)] for process in range(2)]
+    all_ran = forked.run([*hanging, *mixed], XLA_FLAGS=forced(1))
+    plan = planned(dataset, "test", hosts=NUM_HOSTS, devices=1)
+    assert plan.num_examples.tolist() == [257, 256, 256]
+    check_hang(all_ran[:NUM_HOSTS], plan, "ragged")
+    check_mixed(all_ran[NUM_HOSTS:])
+
+    (flax,) = forked.run([[scripts["flax"], dataset]], XLA_FLAGS=forced(4))
     assert flax.code == 0, flax.errors[-2000:]
     names = (
         "single device",
@@ -294,3 +353,25 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(tmp_path: 
     total = sum(SPLITS["test"])
     assert lines_of(flax) == [f"{name} {right['test']} {total}" for name in names]
     add_cases(len(names))
+
+
+@pytest.mark.fuzz
+def test_processes_without_padding_wait_where_the_plan_says_fuzzed(
+    tmp_path: Path, scripts: dict[str, Path], forked: ForkedScripts
+) -> None:
+    dataset, _ = write_world(tmp_path)
+    remainder: Literal["ragged", "drop"]
+    for _ in range(max(2, FUZZ // 500)):
+        devices = random.choice([1, 2])
+        steps = random.randint(1, 3 if devices == 1 else 1)
+        full = NUM_HOSTS * BATCH * devices * steps
+        # With two devices the example more of a ragged host divides among none.
+        remainder = random.choice(["ragged", "drop"]) if devices == 1 else "drop"
+        more = random.choice([1, 2])
+        number = full + more if remainder == "ragged" else full - more
+        if remainder == "drop" and steps == 1:
+            number += full
+        split = f"test[:{number}]"
+        plan = planned(dataset, split, hosts=NUM_HOSTS, devices=devices)
+        commands = as_processes(scripts[remainder], dataset, split)
+        check_hang(forked.run(commands, XLA_FLAGS=forced(devices)), plan, remainder)
