@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields, replace
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.file_formats import refuse_unreadable
+from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.open_splits import refuse_open_splits
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.evaluating.examples import HostExamples
@@ -37,6 +38,7 @@ def evaluation(
     devices: int = 1,
     device_axis: bool = False,
     padding: Literal["repeat", "zeros"] = "repeat",
+    sample_weight: bool = False,
     as_supervised: bool = False,
     transform: Transform | None = None,
     decoders: Any = None,
@@ -106,6 +108,8 @@ def evaluation(
         remainder="pad",
     )
     refuse_open_splits(plan.resolved)
+    for warning in format_warnings(dataset, plan.resolved.ranges):
+        warnings.warn(warning, stacklevel=3)  # past @checked
     own = HostExamples(
         builder=builder,
         plan=plan,
@@ -115,7 +119,9 @@ def evaluation(
         add_tfds_id=add_tfds_id,
         as_supervised=as_supervised,
     )
-    return padded_batches(own, repeats=padding == "repeat", device_axis=device_axis)
+    return padded_batches(
+        own, repeats=padding == "repeat", device_axis=device_axis, sample_weight=sample_weight
+    )
 
 
 def _check_supervised(builder: Any, dataset: Dataset, *, add_tfds_id: bool) -> None:
@@ -139,10 +145,13 @@ def _check_settings(settings: ReadSettings) -> None:
         if field.name not in _OF_AN_EVALUATION and getattr(settings, field.name) != field.default
     ]
     if others:
+        several = len(others) > 1
         raise UsageError(
             phrase(
-                "an evaluation reads each example once, in the order of the files, in batches of "
-                "its own {batch}: {} has no place in its settings; leave it out",
+                "an evaluation reads each example once, in the order of the files and in batches "
+                "of {batch}: {} {} no place in its settings; leave {} out",
                 listed(others),
+                "have" if several else "has",
+                "them" if several else "it",
             )
         )

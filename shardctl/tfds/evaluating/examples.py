@@ -59,7 +59,7 @@ class HostExamples:
         return self._transformed(read.apply(known))
 
     def one_example(self) -> Any:
-        """Return the `tf.data.Dataset` of one example: this host's first, else the spec's."""
+        """Return the `tf.data.Dataset` of one example, of the files of this host if it has any."""
         settings = ReadSettings()
         config = tfds_config(settings, self.plan.dataset, add_tfds_id=self.add_tfds_id)
         config.try_autocache = False

@@ -26,6 +26,8 @@ def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host |
     >>> own_host(None, None, None)
     Host(index=0, count=1)
     """
+    if hosts is not None and hosts < 1:
+        raise UsageError(f"hosts={hosts}: a number from 1 is needed")
     given = _given(hosts, host, of_settings)
     if isinstance(given, Host):
         return given
