@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.atomic import new_file
 from shardctl.files.file_text import read_file
-from shardctl.files.head import identity_head, read_identity
+from shardctl.files.head import identity_fields, identity_head, read_identity
 from shardctl.files.json_text import parse_json
 
 POSITION_KIND = "position"
@@ -28,12 +28,17 @@ _DIGEST = "digest"
 
 @dataclass(frozen=True, kw_only=True)
 class PositionRecord:
-    """What a position file holds: `consumed` examples of an order, counted from its start."""
+    """What a position file holds: `consumed` examples of an order, counted from its start.
+
+    sources: other datasets that the readers of stages name, by their references; files of older
+        versions have none.
+    """
 
     dataset: DatasetIdentity
     spec: str
     settings: ReadSettings
     consumed: int
+    sources: Mapping[str, DatasetIdentity] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """Return the record as the mapping that the file holds."""
@@ -43,6 +48,10 @@ class PositionRecord:
             "pipeline": settings_in_force(self.settings, ordered=self.dataset.ordered),
             "consumed": self.consumed,
         }
+        if self.sources:
+            document["sources"] = [
+                {"data": ref, **identity_fields(source)} for ref, source in self.sources.items()
+            ]
         return {**document, _DIGEST: _digest_of(document)}
 
 
@@ -103,7 +112,13 @@ def _record(document: Mapping[str, object]) -> PositionRecord:
         spec=fields.text(document.get("spec"), "spec"),
         settings=settings_of_document(pipeline, "pipeline"),
         consumed=fields.count(document.get("consumed"), "consumed"),
+        sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
     )
+
+
+def _source(value: object) -> tuple[str, DatasetIdentity]:
+    source = fields.mapping(value, "a source")
+    return fields.text(source.get("data"), "data of a source"), read_identity(source)
 
 
 def _digest_of(document: Any) -> str:

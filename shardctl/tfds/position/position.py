@@ -12,11 +12,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.settings.document import SettingsDocument, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.text import text_of
-from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
     PositionRecord,
@@ -27,12 +23,13 @@ from shardctl.files.position_file import (
 )
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import plan_order
+from shardctl.planning.pinned.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
-from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.staged import resume_staged
-from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
+from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
 from shardctl.tfds.position.derived import check_derived, marked
+from shardctl.tfds.position.same_order import check_same_order
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
@@ -265,37 +262,20 @@ class Position:
             spec=self._spec,
             settings=self._settings,
             consumed=self._trained(),
+            sources={ref: one.identity for ref, one in datasets_by_ref(self._planned).items()},
         )
 
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         self._check_global_seed()
-        then = record.dataset
-        now = in_order_of(self._dataset, [split.name for split in then.splits])
-        allow_version = allow_version or self._allow_version
-        check_same_dataset(then, now, "position", allow_version=allow_version)
-        if others := self._other_settings(record):
-            raise UsageError(f"the position is one in another order: {choices(others)}")
+        check_same_order(
+            record,
+            self._spec,
+            self._settings,
+            self._dataset,
+            datasets_by_ref(self._planned),
+            allow_version=allow_version or self._allow_version,
+        )
         self._consumed, self._loop = self._sum(0, record.consumed), None
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
-
-    def _other_settings(self, record: PositionRecord) -> list[str]:
-        old = settings_in_force(record.settings, ordered=record.dataset.ordered)
-        new = settings_in_force(self._settings, ordered=self._dataset.ordered)
-        others = [
-            f"{key} was {_said(key, old)}, now {_said(key, new)}"
-            for key in dict.fromkeys((*new, *old))
-            if old.get(key) != new.get(key)
-        ]
-        if record.spec != self._spec:
-            others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
-        return others
-
-
-def _said(key: str, in_force: SettingsDocument) -> str:
-    """Return the value of a setting as people write it, stages as a text."""
-    value = in_force.get(key)
-    if key == "stages" and value is not None:
-        return quoted(text_of(pipeline_of(value)), 200)
-    return str(value)
