@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.atomic import new_file
 from shardctl.files.file_text import read_file
-from shardctl.files.head import identity_head, read_identity
+from shardctl.files.head import identity_fields, identity_head, read_identity
 from shardctl.files.json_text import parse_json
 
 POSITION_KIND = "position"
@@ -33,6 +33,8 @@ _DIGEST = "digest"
 class PositionRecord:
     """What a position file holds: `consumed` examples of an order, counted from its start.
 
+    sources: other datasets that the readers of stages name, by their references; files of older
+        versions have none.
     stretches: of a run that went on with other hosts, what came before; the order is then this
         host's part of the last sharing.
     """
@@ -41,6 +43,7 @@ class PositionRecord:
     spec: str
     settings: ReadSettings
     consumed: int
+    sources: Mapping[str, DatasetIdentity] = field(default_factory=dict)
     stretches: tuple[Stretch, ...] = ()
 
     def document(self) -> dict[str, Any]:
@@ -52,6 +55,10 @@ class PositionRecord:
             "pipeline": settings_in_force(self.settings, ordered=self.dataset.ordered),
             "consumed": self.consumed,
         }
+        if self.sources:
+            document["sources"] = [
+                {"data": ref, **identity_fields(source)} for ref, source in self.sources.items()
+            ]
         if self.stretches:
             document["stretches"] = [_stretch_document(stretch) for stretch in self.stretches]
         return {**document, _DIGEST: _digest_of(document)}
@@ -116,6 +123,7 @@ def _record(document: Mapping[str, object]) -> PositionRecord:
         spec=fields.text(document.get("spec"), "spec"),
         settings=settings_of_document(pipeline, "pipeline"),
         consumed=fields.count(document.get("consumed"), "consumed"),
+        sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
         stretches=tuple(
             _stretch(fields.mapping(item, f"stretches[{index}]"), f"stretches[{index}]")
             for index, item in enumerate(_stretches(document))
@@ -161,6 +169,11 @@ def _stretch(document: Mapping[str, object], where: str) -> Stretch:
         batch=None if batch is None else fields.count(batch, f"{where}.batch"),
         alone=alone,
     )
+
+
+def _source(value: object) -> tuple[str, DatasetIdentity]:
+    source = fields.mapping(value, "a source")
+    return fields.text(source.get("data"), "data of a source"), read_identity(source)
 
 
 def _digest_of(document: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,9 +14,7 @@ from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.resume.stretch import Stretch
-from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
     PositionRecord,
@@ -26,14 +25,15 @@ from shardctl.files.position_file import (
 )
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.pinned.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
-from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
-from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
-from shardctl.tfds.graphs.predicted import elements_of
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
 from shardctl.tfds.position.deferred import deferred
+from shardctl.tfds.position.derived import check_derived
+from shardctl.tfds.position.same_order import check_same_order
 from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
@@ -45,9 +45,13 @@ class Position:
     """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
-    with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
-    writes it to a file of its own, with the dataset's identity and the settings, from which
-    `restore` resumes and refuses another dataset or other settings.
+    with TFDS's own calls. A position is saved and restored by `tf.train.Checkpoint` like the
+    weights beside it; `get_state` and `set_state` are for other checkpoints, `save` and `restore`
+    for a file of its own. All of them hold the dataset's identity and the settings too, and refuse
+    another dataset or other settings by name. `consumed` may be read at any time.
+
+    `allow_version` takes positions in another version or config of the dataset whose files have the
+    same names and lengths.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
@@ -55,9 +59,13 @@ class Position:
             force in TensorFlow, that the settings do not have and that changes the order.
 
         position = Position(builder, "train", settings)
-        for batch in position.count(position.dataset()):
+        checkpoint = tf.train.Checkpoint(step=step, model=model, data=position)
+        if newest := tf.train.latest_checkpoint(folder):
+            checkpoint.restore(newest).assert_existing_objects_matched()
+        for batch in position.count(position.dataset(), step=step):
             train_step(batch)
-            position.save("position.json")
+            step.assign_add(1)
+            checkpoint.save(f"{folder}/checkpoint")
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
@@ -72,8 +80,9 @@ class Position:
         settings: ReadSettings | None = None,
         *,
         consumed: int = 0,
+        allow_version: bool = False,
     ) -> None:
-        self._builder = builder
+        self._builder, self._allow_version = builder, allow_version
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
@@ -87,8 +96,8 @@ class Position:
         self._planned = planned.with_settings(self._now)
         self._check_global_seed()
         self._run: SharedRun | None = None
-        self._consumed = 0
-        self.advance(consumed)
+        self._loop: Loop | None = None  # that is counted
+        self._consumed = self._sum(0, consumed)
 
     @property
     def consumed(self) -> int:
@@ -151,7 +160,9 @@ class Position:
         return consumed + num_examples
 
     @checked
-    def count(self, elements: Iterable[Any], *, batch: int | None = None) -> Iterator[Any]:
+    def count(
+        self, elements: Iterable[Any], *, batch: int | None = None, step: Steps | None = None
+    ) -> Iterator[Any]:
         """Yield the elements of a dataset, counting each when the loop receives it.
 
         What `prefetch` has read ahead is not counted. An element is an example; or where the
@@ -159,27 +170,56 @@ class Position:
         batch, which counts as many as its first component has rows. Of stages it is what they make,
         and counts as many as the order says.
 
-        Raises:
-            UsageError: more examples than the order has left, or batches larger than said.
-        """
-        if self._settings.stages is not None and batch is None:
-            yield from self._counted_by_order(elements)
-            return
-        batch = self._settings.batch if batch is None else batch
-        for element in elements:
-            self.advance(1 if batch is None else _num_rows(element, batch))
-            yield element
+        `step` is the number of batches that the loop has trained on, a `tf.Variable` or a function:
+        it goes up by one for each. With it a state that is taken before the batch in hand was
+        trained on, as where an error or a signal ends the loop, is that before the batch; without
+        it, a state is to be taken after.
 
-    def _counted_by_order(self, elements: Iterable[Any]) -> Iterator[Any]:
-        """Yield elements of stages, each counted as many examples as the order says."""
-        predicted = elements_of(self._planned.order)
-        step = predicted.element_after(self._consumed)
-        for element in elements:
-            if predicted.up_to(step + 1) == step:
-                self.advance(1)  # more than the order has, which is refused
-            self.advance(predicted.width_of(step))
-            step += 1
-            yield element
+        Raises:
+            UsageError: more examples than the order has left, or batches larger than said, or
+                smaller ones in mid-epoch; elements of `dataset` that were shuffled, filtered or
+                batched otherwise than they are counted; the position went elsewhere meanwhile; or
+                `step` does not go up by one.
+        """
+        settings = self._settings
+        of_order = settings.stages is not None and batch is None
+        if of_order or settings.stages is None:
+            check_derived(
+                elements,
+                batched=of_order or settings.batch is not None,
+                counts_batches=of_order or (settings.batch or batch) is not None,
+            )
+        loop = self._loop = Loop(self._trained(), step)
+        self._consumed = loop.consumed
+        counter = OrderCounter if of_order else RowCounter
+        first = 0 if self._run is None else self._run.rest.size
+        width_of = counter(self._planned.order, loop, batch or settings.batch, first)
+        try:
+            for element in elements:
+                self._check_is_in(loop)
+                loop.ask()
+                self.advance(width_of(element))
+                loop.hand_out(self._consumed)
+                yield element
+            loop.ask()
+        finally:
+            if self._loop is loop:
+                with suppress(Exception):  # where it cannot be told, it stays in hand
+                    self._consumed, self._loop = loop.trained(), None
+
+    def _check_is_in(self, loop: Loop) -> None:
+        if self._loop is not loop or self._consumed != loop.consumed:
+            raise UsageError(
+                f"the position went to {self._consumed} while a loop counted from "
+                f"{loop.consumed}: restore it before, and count one loop at a time"
+            )
+
+    def _trained(self) -> int:
+        """Return how many examples were trained on, as far as a loop says by its step."""
+        loop = self._loop
+        if loop is None or loop.consumed != self._consumed:
+            return self._consumed
+        return loop.trained()
 
     @checked
     def dataset(
@@ -204,7 +244,7 @@ class Position:
         def rest() -> Any:
             return dataset_to_resume(self._builder, self.plan(), host, checks_seed=False, **how)
 
-        return deferred(self, rest, lambda: (self._now, self._run, self._consumed))
+        return deferred(self, rest, lambda: (self._now, self._run, self._trained()))
 
     @checked
     def begin_epoch_of_fit(self, epoch: int) -> None:
@@ -225,7 +265,7 @@ class Position:
             )
         now = self._of_fit(epoch)
         self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0
-        self._run = None  # what was shared is the rest of an epoch before
+        self._loop = self._run = None  # what was shared is the rest of an epoch before
 
     def _of_fit(self, epoch: int) -> ReadSettings:
         return replace(self._settings, pass_index=epoch, loop="keras-fit")
@@ -233,10 +273,10 @@ class Position:
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
         if self._run is not None:
-            return self._run.plan(self._consumed)
+            return self._run.plan(self._trained())
         if isinstance(self._planned.order, StagedOrder):
-            return resume_staged(self._planned, consumed=self._consumed)
-        return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
+            return resume_staged(self._planned, consumed=self._trained())
+        return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
 
     @checked
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -272,8 +312,7 @@ class Position:
     def set_state(self, state: bytes, *, allow_version: bool = False) -> None:
         """Go to the position that `get_state` returned, here or in another process.
 
-        `allow_version` takes one of another version or config of the dataset whose files have the
-        same names and lengths. What is refused changes nothing.
+        `allow_version` is that of `Position`, for this call. What is refused changes nothing.
 
         Raises:
             DatasetError: no position, or it is of another dataset or the dataset has changed; the
@@ -321,13 +360,15 @@ class Position:
         now = self._settings_at(first)
         run = self._shared_run(now, (*first.stretches, stretch_of(records)))
         self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
+        self._loop = None
 
     def _record(self) -> PositionRecord:
         return PositionRecord(
             dataset=self._dataset.identity,
             spec=self._spec,
             settings=self._now,
-            consumed=self._consumed,
+            consumed=self._trained(),
+            sources={ref: one.identity for ref, one in datasets_by_ref(self._planned).items()},
             stretches=() if self._run is None else self._run.stretches,
         )
 
@@ -345,7 +386,7 @@ class Position:
                 f"{total}"
             )
         self._planned, self._now, self._run = planned, now, run
-        self._consumed = record.consumed
+        self._consumed, self._loop = record.consumed, None
 
     def _settings_at(self, record: PositionRecord) -> ReadSettings:
         """Return the settings at a place; which epoch of `fit` it is in is part of the place."""
@@ -359,23 +400,15 @@ class Position:
     def _check(
         self, record: PositionRecord, *, allow_version: bool, besides: Collection[str] = ()
     ) -> None:
-        then = record.dataset
-        now = in_order_of(self._dataset, [split.name for split in then.splits])
-        check_same_dataset(then, now, "position", allow_version=allow_version)
-        if others := self._other_settings(record, besides):
-            raise UsageError(
-                f"the position is one in another order: {choices(others)}{self._of_hosts(record)}"
-            )
-
-    def _of_hosts(self, record: PositionRecord) -> str:
-        """Return the way out for a state of another number of hosts."""
-        before, now = (
-            1 if settings.host is None else settings.host.count
-            for settings in (record.settings, self._settings)
+        check_same_order(
+            record,
+            self._spec,
+            self._settings_at(record),
+            self._dataset,
+            datasets_by_ref(self._planned),
+            allow_version=allow_version or self._allow_version,
+            besides=besides,
         )
-        if before == now:
-            return ""
-        return f"; set_states takes the states of all {before} processes to go on with {now}"
 
     def _check_shareable(self, num_hosts: int) -> None:
         settings = self._settings
@@ -404,26 +437,3 @@ class Position:
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
-
-    def _other_settings(self, record: PositionRecord, besides: Collection[str]) -> list[str]:
-        old = settings_in_force(record.settings, ordered=record.dataset.ordered)
-        new = settings_in_force(self._settings_at(record), ordered=self._dataset.ordered)
-        others = [
-            f"{key} was {old[key]}, now {new[key]}"
-            for key in new
-            if key not in besides and old[key] != new[key]
-        ]
-        if record.spec != self._spec:
-            others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
-        return others
-
-
-def _num_rows(batch: Any, most: int) -> int:
-    components = tensorflow().nest.flatten(batch)
-    shape = tuple(getattr(components[0], "shape", ())) if components else ()
-    if not shape:
-        raise UsageError("elements: batches are counted, and one of them has no rows")
-    rows = int(shape[0])
-    if rows > most:
-        raise UsageError(f"a batch of {rows} examples where batches of {most} are counted")
-    return rows
