@@ -166,7 +166,7 @@ class Position:
         finally:
             if self._loop is loop:
                 with suppress(Exception):  # where it cannot be told, it stays in hand
-                    self._consumed, self._loop = loop.trained(), None
+                    self._consumed, self._loop = self._trained(), None
 
     def _check_is_in(self, loop: Loop) -> None:
         if self._loop is not loop or self._consumed != loop.consumed:
