@@ -185,6 +185,7 @@ class Position:
         of_order = settings.stages is not None and batch is None
         if of_order or settings.stages is None:
             check_derived(
+                self,
                 elements,
                 batched=of_order or settings.batch is not None,
                 counts_batches=of_order or (settings.batch or batch) is not None,

@@ -88,6 +88,17 @@ def test_batches_are_counted_as_they_are_made(builder: Any) -> None:
         first(staged, lambda ds: ds.batch(2))
 
 
+def test_elements_of_another_position_are_refused(builder: Any) -> None:
+    import tensorflow as tf
+
+    train, valid = (Position(builder, spec, SETTINGS) for spec in ("train[:50%]", "train[50%:]"))
+    with pytest.raises(UsageError, match="these are of another position, <Position 0 of 18"):
+        next(train.count(valid.dataset().map(lambda x: x["id"])))
+    both = tf.data.Dataset.zip((valid.dataset(), train.dataset()))
+    next(train.count(both))
+    assert (train.consumed, valid.consumed) == (1, 0)
+
+
 def test_a_pipeline_of_ones_own_is_believed(builder: Any) -> None:
     import tensorflow as tf
 

@@ -84,10 +84,15 @@ def test_every_setting_that_changed_is_named(builder: Any) -> None:
                 other.set_state(state)
             assert other.consumed == 4
             back = position_of(builder, SETTINGS, consumed=4)
+            num_cases += 1
+            if name == "loop":  # a place in an epoch of fit, which ResumeFit goes to
+                back.set_state(other.get_state())
+                assert (back.epoch_of_fit, back.num_examples) == (0, other.num_examples)
+                continue
             with pytest.raises(UsageError, match=rf"another order: .*\b{option} was .*, now "):
                 back.set_state(other.get_state())
             assert back.consumed == 4
-            num_cases += 2
+            num_cases += 1
     add_cases(num_cases)
 
 
