@@ -232,7 +232,9 @@ def steps_of(ran: Ran, split: str) -> int:
     return sum(line.startswith(split) and " step " in line for line in lines_of(ran))
 
 
-def check_padded(all_ran: Sequence[Ran], dataset: Path, right: dict[str, int], devices: int) -> None:
+def check_padded(
+    all_ran: Sequence[Ran], dataset: Path, right: dict[str, int], devices: int
+) -> None:
     """Check that every process counts what NumPy counts, in the steps planned, compiled once."""
     for ran in all_ran:
         assert ran.code == 0, ran.errors[-2000:]

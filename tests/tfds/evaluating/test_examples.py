@@ -65,7 +65,9 @@ def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) 
     name = "toy-test.tfrecord-00003-of-00004"
     (other / name).rename(folder / name)
     for host_by in ("even", "files", "examples"):
-        with pytest.raises(tf.errors.FailedPreconditionError, match="expected to contain 12 elements"):
+        with pytest.raises(
+            tf.errors.FailedPreconditionError, match="expected to contain 12 elements"
+        ):
             evaluated(folder, host=str(Host(index=0, count=1)), settings={"host_by": host_by})
 
 
