@@ -553,6 +553,22 @@ CALLS: Mapping[str, list[Call]] = {
         _own("verify_dataset", _reading, pass_index=1, loop="python", take=6, watch=_watch)
     ],
     "tfds.dataset_of": [_bridged("dataset_of")],
+    "tfds.evaluation": [
+        _bridged(
+            "evaluation",
+            spec=_always("train"),
+            settings=_always(ReadSettings(host_by="examples")),
+            batch=_always(2),
+            hosts=_always(3),
+            host=_always(1),
+            devices=_always(2),
+            device_axis=_always(True),
+            padding=_always("zeros"),
+            sample_weight=_always(False),
+            as_supervised=_always(False),
+            **_TRANSFORMED,
+        )
+    ],
     "tfds.keras_epochs": [
         _bridged(
             "keras_epochs",
