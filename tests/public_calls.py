@@ -620,6 +620,9 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position.set_state": [
         _moved("set_state", state=lambda world: world.state, allow_version=_always(False))
     ],
+    "tfds.Position.set_states": [
+        _moved("set_states", states=lambda world: [world.state], allow_version=_always(False))
+    ],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,

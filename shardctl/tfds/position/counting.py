@@ -90,10 +90,13 @@ class Loop:
 
 
 class RowCounter:
-    """Examples of elements, each one or a batch, by the rows of its first component."""
+    """Examples of elements, each one or a batch, by the rows of its first component.
 
-    def __init__(self, order: Order, loop: Loop, batch: int | None) -> None:
-        self._order, self._loop, self._batch = order, loop, batch
+    `first` is how many examples come before the first whole epoch.
+    """
+
+    def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
+        self._order, self._loop, self._batch, self._first = order, loop, batch, first
         self._is_partial = False
 
     def __call__(self, element: Any) -> int:
@@ -120,13 +123,13 @@ class RowCounter:
     def _ends_epoch(self, consumed: int) -> bool:
         if self._order.settings.stages is not None:
             return True  # perhaps, of one of its sources
-        return consumed % max(self._order.epoch_size, 1) == 0
+        return (consumed - self._first) % max(self._order.epoch_size, 1) == 0
 
 
 class OrderCounter:
     """Examples of the elements that stages hand out, as the order says."""
 
-    def __init__(self, order: Order, loop: Loop, batch: int | None) -> None:
+    def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
         self._elements = elements_of(order)
         self._next = self._elements.element_after(loop.consumed)
 
@@ -135,7 +138,7 @@ class OrderCounter:
         step, self._next = self._next, self._next + 1
         if self._elements.up_to(step + 1) == step:
             return 1
-        return int(self._elements.examples(step, step + 1)[2][0])
+        return self._elements.width_of(step)
 
 
 def _num_rows(batch: Any) -> int:

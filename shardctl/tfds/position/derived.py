@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from shardctl.errors import UsageError
+from shardctl.tfds.position.deferred import position_of
 
-_MARK = "_is_of_a_position"
 # By what tf.data calls the dataset objects that its methods make, without "_" and "Dataset".
 _BATCHES = {
     "Batch": 1,
@@ -44,12 +44,6 @@ _OTHERS = {
     "Unique": "unique",
     "Window": "window",
 }
-
-
-def marked(dataset: Any) -> Any:
-    """Return a dataset that is known as that of a position."""
-    setattr(dataset, _MARK, True)
-    return dataset
 
 
 def check_derived(elements: Any, *, batched: bool, counts_batches: bool) -> None:
@@ -91,7 +85,7 @@ def check_derived(elements: Any, *, batched: bool, counts_batches: bool) -> None
 
 def _names_behind(dataset: Any) -> list[str] | None:
     """Return the dataset objects behind that of a position, None where there is none of one."""
-    if getattr(dataset, _MARK, False):
+    if position_of(dataset) is not None:
         return []
     for source in _inputs(dataset):
         names = _names_behind(source)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
+from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
@@ -22,18 +24,21 @@ from shardctl.files.position_file import (
     write_position,
 )
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
-from shardctl.planning.order import plan_order
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
+from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
-from shardctl.tfds.position.derived import check_derived, marked
+from shardctl.tfds.position.deferred import deferred
+from shardctl.tfds.position.derived import check_derived
 from shardctl.tfds.position.same_order import check_same_order
+from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
-from shardctl.tfds.training.resume import resume
+from shardctl.tfds.training.resume import dataset_to_resume
 
 
 class Position:
@@ -84,25 +89,58 @@ class Position:
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked
-        self._spec, self._num_examples = planned.spec, planned.order.num_examples
+        self._spec = planned.spec
+        # Those of the pipeline, and those of the epoch of `fit` where the position is in one.
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
-        self._planned = planned.with_settings(self._settings)
+        self._now = self._settings
+        self._planned = planned.with_settings(self._now)
         self._check_global_seed()
+        self._run: SharedRun | None = None
         self._loop: Loop | None = None  # that is counted
         self._consumed = self._sum(0, consumed)
 
     @property
     def consumed(self) -> int:
-        """Number of examples that the training loop has received, from the start of the order."""
+        """Number of examples that the training loop has received, from the start of the order.
+
+        Of a run that was shared among other hosts (`set_states`), since it was.
+        """
         return self._consumed
 
     @property
     def num_examples(self) -> int:
-        """Number of examples of the whole order, all epochs."""
-        return self._num_examples
+        """Number of examples of the whole order, all epochs; of an epoch of `fit`, its own.
+
+        Of a run that was shared, of this host's part; see `consumed`.
+        """
+        return self._total(self._planned, self._run)
+
+    @property
+    def settings(self) -> ReadSettings:
+        """The settings of the pipeline; a cycle that was "auto" is the number that it came to."""
+        return self._settings
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether this is a place in a host's part of a run that went on with other hosts."""
+        return self._run is not None
+
+    @property
+    def planned(self) -> PlannedOrder:
+        """The order that this is a place in; in `fit` that of the epoch.
+
+        Of a run that was shared, that of the epochs behind the shared rest.
+        """
+        return self._planned
 
     def __repr__(self) -> str:
-        return f"<Position {self._consumed} of {self._num_examples} examples of {self._spec}>"
+        epoch = "" if self.epoch_of_fit is None else f", epoch {self.epoch_of_fit} of fit"
+        return f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}{epoch}>"
+
+    @property
+    def epoch_of_fit(self) -> int | None:
+        """The epoch of Keras `fit` in which `consumed` counts, None in the order of all epochs."""
+        return self._now.pass_index if self._now.loop == "keras-fit" else None
 
     @checked
     def advance(self, num_examples: int) -> None:
@@ -114,10 +152,10 @@ class Position:
         self._consumed = self._sum(self._consumed, num_examples)
 
     def _sum(self, consumed: int, num_examples: int) -> int:
-        if num_examples < 0 or consumed + num_examples > self._num_examples:
+        if num_examples < 0 or consumed + num_examples > self.num_examples:
             raise UsageError(
                 f"{num_examples} examples after {consumed}: the order of {self._spec} has "
-                f"{self._num_examples}; is the dataset that is counted the one of these settings?"
+                f"{self.num_examples}; is the dataset that is counted the one of these settings?"
             )
         return consumed + num_examples
 
@@ -154,7 +192,8 @@ class Position:
         loop = self._loop = Loop(self._trained(), step)
         self._consumed = loop.consumed
         counter = OrderCounter if of_order else RowCounter
-        width_of = counter(self._planned.order, loop, batch or settings.batch)
+        first = 0 if self._run is None else self._run.rest.size
+        width_of = counter(self._planned.order, loop, batch or settings.batch, first)
         try:
             for element in elements:
                 self._check_is_in(loop)
@@ -191,20 +230,50 @@ class Position:
         add_tfds_id: bool = False,
         host: int | HostLike | None = None,
     ) -> Any:
-        """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
-        return marked(
-            resume(
-                self._builder,
-                self.plan(),
-                host=host,
-                transform=transform,
-                decoders=decoders,
-                add_tfds_id=add_tfds_id,
+        """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`.
+
+        Each iterator begins where the position is when it is made: after `set_state` or a restored
+        checkpoint, and in `fit` with `ResumeFit`, the same dataset goes on from there. So
+        TensorFlow does not know how long it is, `len` counts what is left now, and it stays in this
+        process: `resume(builder, position.plan())` is one of tf.data's own calls alone. What is
+        refused because of a global seed is found here; one that is set later changes nothing.
+        """
+        how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+        self._check_global_seed()
+
+        def rest() -> Any:
+            return dataset_to_resume(self._builder, self.plan(), host, checks_seed=False, **how)
+
+        return deferred(self, rest, lambda: (self._now, self._run, self._trained()))
+
+    @checked
+    def begin_epoch_of_fit(self, epoch: int) -> None:
+        """Go to the start of an epoch of Keras `fit` over the pipeline of the settings.
+
+        It is the pass of that number with `loop="keras-fit"`, as `shardctl simulate --loop
+        keras-fit --pass N` shows it, and `consumed` counts within it. `ResumeFit` calls this.
+
+        Raises:
+            UsageError: an epoch below 0, or a run that was shared and is not at its end.
+            UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        """
+        if self.is_shared and self._consumed < self.num_examples:
+            raise UsageError(
+                f"the run was shared among other hosts, and {self.num_examples - self._consumed} "
+                "examples of this host's part are left, in no epoch of fit: train on "
+                "position.dataset() first, in a loop of your own"
             )
-        )
+        now = self._of_fit(epoch)
+        self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0
+        self._loop = self._run = None  # what was shared is the rest of an epoch before
+
+    def _of_fit(self, epoch: int) -> ReadSettings:
+        return replace(self._settings, pass_index=epoch, loop="keras-fit")
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
+        if self._run is not None:
+            return self._run.plan(self._trained())
         if isinstance(self._planned.order, StagedOrder):
             return resume_staged(self._planned, consumed=self._trained())
         return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
@@ -256,26 +325,115 @@ class Position:
             allow_version=allow_version,
         )
 
+    @checked
+    def set_states(self, states: Sequence[bytes], *, allow_version: bool = False) -> None:
+        """Go on where a run stopped, also with another number of processes.
+
+        `states` are what `get_state` returned in all processes of the run that stopped, in any
+        order: each says which host it is of. Where there are as many hosts now, this one takes its
+        own and hands out the very batches. Otherwise what no host has handed out of the epoch is
+        shared evenly among the hosts that there are now, and the epochs behind it are read as by so
+        many: together they hand out every example that is left once, also where the hosts had
+        consumed different numbers or were in different epochs. `batch` may then be another than it
+        was. `dataset`, `count`, `consumed` and `num_examples` are from then on about this host's
+        part; `get_state` holds what the hosts before had consumed, so that it is restored as any
+        other position, and shared again.
+
+        Raises:
+            DatasetError: as for `set_state`, or a state that is none; the text says which.
+            UsageError: as for `set_state`; a host whose state is missing or given twice, or states
+                of several runs; other hosts with `stages` or `repeat_files`.
+        """
+        records = records_of(states)
+        self._check_global_seed()
+        first = records[0]
+        own = [record for record in records if record.settings.host == self._settings.host]
+        besides = ["host"] if own else ["host", "batch"]
+        if not own and first.settings.host is None and not first.stretches:
+            besides.append("host_by")  # one alone was no host by any mode
+        for record in {record.dataset: record for record in records}.values():
+            self._check(record, allow_version=allow_version, besides=besides)
+        if own:
+            self._go_to(own[0], allow_version=allow_version)
+            return
+        self._check_shareable(len(records))
+        now = self._settings_at(first)
+        run = self._shared_run(now, (*first.stretches, stretch_of(records)))
+        self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
+        self._loop = None
+
     def _record(self) -> PositionRecord:
         return PositionRecord(
             dataset=self._dataset.identity,
             spec=self._spec,
-            settings=self._settings,
+            settings=self._now,
             consumed=self._trained(),
             sources={ref: one.identity for ref, one in datasets_by_ref(self._planned).items()},
+            stretches=() if self._run is None else self._run.stretches,
         )
 
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         self._check_global_seed()
+        self._check(record, allow_version=allow_version)
+        now, run = self._settings_at(record), None
+        if record.stretches:
+            run = self._shared_run(now, record.stretches)
+        planned = self._planned.with_settings(now) if run is None else run.planned
+        total = self._total(planned, run)
+        if record.consumed > total:
+            raise UsageError(
+                f"the position is after {record.consumed} examples: the order of {self._spec} has "
+                f"{total}"
+            )
+        self._planned, self._now, self._run = planned, now, run
+        self._consumed, self._loop = record.consumed, None
+
+    def _settings_at(self, record: PositionRecord) -> ReadSettings:
+        """Return the settings at a place; which epoch of `fit` it is in is part of the place."""
+        in_fit = record.settings.loop == "keras-fit" and not self._settings.pass_index
+        return self._of_fit(record.settings.pass_index) if in_fit else self._settings
+
+    @staticmethod
+    def _total(planned: PlannedOrder, run: SharedRun | None) -> int:
+        return planned.order.num_examples if run is None else run.num_examples
+
+    def _check(
+        self, record: PositionRecord, *, allow_version: bool, besides: Collection[str] = ()
+    ) -> None:
         check_same_order(
             record,
             self._spec,
-            self._settings,
+            self._settings_at(record),
             self._dataset,
             datasets_by_ref(self._planned),
             allow_version=allow_version or self._allow_version,
+            besides=besides,
         )
-        self._consumed, self._loop = self._sum(0, record.consumed), None
+
+    def _check_shareable(self, num_hosts: int) -> None:
+        settings = self._settings
+        why = ""
+        if settings.stages is not None:
+            why = (
+                "what other hosts are left to read is known for shard, shuffle, repeat and batch "
+                "in this order, not for stages"
+            )
+        elif settings.repeat_files:
+            why = (
+                "with repeat_files=True the epochs of each host run into one another without end, "
+                "so nothing is left over to share"
+            )
+        if why:
+            now = "one alone" if settings.host is None else f"host {settings.host}"
+            raise UsageError(
+                f"states of {num_hosts} processes for {now}: {why}; go on with {num_hosts}, each "
+                "with its own state"
+            )
+
+    def _shared_run(self, now: ReadSettings, stretches: tuple[Stretch, ...]) -> SharedRun:
+        if self._run is not None and (self._now, self._run.stretches) == (now, stretches):
+            return self._run  # which takes its time with a thousand hosts
+        return shared_run(self._planned.resolved, now, stretches)
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))

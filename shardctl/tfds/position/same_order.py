@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.document import SettingsDocument, settings_in_force
@@ -24,11 +24,13 @@ def check_same_order(
     others: Mapping[str, Dataset],
     *,
     allow_version: bool,
+    besides: Collection[str] = (),
 ) -> None:
     """Refuse a position in another order than that of a spec and settings.
 
     `dataset` is the builder's, `others` are those that readers of stages read besides, by their
-    references. `allow_version` takes another version or config of the same layout.
+    references. `allow_version` takes another version or config of the same layout. The settings
+    named by `besides` may have changed.
 
     Raises:
         DatasetError: it is of another dataset; the text says everything in which.
@@ -45,15 +47,24 @@ def check_same_order(
     changed = [
         f"{name} was {_said(name, old)}, now {_said(name, new)}"
         for name in dict.fromkeys((*new, *old))
-        if old.get(name) != new.get(name)
+        if name not in besides and old.get(name) != new.get(name)
     ]
     if then.spec != spec:
         changed.insert(0, f"SPEC was {printable(then.spec, 200)}, now {printable(spec, 200)}")
     if changed:
         raise UsageError(
-            f"the position is one in another order: {', '.join(changed)}; where that is meant, "
-            f"begin with the count that it holds, consumed={then.consumed}"
+            f"the position is one in another order: {', '.join(changed)}; "
+            f"{_way_out(then, settings)}"
         )
+
+
+def _way_out(then: PositionRecord, now: ReadSettings) -> str:
+    hosts, hosts_now = (
+        1 if settings.host is None else settings.host.count for settings in (then.settings, now)
+    )
+    if hosts == hosts_now:
+        return f"where that is meant, begin with the count that it holds, consumed={then.consumed}"
+    return f"set_states takes the states of all {hosts} processes to go on with {hosts_now}"
 
 
 def _said(name: str, in_force: SettingsDocument) -> str:
