@@ -233,7 +233,9 @@ def steps_of(ran: Ran, split: str) -> int:
     return sum(line.startswith(split) and " step " in line for line in lines_of(ran))
 
 
-def check_padded(all_ran: Sequence[Ran], dataset: Path, right: dict[str, int], devices: int) -> None:
+def check_padded(
+    all_ran: Sequence[Ran], dataset: Path, right: dict[str, int], devices: int
+) -> None:
     """Check that every process counts what NumPy counts, in the steps planned, compiled once."""
     for ran in all_ran:
         assert ran.code == 0, ran.errors[-2000:]
@@ -338,6 +340,7 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
 
     hanging = as_processes(scripts["ragged"], dataset, "test")
     address = free_address()
+    mixed: list[list[str | Path]]
     mixed = [[scripts["mixed"], address, str(process)] for process in range(2)]
     all_ran = forked.run([*hanging, *mixed], XLA_FLAGS=forced(1))
     plan = planned(dataset, "test", hosts=NUM_HOSTS, devices=1)
