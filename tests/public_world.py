@@ -102,6 +102,11 @@ class World:
         settings = dataclasses.replace(self.unbuffered, host=Host(index=1, count=2))
         return shardctl.tfds.Position(self.builder, "train", settings, consumed=4)
 
+    @property
+    def state(self) -> bytes:
+        """A state that the position takes; none where TensorFlow is not asked."""
+        return b"" if isinstance(self.builder, _NoBuilder) else self.position.get_state()
+
 
 class _NoBuilder:
     """Looks like a builder from outside, and is none."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from shardctl.core.arguments.values import real_number, text, truth_value, whole_number
+from shardctl.core.arguments.values import byte_string, real_number, text, truth_value, whole_number
 from shardctl.core.nearness import nearest_first
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
@@ -54,6 +54,7 @@ _PLAIN: dict[type, Kind] = {
     ),
     float: Kind(take=real_number, needed="a number", several="numbers", exact=frozenset({float})),
     str: Kind(take=text, needed="a text", several="texts", exact=frozenset({str})),
+    bytes: Kind(take=byte_string, needed="bytes", several="bytes", exact=frozenset({bytes})),
 }
 
 # What to write where one of these is needed.

@@ -94,6 +94,20 @@ def text(value: object) -> str:
     raise UsageError("a text is needed")
 
 
+def byte_string(value: object) -> bytes:
+    """Return the bytes that a value is; a text is none, NumPy's `bytes_` and a bytearray are.
+
+    >>> byte_string(bytearray(b"ab"))
+    b'ab'
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise UsageError("bytes are needed")
+
+
 def _index(value: Any) -> int | None:
     try:
         return None if _is_truth(value) else index(value)
@@ -118,6 +132,10 @@ def _held_by_variable(value: Any) -> object:
 
 
 def _way_out(value: object) -> str:
-    if type(value).__module__.partition(".")[0] in ("tensorflow", "keras"):
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    if library in ("tensorflow", "keras"):
         return ", as step.numpy() gives one outside of a tf.function"
+    if library == "jax" and kind.__name__.endswith("Tracer"):
+        return ", as int(step) gives one outside of jax.jit"
     return ""

@@ -131,7 +131,8 @@ def test_an_edited_file_and_one_that_is_none_are_refused(builder: Any, tmp_path:
         (text.replace('"consumed": 8', '"consumed": 9'), "does not match its digest"),
         (text[:100], "JSON"),
         ("{}", "this is not a position"),
-        (text.replace('"format_version": 1', '"format_version": 2'), "positions of version 1"),
+        (text.replace('"format_version": 1', '"format_version": 2'), "does not match its digest"),
+        (text.replace('"format_version": 1', '"format_version": 3'), "of version 1 and 2"),
     ):
         file.write_text(broken)
         with pytest.raises(DatasetError, match=message):
@@ -200,7 +201,7 @@ def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: 
 
 
 def test_what_the_files_may_not_keep_is_said(builder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    position = "shardctl.tfds.training.position.dataset_of"
+    position = "shardctl.tfds.position.position.dataset_of"
     train = Split(name="train", shard_lengths=(214,))
     parquet = Dataset(name="d", splits=(train,), file_format="parquet")
     monkeypatch.setattr(position, lambda _: parquet)
