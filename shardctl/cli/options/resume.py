@@ -36,6 +36,12 @@ def _modes(incomplete: str) -> list[str]:
     return [mode for mode in get_args(BufferMode) if mode.startswith(incomplete)]
 
 
+def _frameworks(incomplete: str) -> list[str]:
+    from shardctl.rendering.python.frameworks import FRAMEWORKS
+
+    return [name for name in FRAMEWORKS if name.startswith(incomplete)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResumeOptions:
     """Where a pipeline stopped and how it continues; None where not given."""
@@ -98,6 +104,17 @@ class ResumeOptions:
         ),
     ] = None
 
+    framework: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="loop|keras|flax",
+            help="With --format python, which it implies: a training script for TensorFlow, Keras "
+            "or Flax with Orbax, whose checkpoints hold the position.",
+            autocompletion=_frameworks,
+        ),
+    ] = None
+
     def given(self) -> dict[str, Any]:
         """Return what is given, by the names of the options."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -117,6 +134,7 @@ class ResumeOptions:
         from shardctl.core.resume.resume_plan import UNSEEDED_MODES
         from shardctl.planning.resume.resume import BufferMode
 
+        self.check_framework()
         if not self.says_how_far:
             raise UsageError(
                 "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
@@ -136,3 +154,15 @@ class ResumeOptions:
                 f"--mode {self.mode or 'at-least-once'} is not needed where a log says what was "
                 "seen"
             )
+
+    def check_framework(self) -> None:
+        """Refuse a framework for which no script is written.
+
+        Raises:
+            UsageError: there is no such framework.
+        """
+        from shardctl.rendering.python.frameworks import FRAMEWORKS
+
+        if self.framework is not None and self.framework not in FRAMEWORKS:
+            names = choices(nearest_first(self.framework, tuple(FRAMEWORKS)))
+            raise UsageError(f"--for {quoted(self.framework)}: choose from {names}")
