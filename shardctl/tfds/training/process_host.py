@@ -12,11 +12,9 @@ from typing import Any
 from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.errors import UsageError
 
-_WAY_OUT = "give this host its own plan, or say who reads with host=I"
 
-
-def check_host(planned: Host, host: int | HostLike | None) -> None:
-    """Refuse a plan for one host in a process that says that it is another.
+def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan") -> None:
+    """Refuse a plan, or `what` it is, for one host in a process that says that it is another.
 
     `host` is what the caller says, an index, a whole `Host` or its text `I/N`, and is believed.
     Without it these are asked, as far as they are in use; nothing is imported or started for it:
@@ -40,15 +38,15 @@ def check_host(planned: Host, host: int | HostLike | None) -> None:
         if not same:
             count = f" of {host.count}" if isinstance(host, Host) else ""
             raise UsageError(
-                f"host={index_given}: the plan is for host {_named(planned)}, and this process is "
-                f"said to be host {index_given}{count}; give each host its own plan"
+                f"host={index_given}: the {what} is for host {_named(planned)}, and this process is "
+                f"said to be host {index_given}{count}; give each host its own {what}"
             )
         return
     for source, found in hosts_said():
         if found != planned:
             raise UsageError(
-                f"the plan is for host {_named(planned)}, and by {source} this process is host "
-                f"{_named(found)}; {_WAY_OUT}"
+                f"the {what} is for host {_named(planned)}, and by {source} this process is host "
+                f"{_named(found)}; give this host its own {what}, or say who reads with host=I"
             )
 
 

@@ -1,0 +1,25 @@
+"""Positions in the checkpoints of Orbax: the item of the data beside the item of the model.
+
+    import shardctl.orbax as shardctl_args
+
+    ocp.args.Composite(
+        state=ocp.args.StandardSave(state), data=shardctl_args.Save(position)
+    )
+
+Importing this imports Orbax, and so JAX: the arguments of a checkpoint are Orbax's own classes.
+"""
+
+from shardctl.errors import MissingDependencyError
+
+try:
+    from orbax.checkpoint.future import CommitFutureAwaitingContractedSignals as _Needed  # noqa: F401
+except ImportError as _error:
+    raise MissingDependencyError(
+        f"Orbax is needed for this and cannot be imported ({_error}); "
+        "install it with: pip install 'shardctl[orbax]'"
+    ) from _error
+
+from shardctl.orbax.checkpointable import Checkpointable
+from shardctl.orbax.handler import PositionHandler, Restore, Save
+
+__all__ = ["Checkpointable", "PositionHandler", "Restore", "Save"]
