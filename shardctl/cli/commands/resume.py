@@ -2,6 +2,7 @@
 """`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ from shardctl.cli.options.resume import ResumeOptions
 from shardctl.cli.options.shared import AllowVersionOption, DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
 from shardctl.core.phrase import phrase
+from shardctl.core.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ FORMATS = Formats(
 )
 # What --for asks for in place of them.
 SCRIPTS = Formats(renderers={"python": as_code("rendering.python.training_script:training_script")})
+_IMPORTED = ("flax", "jax", "keras", "optax", "orbax", "os", "shardctl", "tensorflow")
 _LONG = 50_000  # instructions from which a plan's size is said
 # What TFDS holds of an instruction: the object, its path, and a row of five tensors.
 _BYTES_IN_TFDS = 700
@@ -141,6 +144,12 @@ def _as_script(out: OutputOptions) -> OutputOptions:
         raise UsageError(
             f"--for is for code, and this is {out.format}; leave --format out, and give --output "
             "a name that ends in .py"
+        )
+    name = Path(out.output or "").stem
+    if name in _IMPORTED:
+        raise UsageError(
+            f"--output {quoted(out.output)}: the script imports {name}, and Python would find this "
+            "file; give it another name, as train.py"
         )
     return replace(out, format="python")
 

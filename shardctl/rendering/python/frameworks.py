@@ -28,9 +28,12 @@ class Framework:
 
 # For images with labels, of any size. Other examples are refused before anything is trained.
 PREPARE = """\
-features = builder.info.features
-if not {"image", "label"} <= set(features):
-    raise SystemExit(f"prepare and model are to be written for {sorted(features)}")
+features = dict(builder.info.features)
+if not (
+    isinstance(features.get("image"), tfds.features.Image)
+    and isinstance(features.get("label"), tfds.features.ClassLabel)
+):
+    raise SystemExit(f"prepare and the model are to be written for {sorted(features)}")
 num_pixels = 32 * 32 * features["image"].shape[-1]
 num_classes = features["label"].num_classes
 

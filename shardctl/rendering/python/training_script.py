@@ -22,6 +22,7 @@ from shardctl.rendering.python.settings_code import settings_code
 from shardctl.rendering.python.source import call, comment, literal, module
 from shardctl.rendering.text.order_records import settings_words
 
+
 def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) -> Iterator[str]:
     """Yield the script that goes on from a plan in a framework, one of `FRAMEWORKS`.
 
@@ -85,6 +86,11 @@ def _why_not(plan: ResumePlan, framework: str) -> str | None:
 
 
 def _why_no_training(plan: ResumePlan) -> str | None:
+    if plan.instructions.dataset.is_counted:
+        return (
+            "these record files have no metadata, so nobody knows what is in an example; shardctl "
+            "index --tfds FOLDER --features writes it"
+        )
     if not resolve_subsplit(_spec(plan), plan.instructions.dataset).num_examples:
         return str(reader.nothing_to_read(plan.spec))
     if not plan.remaining:
