@@ -1,0 +1,100 @@
+"""The training script of the Flax guide, killed at random moments, trains as one nobody kills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.tfds import pipeline
+from tests.cases import FUZZ
+from tests.killed_runs import Script, WholeRun, check_killed_runs, script_of_guide, whole_run
+from tests.tfds_datasets import build_dataset
+
+LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, the last a partial one
+SETTINGS = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {
+            "image": tfds.features.Image(shape=(28, 28, 1)),
+            "label": tfds.features.ClassLabel(num_classes=10),
+        }
+    )
+
+    def example(i: int) -> dict[str, Any]:
+        pixels = np.random.default_rng(i).integers(0, 256, (28, 28, 1))
+        return {"image": pixels.astype(np.uint8), "label": i % 10}
+
+    return build_dataset(
+        tmp_path_factory.mktemp("data"),
+        "mnist",
+        {"train": LENGTHS},
+        features=features,
+        example=example,
+    )
+
+
+@pytest.fixture(scope="module")
+def script(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
+    text = script_of_guide("flax", "train.py")
+    assert "shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64" in text
+    path = tmp_path_factory.mktemp("script") / "train.py"
+    path.write_text(text)
+    return Script(path=path, arguments=(folder,), outcome=outcome)
+
+
+@pytest.fixture(scope="module")
+def whole(script: Script, tmp_path_factory: pytest.TempPathFactory) -> WholeRun:
+    return whole_run(script, tmp_path_factory.mktemp("whole"))
+
+
+def outcome(run: Path) -> Mapping[str, Any]:
+    """Return every array of the last checkpoint: the weights, and what Adam keeps of them."""
+    import jax
+    import orbax.checkpoint as ocp
+
+    with ocp.CheckpointManager(run / "checkpoints") as checkpoints:
+        assert checkpoints.latest_step() == 94
+        state = checkpoints.restore(
+            94, args=ocp.args.Composite(state=ocp.args.StandardRestore())
+        ).state
+    arrays = {jax.tree_util.keystr(k): v for k, v in jax.tree_util.tree_leaves_with_path(state)}
+    assert len(arrays) == 8  # bias and kernel, two moments of each, and two counts of steps
+    return arrays
+
+
+@pytest.mark.fuzz
+def test_the_script_reads_what_the_pipeline_of_its_settings_reads(
+    whole: WholeRun, folder: Path
+) -> None:
+    import tensorflow_datasets as tfds
+
+    dataset = pipeline(
+        tfds.builder_from_directory(folder),
+        "train",
+        SETTINGS,
+        transform=lambda example: example["tfds_id"],
+        add_tfds_id=True,
+    )
+    expected = [b" ".join(batch).decode() for batch in dataset.as_numpy_iterator()]
+    assert len(expected) == 94
+    assert [whole.steps[step] for step in range(1, 95)] == expected
+
+
+@pytest.mark.fuzz
+def test_the_script_killed_at_random_moments_ends_as_one_that_nobody_kills(
+    script: Script, whole: WholeRun, tmp_path: Path
+) -> None:
+    kills = max(2, FUZZ // 1000)
+    report = check_killed_runs(script, whole, tmp_path, kills=kills)
+    print(report)
+    assert len(report.kills) == kills
