@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
@@ -30,6 +30,7 @@ from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import resume
@@ -53,6 +54,10 @@ class Position:
             train_step(batch)
             position.save("position.json")
     """
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        """Return a position that is trackable too, where TensorFlow is there."""
+        return object.__new__(trackable_class(cls))
 
     @checked
     def __init__(
