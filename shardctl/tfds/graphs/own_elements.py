@@ -90,20 +90,6 @@ class OwnElements:
             window=self._window,
         )
 
-    def num_examples_before(self, element: int) -> int:
-        """Return how many examples are handed out before an element."""
-        total = self.elements.num_elements
-        if element == total:
-            return self.elements.num_examples or 0
-        low, high = 0, self.elements.num_examples or 1 << 40
-        while low < high:  # the first example of the element
-            middle = (low + high) // 2
-            if self.elements.place_of(middle)[0] < element:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
     def state_warnings(self) -> Iterator[str]:
         """Yield what maps do that is no matter of their examples alone."""
         for kinds, what in (

@@ -66,13 +66,30 @@ class Elements(ABC):
         element, within = self.place_of(consumed)
         if not within:
             return element
-        width = int(self.examples(element, element + 1)[2][0])
+        width = self.width_of(element)
         before = consumed - within
         raise UsageError(
             f"consumed={consumed} is in the middle of step {element}, whose batch holds examples "
             f"{before} to {before + width - 1}; whole steps end after {before} and "
             f"{before + width} examples"
         )
+
+    def width_of(self, element: int) -> int:
+        """Return how many examples an element holds."""
+        return int(self.examples(element, element + 1)[2][0])
+
+    def num_examples_before(self, element: int) -> int:
+        """Return how many examples are handed out before an element."""
+        if element == self.num_elements:
+            return self.num_examples or 0
+        low, high = 0, self.num_examples or 1 << 40
+        while low < high:  # the first example of the element
+            middle = (low + high) // 2
+            if self.place_of(middle)[0] < element:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def check_steps(self, steps: int) -> None:
         """Refuse a number of elements that there are not.
@@ -110,6 +127,10 @@ class ChainElements(Elements):
         bounds = np.minimum(np.arange(start, stop + 1) * self._size, self._order.num_examples)
         codes = self._order.read(int(bounds[0]), int(bounds[-1]))
         return np.zeros_like(codes), codes, np.diff(bounds)
+
+    def width_of(self, element: int) -> int:
+        """Return how many examples an element holds."""
+        return min(self._size, self._order.num_examples - element * self._size)
 
     def place_of(self, consumed: int) -> tuple[int, int]:
         """Return (element, which of its examples) of an example that there is."""

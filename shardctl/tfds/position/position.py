@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
@@ -23,17 +24,18 @@ from shardctl.files.position_file import (
     write_position,
 )
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
-from shardctl.planning.order import plan_order
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
 from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.position.deferred import deferred
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
-from shardctl.tfds.training.resume import resume
+from shardctl.tfds.training.resume import dataset_to_resume
 
 
 class Position:
@@ -75,9 +77,11 @@ class Position:
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked
-        self._spec, self._num_examples = planned.spec, planned.order.num_examples
+        self._spec = planned.spec
+        # Those of the pipeline, and those of the epoch of `fit` where the position is in one.
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
-        self._planned = planned.with_settings(self._settings)
+        self._now = self._settings
+        self._planned = planned.with_settings(self._now)
         self._check_global_seed()
         self._consumed = 0
         self.advance(consumed)
@@ -89,11 +93,22 @@ class Position:
 
     @property
     def num_examples(self) -> int:
-        """Number of examples of the whole order, all epochs."""
-        return self._num_examples
+        """Number of examples of the whole order, all epochs; of an epoch of `fit`, its own."""
+        return self._planned.order.num_examples
+
+    @property
+    def planned(self) -> PlannedOrder:
+        """The order that this is a place in, with its settings; in `fit` that of the epoch."""
+        return self._planned
 
     def __repr__(self) -> str:
-        return f"<Position {self._consumed} of {self._num_examples} examples of {self._spec}>"
+        within = f" in {self._epoch_of_fit}" if self._epoch_of_fit else ""
+        return f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}{within}>"
+
+    @property
+    def _epoch_of_fit(self) -> str:
+        in_fit = self._now.loop == "keras-fit"
+        return f"epoch {self._now.pass_index} of Keras fit" if in_fit else ""
 
     @checked
     def advance(self, num_examples: int) -> None:
@@ -105,10 +120,10 @@ class Position:
         self._consumed = self._sum(self._consumed, num_examples)
 
     def _sum(self, consumed: int, num_examples: int) -> int:
-        if num_examples < 0 or consumed + num_examples > self._num_examples:
+        if num_examples < 0 or consumed + num_examples > self.num_examples:
             raise UsageError(
                 f"{num_examples} examples after {consumed}: the order of {self._spec} has "
-                f"{self._num_examples}; is the dataset that is counted the one of these settings?"
+                f"{self.num_examples}; is the dataset that is counted the one of these settings?"
             )
         return consumed + num_examples
 
@@ -139,7 +154,7 @@ class Position:
         for element in elements:
             if predicted.up_to(step + 1) == step:
                 self.advance(1)  # more than the order has, which is refused
-            self.advance(int(predicted.examples(step, step + 1)[2][0]))
+            self.advance(predicted.width_of(step))
             step += 1
             yield element
 
@@ -152,15 +167,38 @@ class Position:
         add_tfds_id: bool = False,
         host: int | HostLike | None = None,
     ) -> Any:
-        """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`."""
-        return resume(
-            self._builder,
-            self.plan(),
-            host=host,
-            transform=transform,
-            decoders=decoders,
-            add_tfds_id=add_tfds_id,
-        )
+        """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`.
+
+        Each iterator begins where the position is when it is made: after `set_state` or a restored
+        checkpoint, and in `fit` with `ResumeFit`, the same dataset goes on from there. So
+        TensorFlow does not know how long it is, `len` counts what is left now, and it stays in this
+        process: `resume(builder, position.plan())` is one of tf.data's own calls alone. What is
+        refused because of a global seed is found here; one that is set later changes nothing.
+        """
+        how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+        self._check_global_seed()
+
+        def rest() -> Any:
+            return dataset_to_resume(self._builder, self.plan(), host, checks_seed=False, **how)
+
+        return deferred(self, rest, lambda: (self._now, self._consumed))
+
+    @checked
+    def begin_epoch_of_fit(self, epoch: int) -> None:
+        """Go to the start of an epoch of Keras `fit` over the pipeline of the settings.
+
+        It is the pass of that number with `loop="keras-fit"`, as `shardctl simulate --loop
+        keras-fit --pass N` shows it, and `consumed` counts within it. `ResumeFit` calls this.
+
+        Raises:
+            UsageError: an epoch below 0.
+            UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        """
+        now = self._of_fit(epoch)
+        self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0
+
+    def _of_fit(self, epoch: int) -> ReadSettings:
+        return replace(self._settings, pass_index=epoch, loop="keras-fit")
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
@@ -220,7 +258,7 @@ class Position:
         return PositionRecord(
             dataset=self._dataset.identity,
             spec=self._spec,
-            settings=self._settings,
+            settings=self._now,
             consumed=self._consumed,
         )
 
@@ -229,16 +267,25 @@ class Position:
         then = record.dataset
         now = in_order_of(self._dataset, [split.name for split in then.splits])
         check_same_dataset(then, now, "position", allow_version=allow_version)
-        if others := self._other_settings(record):
+        # Which epoch of `fit` it is in is part of the place.
+        in_fit = record.settings.loop == "keras-fit" and not self._settings.pass_index
+        own = self._of_fit(record.settings.pass_index) if in_fit else self._settings
+        if others := self._other_settings(record, own):
             raise UsageError(f"the position is one in another order: {choices(others)}")
-        self._consumed = self._sum(0, record.consumed)
+        planned = self._planned.with_settings(own)
+        if record.consumed > planned.order.num_examples:
+            raise UsageError(
+                f"the position is after {record.consumed} examples: the order of {self._spec} has "
+                f"{planned.order.num_examples}"
+            )
+        self._planned, self._now, self._consumed = planned, own, record.consumed
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
 
-    def _other_settings(self, record: PositionRecord) -> list[str]:
+    def _other_settings(self, record: PositionRecord, own: ReadSettings) -> list[str]:
         old = settings_in_force(record.settings, ordered=record.dataset.ordered)
-        new = settings_in_force(self._settings, ordered=self._dataset.ordered)
+        new = settings_in_force(own, ordered=self._dataset.ordered)
         others = [f"{key} was {old[key]}, now {new[key]}" for key in new if old[key] != new[key]]
         if record.spec != self._spec:
             others.insert(0, f"SPEC was {record.spec}, now {self._spec}")

@@ -71,7 +71,29 @@ def resume(
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    plan = as_plan(plan)
+    return dataset_to_resume(
+        builder,
+        as_plan(plan),
+        host,
+        allow_version=allow_version,
+        transform=transform,
+        decoders=decoders,
+        add_tfds_id=add_tfds_id,
+    )
+
+
+def dataset_to_resume(
+    builder: Any,
+    plan: ResumePlan,
+    host: int | HostLike | None,
+    *,
+    allow_version: bool = False,
+    checks_seed: bool = True,
+    transform: Transform | None,
+    decoders: Any,
+    add_tfds_id: bool,
+) -> Any:
+    """Return what `resume` does; with `checks_seed` false whatever global seed is in force now."""
     if plan.settings.stages is not None:
         if plan.settings.host is not None:
             check_host(plan.settings.host, host)
@@ -81,12 +103,14 @@ def resume(
             builder,
             plan,
             allow_version=allow_version,
+            checks_seed=checks_seed,
             transform=transform,
             decoders=decoders,
             add_tfds_id=add_tfds_id,
         )
     here = fitted(builder, plan, host, allow_version=allow_version)
-    here.check_global_seed()
+    if checks_seed:
+        here.check_global_seed()
     return dataset_of_plan(builder, here, transform, decoders, add_tfds_id=add_tfds_id)
 
 

@@ -22,10 +22,13 @@ from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.training.pipeline import pipeline
 
 
-def rest_of_plan(builder: Any, plan: ResumePlan, *, allow_version: bool, **how: Any) -> Any:
+def rest_of_plan(
+    builder: Any, plan: ResumePlan, *, allow_version: bool, checks_seed: bool = True, **how: Any
+) -> Any:
     """Return what is left of a plan whose settings have stages, batches as they were.
 
-    `how` are the arguments of `pipeline` for what an example becomes.
+    `checks_seed` is that of `dataset_to_resume`; `how` are the arguments of `pipeline` for what an
+    example becomes.
 
     Raises:
         DatasetError: the dataset is another one or has changed.
@@ -35,7 +38,8 @@ def rest_of_plan(builder: Any, plan: ResumePlan, *, allow_version: bool, **how: 
     spec = _given_spec(plan)
     planned = plan_order(dataset, spec, plan.settings)
     check_same_dataset(plan.dataset, planned.order.dataset, "plan", allow_version=allow_version)
-    check_global_seed(plan.settings, lambda: 2, of_plan=True)
+    if checks_seed:
+        check_global_seed(plan.settings, lambda: 2, of_plan=True)
     return rest_of_stages(builder, spec, plan.settings, planned, plan.consumed, **how)
 
 
@@ -84,7 +88,8 @@ def read_again(
             f"{why}, so the pipeline has to be read again from its start, and what Keras read "
             "ahead in earlier epochs cannot be repeated"
         )
-    num_examples = own.num_examples_before(steps) + pass_index * (own.elements.num_examples or 0)
+    elements = own.elements
+    num_examples = elements.num_examples_before(steps) + pass_index * (elements.num_examples or 0)
     warnings.warn(
         f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
         "that were handed out; iterate the rest once",

@@ -36,7 +36,7 @@ def test_the_number_before_an_element_is_found_by_halving(tmp_path: Path) -> Non
 
     dataset = tf.data.Dataset.range(10).batch(4).repeat(3)
     own = OwnElements.of(dataset, inspect(dataset), 0)
-    before = [own.num_examples_before(element) for element in range(10)]
+    before = [own.elements.num_examples_before(element) for element in range(10)]
     assert before == [0, 4, 8, 10, 14, 18, 20, 24, 28, 30]
 
 

@@ -1,0 +1,1 @@
+"""Keras `fit`: what it trains on when it is stopped and started again."""

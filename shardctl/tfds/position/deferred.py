@@ -1,0 +1,103 @@
+"""A `tf.data.Dataset` that is made when it is iterated, of what is left then."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import cache
+from typing import Any
+
+from shardctl.tfds.imports import tensorflow, without_autograph
+
+_MARK = "_shardctl_position"
+_NUM_KEPT = 8  # datasets made within a graph, whose iterators may still run
+
+
+def deferred(position: object, rest: Callable[[], Any], place: Callable[[], Hashable]) -> Any:
+    """Return a `tf.data.Dataset` each iterator of which reads what `rest` returns when it begins.
+
+    `place` says where the position is, so that what is made here serves the first iterator too. A
+    loop iterates the dataset that `rest` returns. What tf.data makes of it, by `map` or for
+    devices, calls `rest` from within its graph, and so cannot be sent to another machine.
+    TensorFlow is not told how many elements there are, which depends on when they are counted;
+    `len` says how many are left now.
+    """
+    return _kind()(position, rest, place)
+
+
+def position_of(dataset: Any) -> object | None:
+    """Return the position that `deferred` made a dataset of, None where it made none."""
+    return getattr(dataset, _MARK, None)
+
+
+class _Rest:
+    """What is left, made at most once a place unless it is read."""
+
+    def __init__(self, rest: Callable[[], Any], place: Callable[[], Hashable]) -> None:
+        self._rest, self._place = rest, place
+        self._made: list[tuple[Hashable, Any]] = []
+
+    def here(self) -> Any:
+        """Return the dataset for the place of now, to look at."""
+        made = self.to_read()
+        self._made = [(self._place(), made)]
+        return made
+
+    def to_read(self) -> Any:
+        """Return the dataset for the place of now, which nobody else reads."""
+        made, self._made = self._made, []
+        if made and made[0][0] == self._place():
+            return made[0][1]
+        return self._rest()
+
+
+@cache
+def _kind() -> Any:
+    tf = tensorflow()
+    to_variant = tf.data.experimental.to_variant
+    from_variant = tf.data.experimental.from_variant
+
+    class PositionDataset(tf.data.Dataset):  # type: ignore[misc]
+        """What is left at a position, of each iterator from where the position is then."""
+
+        def __init__(
+            self, position: object, rest: Callable[[], Any], place: Callable[[], Hashable]
+        ) -> None:
+            self._rest = _Rest(rest, place)
+            first = self._rest.here()
+            spec = self._spec = first.element_spec
+            # An iterator within a graph keeps no Python object alive, which a dataset may need.
+            kept: deque[Any] = deque(maxlen=_NUM_KEPT)
+
+            def made() -> Any:
+                kept.append(self._rest.to_read())
+                return to_variant(kept[-1])
+
+            def within_graph(_: Any) -> Any:
+                variant = tf.py_function(made, [], tf.variant)
+                variant.set_shape([])
+                return from_variant(variant, spec)
+
+            one = tf.data.Dataset.from_tensors(0).flat_map(without_autograph(within_graph))
+            self._within_graph = one.with_options(first.options())
+            setattr(self, _MARK, position)
+            super().__init__(to_variant(self._within_graph))
+
+        def __iter__(self) -> Any:
+            if not tf.executing_eagerly():
+                return super().__iter__()
+            dataset = self._rest.to_read()
+            setattr(dataset, _MARK, getattr(self, _MARK))
+            return iter(dataset)
+
+        def __len__(self) -> int:
+            return len(self._rest.here())
+
+        def _inputs(self) -> list[Any]:
+            return [self._within_graph]
+
+        @property
+        def element_spec(self) -> Any:
+            return self._spec
+
+    return PositionDataset
