@@ -7,10 +7,10 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.inspecting.inspect import inspect
+from shardctl.tfds.keras.keras_epochs import keras_epochs
 from shardctl.tfds.metadata.write import write_metadata
 from shardctl.tfds.position.position import Position
 from shardctl.tfds.record_files import record_files
-from shardctl.tfds.keras.keras_epochs import keras_epochs
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs

@@ -22,6 +22,10 @@ from shardctl.rendering.python.settings_code import settings_code
 from shardctl.rendering.python.source import call, comment, literal, module
 from shardctl.rendering.text.order_records import settings_words
 
+_NO_BATCHES = (
+    "a training step takes a batch: give --batch B, or --stages whose elements are batches"
+)
+
 
 def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) -> Iterator[str]:
     """Yield the script that goes on from a plan in a framework, one of `FRAMEWORKS`.
@@ -31,11 +35,15 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     Raises:
         UsageError: what the position of one process does not continue; the text says what does.
     """
-    if why := _why_not(plan, framework):
+    why, step = _why_not(plan), None
+    if why is None:
+        step = _first_step(plan)
+        why = _NO_BATCHES if step is None else None
+    if why is not None:
         raise UsageError(f"--for {framework}: {why}")
     dataset, form = plan.instructions.dataset, FRAMEWORKS[framework]
     builder = list(reader.builder(dataset))
-    train = Template(form.train).substitute(step=_first_step(plan))
+    train = Template(form.train).substitute(step=step)
     yield from module(
         _head(plan),
         reader.imports([PREPARE, train, *builder], reader.BRIDGE, *form.imports),
@@ -47,7 +55,7 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     )
 
 
-def _why_not(plan: ResumePlan, framework: str) -> str | None:
+def _why_not(plan: ResumePlan) -> str | None:
     """Return why the position of one process does not go on from a plan, and what does."""
     settings = plan.settings
     if plan.from_seen:
@@ -133,18 +141,11 @@ def _position(plan: ResumePlan) -> Iterator[str]:
     yield from call("position = shardctl.tfds.Position", arguments)
 
 
-def _first_step(plan: ResumePlan) -> int:
-    """Return how many batches were begun before the place where the script begins.
-
-    Raises:
-        UsageError: examples do not come in batches.
-    """
+def _first_step(plan: ResumePlan) -> int | None:
+    """Return how many batches have begun before the place of a plan, None without batches."""
     order = plan_order(plan.instructions.dataset, plan.spec, plan.settings).order
     if order.shape is None or len(order.shape) != 1:
-        raise UsageError(
-            "--for: a training step takes a batch; give --batch B, or batch(B) as the last of "
-            "--stages that make elements larger"
-        )
+        return None
     if not plan.consumed:
         return 0
     return int(order.steps_of([plan.consumed - 1])[0][0]) + 1

@@ -103,7 +103,9 @@ class Position:
 
     def __repr__(self) -> str:
         within = f" in {self._epoch_of_fit}" if self._epoch_of_fit else ""
-        return f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}{within}>"
+        return (
+            f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}{within}>"
+        )
 
     @property
     def _epoch_of_fit(self) -> str:

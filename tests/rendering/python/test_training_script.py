@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -10,6 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
@@ -24,7 +26,7 @@ from shardctl.rendering.python.training_script import training_script
 from tests.tfds_datasets import build_dataset
 
 NUM_CLASSES = 200
-SETTINGS = ReadSettings(shuffle_seed=3, buffer=20, buffer_seed=7, epochs=2, batch=2)
+SETTINGS = ReadSettings(shuffle_seed=3, buffer=20, buffer_seed=7, epochs=3, batch=2)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("images"),
         splits={"train": [70, 0, 30, 100]},
         features=features,
-        example=lambda i: {"image": np.full((3 + i % 2, 2, 1), i, np.uint8), "label": i},
+        example=lambda i: {"image": np.full((3 + i % 2, 2, 1), i % 16, np.uint8), "label": i},
     )
 
 
@@ -50,7 +52,7 @@ def script_of(plan: ResumePlan, framework: str) -> str:
     return "".join(training_script(plan, None, framework=framework))
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Stands for the end of a process."""
 
 
@@ -72,7 +74,7 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
     def counted(self: Any, elements: Any, **options: Any) -> Iterator[Any]:
         for x, y in count(self, elements, **options):
             if len(trained) == after:
-                raise Stopped
+                raise StoppedError
             trained.append(np.asarray(y).tolist())
             yield x, y
 
@@ -84,7 +86,7 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             self.batches += 1
             if self.batches == after:
-                raise Stopped
+                raise StoppedError
 
     def fitted(self: Any, *arguments: Any, callbacks: Any, **options: Any) -> Any:
         return fit(self, *arguments, callbacks=[*callbacks, Stop()], verbose=0, **options)
@@ -99,7 +101,7 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
         if after is None:
             exec(compile(text, str(path), "exec"), names)
         else:
-            with pytest.raises(Stopped):
+            with pytest.raises(StoppedError):
                 exec(compile(text, str(path), "exec"), names)
     if "flax" in text:
         names["checkpoints"].close()
@@ -116,11 +118,11 @@ def weights_of(names: dict[str, Any]) -> tuple[Any, Any]:
 def learnt(batches: list[list[int]]) -> tuple[Any, Any]:
     """Return the weights of a linear model that SGD has taught the batches, one after the other.
 
-    All pixels of image i are i / 255, whatever their number is.
+    All pixels of image i are i % 16 / 255, whatever their number is.
     """
     weights, bias = np.zeros((32 * 32, NUM_CLASSES)), np.zeros(NUM_CLASSES)
     for labels in batches:
-        x = np.repeat(np.array(labels)[:, None] / 255, 32 * 32, axis=1)
+        x = np.repeat(np.array(labels)[:, None] % 16 / 255, 32 * 32, axis=1)
         logits = x @ weights + bias
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         slope = odds / odds.sum(axis=1, keepdims=True) - np.eye(NUM_CLASSES)[labels]
@@ -143,12 +145,11 @@ def test_each_batch_is_trained_once_however_often_it_is_stopped(
     plan = resume(read_tfds_folder(images), "train", SETTINGS, steps=80, mode="exact-order")
     text = script_of(plan, framework)
     # The first is stopped before there is a checkpoint; they are made at steps 100 and 200.
-    parts = [run(text, tmp_path, after) for after in (15, 50, 110, None)]
+    parts = [run(text, tmp_path, after) for after in (15, 130, None)]
     if framework != "keras":
         assert [part["trained"] for part in parts] == [
             whole[80:95],
-            whole[80:130],
-            whole[100:210],
+            whole[80:210],
             whole[200:],
         ]
     for found, expected in zip(weights_of(parts[-1]), learnt(whole[80:]), strict=True):
@@ -157,3 +158,101 @@ def test_each_batch_is_trained_once_however_often_it_is_stopped(
     assert again["trained"] == []
     for found, expected in zip(weights_of(again), weights_of(parts[-1]), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def toy(settings: ReadSettings, consumed: int = 6, **options: Any) -> ResumePlan:
+    return resume(DATASET, "train", settings, consumed=consumed, **options)
+
+
+DATASET = Dataset(
+    name="toy",
+    version="1.0.0",
+    splits=(Split(name="train", shard_lengths=(3, 5, 3)), Split(name="test", shard_lengths=(4,))),
+)
+
+
+def stages(text: str) -> ReadSettings:
+    return ReadSettings(stages=parse_stages(text))
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (
+            resume_unseen(DATASET, "train", ReadSettings(batch=2), seen=[1]),
+            "a log has no order in which a position is a place",
+        ),
+        (
+            resume_on_hosts(DATASET, "train", hosts=2, to_hosts=1, consumed=2),
+            "what is left is shared among other hosts, which Position.set_states does",
+        ),
+        (
+            toy(ReadSettings(batch=2, host=Host(index=0, count=2)), 2),
+            "nothing in it joins the gradients of 2 hosts",
+        ),
+        (
+            toy(ReadSettings(batch=2, buffer=4), mode="at-most-once"),
+            "--mode at-most-once is for a buffer without a seed",
+        ),
+        (
+            toy(ReadSettings(batch=2, buffer=4, buffer_seed=1)),
+            "--mode exactly-once is another order, and a position keeps the exact one",
+        ),
+        (toy(ReadSettings(batch=2, loop="keras-fit")), "shardctl.tfds.keras_epochs goes on with"),
+        (
+            resume(DATASET, None, stages("zip(train, test) | batch(2)"), consumed=4),
+            r"shardctl.tfds.resume_like\(ds, consumed=4\)",
+        ),
+        (toy(ReadSettings(batch=2), 11), "nothing is left to train on, the order is at its end"),
+        (
+            resume(DATASET, "train[3:3]", ReadSettings(batch=2), consumed=0),
+            r"'train\[3:3\]' reads no examples",
+        ),
+        (toy(ReadSettings()), "a training step takes a batch: give --batch B, or --stages"),
+        (toy(stages("cache | shuffle(3, seed=1) | map")), "a training step takes a batch"),
+        (toy(stages("cache | batch(2) | batch(2)")), "a training step takes a batch"),
+        (
+            resume(
+                replace(DATASET, origin=COUNTED_LAYOUT), "train", ReadSettings(batch=2), consumed=2
+            ),
+            "these record files have no metadata",
+        ),
+    ],
+)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_a_position_does_not_continue_is_refused(
+    plan: ResumePlan, why: str, framework: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^--for {framework}: .*{why}"):
+        script_of(plan, framework)
+
+
+@pytest.mark.parametrize(
+    ("settings", "consumed", "step"),
+    [
+        (ReadSettings(batch=2), 0, 0),
+        (ReadSettings(batch=2), 6, 3),
+        (ReadSettings(batch=4), 6, 2),  # within a batch, of which a part was trained
+        (ReadSettings(batch=4, epochs=2), 16, 4),
+        (stages("shuffle(3, seed=1) | batch(3) | repeat"), 14, 5),  # 3 3 3 2 3
+    ],
+)
+@pytest.mark.parametrize("framework", ["loop", "flax"])
+def test_the_step_goes_on_too(
+    settings: ReadSettings, consumed: int, step: int, framework: str
+) -> None:
+    text = script_of(toy(settings, consumed, mode="exact-order"), framework)
+    assert (f"tf.Variable({step}, " if framework == "loop" else f"step = {step}\n") in text
+    assert f"consumed={consumed})" in text.replace(",\n)", ")")
+
+
+def test_stages_and_global_seeds_are_those_of_the_plan() -> None:
+    settings = replace(stages("shuffle(3) | batch(2)"), global_seed=9)
+    lines = script_of(toy(settings, 4), "loop").splitlines()
+    assert (
+        lines[0] == "# train of toy:1.0.0: cycle 16, block 16, global seed 9, stages shuffle(3) |"
+    )
+    seeded = lines.index("tf.random.set_seed(9)")
+    assert 'stages="shuffle(3) | batch(2)"' in "".join(lines[seeded:])
+    assert 'assert builder.info.splits["train"].num_examples == 11' in lines
+    assert "test" not in "".join(lines)
