@@ -14,7 +14,9 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, kw_only=True)
 class Framework:
-    """The parts of a script behind its `position`; `$step` is the step at which it begins.
+    """The parts of a script behind its `position`.
+
+    Where they begin is `$step`, counted over all epochs, and in Keras `$epoch` of `$epochs`.
 
     imports: besides those of TensorFlow, TFDS and shardctl.tfds.
     model: a model and its loss for examples of `num_pixels` numbers and `num_classes` labels.
@@ -85,6 +87,8 @@ _KERAS = """\
 model.compile(optimizer, loss, metrics=["accuracy"])
 model.fit(
     position.dataset(transform=prepare),
+    initial_epoch=$epoch,
+    epochs=$epochs,
     callbacks=[
         keras.callbacks.BackupAndRestore("checkpoints", save_freq=100),
         shardctl.tfds.ResumeFit(position),

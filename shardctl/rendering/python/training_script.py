@@ -8,6 +8,7 @@ x and y, the model, its loss) is in one place, and written for images with label
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from string import Template
 
 from shardctl.core.instructions.subsplit import resolve_subsplit
@@ -35,7 +36,7 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     Raises:
         UsageError: what the position of one process does not continue; the text says what does.
     """
-    why, step = _why_not(plan), None
+    why, step = _why_not(plan, framework), None
     if why is None:
         step = _first_step(plan)
         why = _NO_BATCHES if step is None else None
@@ -43,19 +44,20 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
         raise UsageError(f"--for {framework}: {why}")
     dataset, form = plan.instructions.dataset, FRAMEWORKS[framework]
     builder = list(reader.builder(dataset))
-    train = Template(form.train).substitute(step=step)
+    epoch = plan.settings.pass_index  # of fit; no other form knows it
+    train = Template(form.train).substitute(step=step, epoch=epoch, epochs=epoch + 1)
     yield from module(
         _head(plan),
         reader.imports([PREPARE, train, *builder], reader.BRIDGE, *form.imports),
         [*builder, *_same_dataset(plan)],
-        _position(plan),
-        [*_yours(plan), *PREPARE.splitlines()],
+        _position(plan, framework),
+        [*_yours(plan, framework), *PREPARE.splitlines()],
         form.model.splitlines(),
         train.splitlines(),
     )
 
 
-def _why_not(plan: ResumePlan) -> str | None:
+def _why_not(plan: ResumePlan, framework: str) -> str | None:
     """Return why the position of one process does not go on from a plan, and what does."""
     settings = plan.settings
     if plan.from_seen:
@@ -80,17 +82,30 @@ def _why_not(plan: ResumePlan) -> str | None:
             "--mode exactly-once is another order, and a position keeps the exact one; plan with "
             "--mode exact-order"
         )
-    if settings.loop == "keras-fit":
-        return (
-            "a fit that stopped without a position drew two orders an epoch; "
-            "shardctl.tfds.keras_epochs goes on with it (shardctl help keras)"
-        )
+    if settings.loop == "keras-fit" and framework != "keras":
+        return "a fit that stopped draws the orders of its epochs as fit does: --for keras"
+    if framework == "keras" and (why := _why_no_fit(plan)):
+        return why
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
         return (
             "code for readers of their own is that of the script itself: "
             f"shardctl.tfds.resume_like(ds, consumed={plan.consumed}) goes on with its dataset"
         )
     return _why_no_training(plan)
+
+
+def _why_no_fit(plan: ResumePlan) -> str | None:
+    if plan.settings.pass_index and plan.settings.loop != "keras-fit":
+        return (
+            "--pass counts the passes of a loop over one dataset, of which fit takes two an epoch; "
+            "--loop keras-fit counts its epochs"
+        )
+    if not plan.has_end:
+        return (
+            "the pipeline has no end, so neither has an epoch of fit; give --stages a take(N), or "
+            "fit in your own script steps_per_epoch (shardctl help keras)"
+        )
+    return None
 
 
 def _why_no_training(plan: ResumePlan) -> str | None:
@@ -129,16 +144,24 @@ def _same_dataset(plan: ResumePlan) -> Iterator[str]:
         yield f"assert builder.info.splits[{name}].num_examples == {count}"
 
 
-def _position(plan: ResumePlan) -> Iterator[str]:
+def _position(plan: ResumePlan, framework: str) -> Iterator[str]:
     settings = plan.settings
     reader.file_order(settings)  # refuses a list that is too long
     if settings.global_seed is not None:
         yield f"tf.random.set_seed({literal(settings.global_seed)})"
+    in_fit = framework == "keras"  # whose epochs are the passes
+    if in_fit:
+        settings = replace(settings, pass_index=0, loop="python")
     yield from settings_code(settings)
     yield "# Where the training begins as long as there is no checkpoint."
     spec = literal(plan.spec) if reads_spec(settings) else "None"
-    arguments = ["builder", spec, "settings", f"consumed={plan.consumed}"]
+    arguments = ["builder", spec, "settings"]
+    if not in_fit:
+        arguments.append(f"consumed={plan.consumed}")
     yield from call("position = shardctl.tfds.Position", arguments)
+    if in_fit:
+        yield f"position.begin_epoch_of_fit({plan.settings.pass_index})"
+        yield f"position.advance({plan.consumed})"
 
 
 def _first_step(plan: ResumePlan) -> int | None:
@@ -151,9 +174,10 @@ def _first_step(plan: ResumePlan) -> int | None:
     return int(order.steps_of([plan.consumed - 1])[0][0]) + 1
 
 
-def _yours(plan: ResumePlan) -> Iterator[str]:
+def _yours(plan: ResumePlan, framework: str) -> Iterator[str]:
+    epochs = ", and how many epochs fit has" if framework == "keras" else ""
     learnt = ", which has learnt from what came before" if plan.consumed else ""
     yield from comment(
         f"Yours: prepare, which makes (x, y) of an example, and the model{learnt}, with its "
-        "optimizer and its loss. These are for images with labels."
+        f"optimizer and its loss{epochs}. These are for images with labels."
     )

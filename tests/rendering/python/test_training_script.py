@@ -198,7 +198,6 @@ def stages(text: str) -> ReadSettings:
             toy(ReadSettings(batch=2, buffer=4, buffer_seed=1)),
             "--mode exactly-once is another order, and a position keeps the exact one",
         ),
-        (toy(ReadSettings(batch=2, loop="keras-fit")), "shardctl.tfds.keras_epochs goes on with"),
         (
             resume(DATASET, None, stages("zip(train, test) | batch(2)"), consumed=4),
             r"shardctl.tfds.resume_like\(ds, consumed=4\)",
@@ -257,3 +256,23 @@ def test_stages_and_global_seeds_are_those_of_the_plan() -> None:
     assert 'stages="shuffle(3) | repeat(2) | take(20) | batch(2)"' in "".join(lines[seeded:])
     assert 'assert builder.info.splits["train"].num_examples == 11' in lines
     assert "test" not in "".join(lines)
+
+
+def test_the_epochs_of_fit_are_those_of_keras_alone() -> None:
+    plan = toy(ReadSettings(batch=2, shuffle_seed=1, loop="keras-fit", pass_index=3), 4)
+    lines = script_of(plan, "keras").splitlines()
+    at = lines.index("# Where the training begins as long as there is no checkpoint.")
+    assert lines[at + 1 : at + 4] == [
+        'position = shardctl.tfds.Position(builder, "train", settings)',
+        "position.begin_epoch_of_fit(3)",
+        "position.advance(4)",
+    ]
+    assert "    initial_epoch=3," in lines
+    assert "    epochs=4," in lines
+    assert not any("keras-fit" in line or "pass_index" in line for line in lines if line[:1] != "#")
+    with pytest.raises(UsageError, match=r"draws the orders of its epochs as fit does: --for ker"):
+        script_of(plan, "flax")
+    with pytest.raises(UsageError, match=r"--for keras: --pass counts .* --loop keras-fit counts"):
+        script_of(toy(ReadSettings(batch=2, pass_index=1), 4), "keras")
+    with pytest.raises(UsageError, match=r"--for keras: the pipeline has no end"):
+        script_of(toy(stages("repeat | batch(2)"), 4), "keras")
