@@ -8,6 +8,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.keras.keras_epochs import keras_epochs
+from shardctl.tfds.keras.resume_fit import ResumeFit
 from shardctl.tfds.metadata.write import write_metadata
 from shardctl.tfds.position.position import Position
 from shardctl.tfds.record_files import record_files
@@ -23,6 +24,7 @@ __all__ = [
     "Host",
     "Position",
     "ReadSettings",
+    "ResumeFit",
     "dataset_of",
     "exact_order",
     "inspect",

@@ -100,6 +100,8 @@ def _why_no_fit(plan: ResumePlan) -> str | None:
             "--pass counts the passes of a loop over one dataset, of which fit takes two an epoch; "
             "--loop keras-fit counts its epochs"
         )
+    if plan.settings.batch is not None and plan.consumed % plan.settings.batch:
+        return f"{plan.consumed:,} examples end within a batch, and fit counts batches"
     if not plan.has_end:
         return (
             "the pipeline has no end, so neither has an epoch of fit; give --stages a take(N), or "

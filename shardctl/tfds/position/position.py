@@ -97,20 +97,23 @@ class Position:
         return self._planned.order.num_examples
 
     @property
+    def settings(self) -> ReadSettings:
+        """The settings of the pipeline; a cycle that was "auto" is the number that it came to."""
+        return self._settings
+
+    @property
     def planned(self) -> PlannedOrder:
-        """The order that this is a place in, with its settings; in `fit` that of the epoch."""
+        """The order that this is a place in; in `fit` that of the epoch."""
         return self._planned
 
     def __repr__(self) -> str:
-        within = f" in {self._epoch_of_fit}" if self._epoch_of_fit else ""
-        return (
-            f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}{within}>"
-        )
+        epoch = "" if self.epoch_of_fit is None else f", epoch {self.epoch_of_fit} of fit"
+        return f"<Position {self._consumed} of {self.num_examples} examples of {self._spec}{epoch}>"
 
     @property
-    def _epoch_of_fit(self) -> str:
-        in_fit = self._now.loop == "keras-fit"
-        return f"epoch {self._now.pass_index} of Keras fit" if in_fit else ""
+    def epoch_of_fit(self) -> int | None:
+        """The epoch of Keras `fit` in which `consumed` counts, None in the order of all epochs."""
+        return self._now.pass_index if self._now.loop == "keras-fit" else None
 
     @checked
     def advance(self, num_examples: int) -> None:
