@@ -90,10 +90,13 @@ model.fit(
     initial_epoch=$epoch,
     epochs=$epochs,
     callbacks=[
-        keras.callbacks.BackupAndRestore("checkpoints", save_freq=100),
+        keras.callbacks.BackupAndRestore(
+            "checkpoints", save_freq=100, delete_checkpoint=False
+        ),
         shardctl.tfds.ResumeFit(position),
     ],
 )
+model.save("model.keras")
 """
 
 _FLAX_MODEL = """\
