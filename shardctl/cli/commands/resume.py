@@ -89,14 +89,12 @@ def resume(
     the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
 
     Examples:
-      # Stopped after 5,000 examples: a plan file for the program that goes on
-      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 -o plan.yaml
-      # Stopped at step 123; is nothing lost, nothing repeated?
-      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --prove
+      # Stopped after 5,000 examples: a plan file for the program that goes on; is nothing lost?
+      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 --prove -o plan.yaml
+      # Stopped at step 123: a Keras script that goes on there, later from its own checkpoints
+      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
       # 8 hosts stopped, 6 go on
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
-      # A Keras script that goes on from there, and after any kill from its own checkpoints
-      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
     """
     stopped.check_framework()
     out = _as_script(out) if stopped.framework is not None else out

@@ -80,7 +80,7 @@ class ResumeOptions:
             metavar="exactly-once|exact-order|at-most-once|at-least-once",
             help="With --buffer: any pipeline, or the same order through shardctl.tfds; where the "
             "buffer had no seed, repeat nothing, or read its last contents again "
-            "[default: exactly-once].",
+            "[default: exactly-once; with --for exact-order].",
             autocompletion=_modes,
         ),
     ] = None
