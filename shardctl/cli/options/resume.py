@@ -30,18 +30,6 @@ def _risk(text: Any) -> float:
     return risk
 
 
-def _modes(incomplete: str) -> list[str]:
-    from shardctl.planning.resume.resume import BufferMode
-
-    return [mode for mode in get_args(BufferMode) if mode.startswith(incomplete)]
-
-
-def _frameworks(incomplete: str) -> list[str]:
-    from shardctl.rendering.python.frameworks import FRAMEWORKS
-
-    return [name for name in FRAMEWORKS if name.startswith(incomplete)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class ResumeOptions:
     """Where a pipeline stopped and how it continues; None where not given."""
@@ -81,7 +69,6 @@ class ResumeOptions:
             help="With --buffer: any pipeline, or the same order through shardctl.tfds; where the "
             "buffer had no seed, repeat nothing, or read its last contents again "
             "[default: exactly-once; with --for exact-order].",
-            autocompletion=_modes,
         ),
     ] = None
     risk: Annotated[
@@ -111,7 +98,6 @@ class ResumeOptions:
             metavar="loop|keras|flax",
             help="With --format python, which it implies: a training script for TensorFlow, Keras "
             "or Flax with Orbax, whose checkpoints hold the position.",
-            autocompletion=_frameworks,
         ),
     ] = None
 

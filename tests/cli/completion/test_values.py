@@ -181,7 +181,7 @@ def test_codes_come_with_what_they_find(
         assert shardctl().stdout == f"SC061{between}{titles['SC061']}\n"
 
 
-def test_what_a_plan_is_for_is_offered(offered: Offered) -> None:
+def test_words_of_an_option_are_offered_once(offered: Offered) -> None:
     assert offered("shardctl resume --for ") == ["loop", "keras", "flax"]
     assert offered("shardctl resume --for k") == ["keras"]
     assert offered("shardctl resume --mode exact-") == ["exact-order"]
