@@ -6,6 +6,7 @@ Numbers among them are from 0 to 127, so that every type of NumPy holds them.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -597,10 +598,17 @@ CALLS: Mapping[str, list[Call]] = {
             },
         )
     ],
-    "tfds.Position": [_bridged("Position", **_TRAIN, consumed=_always(9))],
+    "tfds.Position": [
+        _bridged("Position", **_TRAIN, consumed=_always(9), allow_version=_always(False))
+    ],
     "tfds.Position.advance": [_moved("advance", num_examples=5)],
     "tfds.Position.count": [
-        _moved("count", elements=lambda world: [np.zeros(2), np.zeros(3)], batch=3)
+        _moved(
+            "count",
+            elements=lambda world: [np.zeros(3), np.zeros(2)],
+            batch=3,
+            step=_always(itertools.count().__next__),
+        )
     ],
     "tfds.Position.dataset": [
         _moved("dataset", transform=_always(_same), add_tfds_id=True, host=1)
@@ -611,6 +619,9 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "tfds.Position.set_state": [
         _moved("set_state", state=lambda world: world.state, allow_version=_always(False))
+    ],
+    "tfds.Position.set_states": [
+        _moved("set_states", states=lambda world: [world.state], allow_version=_always(False))
     ],
     "tfds.write_metadata": [
         Call(

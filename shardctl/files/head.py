@@ -28,8 +28,13 @@ def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -
 
     So a file that is applied to a dataset later can say what changed.
     """
+    return {**kind_head(kind, format_version=format_version), **identity_fields(dataset)}
+
+
+def identity_fields(dataset: DatasetIdentity) -> Document:
+    """Return the whole identity of a dataset as the fields that `read_identity` reads."""
     return {
-        **head(kind, dataset, format_version=format_version),
+        "dataset": dataset.record(),
         "ordered": dataset.ordered,
         "splits": [
             {key: value for key, value in asdict(split).items() if value is not None}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from shardctl.core.dataset.identity import DatasetIdentity
+from shardctl.core.resume.stretch import MAX_HOSTS, Stretch
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
@@ -18,37 +20,55 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.atomic import new_file
 from shardctl.files.file_text import read_file
-from shardctl.files.head import identity_head, read_identity
+from shardctl.files.head import identity_fields, identity_head, read_identity
 from shardctl.files.json_text import parse_json
 
 POSITION_KIND = "position"
 _VERSION = 1
+_SHARED_VERSION = 2  # of a run that was shared anew: read as the other it would go on elsewhere
 _DIGEST = "digest"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PositionRecord:
-    """What a position file holds: `consumed` examples of an order, counted from its start."""
+    """What a position file holds: `consumed` examples of an order, counted from its start.
+
+    sources: other datasets that the readers of stages name, by their references; files of older
+        versions have none.
+    stretches: of a run that went on with other hosts, what came before; the order is then this
+        host's part of the last sharing.
+    """
 
     dataset: DatasetIdentity
     spec: str
     settings: ReadSettings
     consumed: int
+    sources: Mapping[str, DatasetIdentity] = field(default_factory=dict)
+    stretches: tuple[Stretch, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the record as the mapping that the file holds."""
+        version = _SHARED_VERSION if self.stretches else _VERSION
         document: dict[str, Any] = {
-            **identity_head(POSITION_KIND, self.dataset, format_version=_VERSION),
+            **identity_head(POSITION_KIND, self.dataset, format_version=version),
             "spec": self.spec,
             "pipeline": settings_in_force(self.settings, ordered=self.dataset.ordered),
             "consumed": self.consumed,
         }
+        if self.sources:
+            document["sources"] = [
+                {"data": ref, **identity_fields(source)} for ref, source in self.sources.items()
+            ]
+        if self.stretches:
+            document["stretches"] = [_stretch_document(stretch) for stretch in self.stretches]
         return {**document, _DIGEST: _digest_of(document)}
 
 
 def position_text(record: PositionRecord) -> bytes:
     """Return what a position file holds, and what a checkpoint holds of a position."""
-    return (json.dumps(record.document(), indent=2) + "\n").encode("ascii")
+    # The counts of many hosts would take a line each.
+    indent = None if record.stretches else 2
+    return (json.dumps(record.document(), indent=indent) + "\n").encode("ascii")
 
 
 def position_of_text(data: bytes, *, source: str) -> PositionRecord:
@@ -65,10 +85,10 @@ def position_of_text(data: bytes, *, source: str) -> PositionRecord:
                 f"this is not a position, which has kind {POSITION_KIND!r}; "
                 "Position.save writes one, Position.get_state returns one"
             )
-        if document.get("format_version") != _VERSION:
+        if document.get("format_version") not in (_VERSION, _SHARED_VERSION):
             raise DatasetError(
                 f"format_version {fields.shown(document.get('format_version'))}: "
-                f"this shardctl reads positions of version {_VERSION}"
+                f"this shardctl reads positions of version {_VERSION} and {_SHARED_VERSION}"
             )
         content = {key: value for key, value in document.items() if key != _DIGEST}
         if document.get(_DIGEST) != _digest_of(content):
@@ -103,7 +123,57 @@ def _record(document: Mapping[str, object]) -> PositionRecord:
         spec=fields.text(document.get("spec"), "spec"),
         settings=settings_of_document(pipeline, "pipeline"),
         consumed=fields.count(document.get("consumed"), "consumed"),
+        sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
+        stretches=tuple(
+            _stretch(fields.mapping(item, f"stretches[{index}]"), f"stretches[{index}]")
+            for index, item in enumerate(_stretches(document))
+        ),
     )
+
+
+def _stretches(document: Mapping[str, object]) -> Sequence[object]:
+    if document.get("format_version") == _VERSION:
+        return ()
+    found = fields.items(document.get("stretches"), "stretches")
+    if not found:
+        raise DatasetError("stretches: a position of version 2 has at least one")
+    return found
+
+
+def _stretch_document(stretch: Stretch) -> dict[str, Any]:
+    """Return a stretch as a mapping; hosts in step are [count, hosts], as many as have it in turn.
+
+    >>> _stretch_document(Stretch(consumed=(64, 64, 48), batch=8))
+    {'consumed': [[64, 2], [48, 1]], 'batch': 8, 'alone': False}
+    """
+    runs = [[count, sum(1 for _ in hosts)] for count, hosts in groupby(stretch.consumed)]
+    return {"consumed": runs, "batch": stretch.batch, "alone": stretch.alone}
+
+
+def _stretch(document: Mapping[str, object], where: str) -> Stretch:
+    counts: list[int] = []
+    for item in fields.items(document.get("consumed"), f"{where}.consumed"):
+        pair = fields.items(item, f"{where}.consumed")
+        if len(pair) != 2:
+            raise DatasetError(f"{where}.consumed: [count, hosts] is needed")
+        count, num_hosts = (fields.count(number, f"{where}.consumed") for number in pair)
+        if len(counts) + num_hosts > MAX_HOSTS:
+            raise DatasetError(f"{where}.consumed: {MAX_HOSTS} hosts at most")
+        counts += [count] * num_hosts
+    batch = document.get("batch")
+    alone = document.get("alone")
+    if not counts or not isinstance(alone, bool) or (alone and len(counts) > 1):
+        raise DatasetError(f"{where}: hosts, and whether it was one alone, are needed")
+    return Stretch(
+        consumed=tuple(counts),
+        batch=None if batch is None else fields.count(batch, f"{where}.batch"),
+        alone=alone,
+    )
+
+
+def _source(value: object) -> tuple[str, DatasetIdentity]:
+    source = fields.mapping(value, "a source")
+    return fields.text(source.get("data"), "data of a source"), read_identity(source)
 
 
 def _digest_of(document: Any) -> str:

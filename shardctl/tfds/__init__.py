@@ -6,6 +6,7 @@ Importing this loads neither TensorFlow nor TFDS; the calls do.
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.evaluating.evaluation import evaluation
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.keras.keras_epochs import keras_epochs
 from shardctl.tfds.keras.resume_fit import ResumeFit
@@ -26,6 +27,7 @@ __all__ = [
     "ReadSettings",
     "ResumeFit",
     "dataset_of",
+    "evaluation",
     "exact_order",
     "inspect",
     "keras_epochs",

@@ -12,8 +12,16 @@ from typing import Any
 import pytest
 
 from shardctl.core.hosts.host import Host
+from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.position_file import PositionRecord, _digest_of, read_position, write_position
+from shardctl.files.position_file import (
+    PositionRecord,
+    _digest_of,
+    position_of_text,
+    position_text,
+    read_position,
+    write_position,
+)
 from tests.core.instructions.tfds_splits import toy_dataset
 from tests.strategies import error_line
 
@@ -76,6 +84,60 @@ def test_wrong_fields_under_a_right_digest_are_one_line(
     assert line is not None
     assert words in line
     assert line.startswith(f"{path}: ")
+
+
+SHARED = replace(
+    RECORD,
+    stretches=(
+        Stretch(consumed=(4, 4, 3, 4), batch=2),
+        Stretch(consumed=(0,), alone=True),
+    ),
+)
+
+
+def test_what_hosts_had_consumed_before_is_read_back() -> None:
+    text = position_text(SHARED)
+    document = json.loads(text)
+    found = position_of_text(text, source="s")
+    assert (found.stretches, found.consumed) == (SHARED.stretches, 3)
+    assert position_text(found) == text
+    assert document["format_version"] == 2
+    assert document["stretches"] == [
+        {"consumed": [[4, 2], [3, 1], [4, 1]], "batch": 2, "alone": False},
+        {"consumed": [[0, 1]], "batch": None, "alone": True},
+    ]
+
+
+def test_a_thousand_hosts_in_step_take_no_more_room_than_one() -> None:
+    sizes = [
+        len(position_text(replace(RECORD, stretches=(Stretch(consumed=(999,) * count),))))
+        for count in (1, 1024)
+    ]
+    assert sizes[1] - sizes[0] == len("1024") - len("1")
+
+
+@pytest.mark.parametrize(
+    ("stretches", "words"),
+    [
+        (None, "stretches must be a list"),
+        ([], "a position of version 2 has at least one"),
+        ([{}], r"stretches[0].consumed must be a list"),
+        ([{"consumed": [[1]], "batch": None, "alone": False}], "[count, hosts] is needed"),
+        ([{"consumed": [], "batch": None, "alone": False}], "hosts, and whether"),
+        ([{"consumed": [[1, 2]], "batch": None, "alone": True}], "hosts, and whether"),
+        ([{"consumed": [[1, 2]], "batch": None}], "hosts, and whether"),
+        ([{"consumed": [[1, 2]], "batch": "x", "alone": False}], "batch must be a whole number"),
+        ([{"consumed": [[1, 10**12]], "batch": 1, "alone": False}], "100000 hosts at most"),
+        ([{"consumed": [[-1, 2]], "batch": 1, "alone": False}], "negative"),
+    ],
+)
+def test_stretches_that_are_none_are_one_line(stretches: object, words: str) -> None:
+    document = {**SHARED.document(), "stretches": stretches}
+    del document["digest"]
+    text = json.dumps({**document, "digest": _digest_of(document)}).encode()
+    line = error_line(lambda: position_of_text(text, source="s"))
+    assert line is not None
+    assert words in line
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.tfds import pipeline
+from shardctl.guide.guides import read_guide
+from shardctl.tfds import Position, pipeline
 from tests.cases import FUZZ
 from tests.killed_runs import Script, WholeRun, check_killed_runs, script_of_guide, whole_run
 from tests.tfds_datasets import build_dataset
@@ -20,7 +22,6 @@ SETTINGS = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, b
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import numpy as np
     import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
@@ -70,6 +71,44 @@ def outcome(run: Path) -> Mapping[str, Any]:
     arrays = {jax.tree_util.keystr(k): v for k, v in jax.tree_util.tree_leaves_with_path(state)}
     assert len(arrays) == 8  # bias and kernel, two moments of each, and two counts of steps
     return arrays
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Any:
+    import tensorflow_datasets as tfds
+
+    return tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [200, 100]}))
+
+
+def test_a_leaf_of_bytes_is_the_position(builder: Any) -> None:
+    position = Position(builder, "train", SETTINGS, consumed=64)
+    state = position.get_state()
+    names: dict[str, Any] = {"position": position, "weights": np.arange(3.0)}
+    exec(
+        script_of_guide("flax", "leaf.py").replace(
+            "\n\nrestored", "\nposition.advance(9)\nrestored"
+        ),
+        names,
+    )
+    assert (position.consumed, position.get_state()) == (64, state)
+    assert names["restored"]["weights"].tolist() == [0, 1, 2]
+
+
+def test_a_checkpoint_of_arrays_keeps_it_as_one(builder: Any, tmp_path: Path) -> None:
+    import orbax.checkpoint as ocp
+
+    text = read_guide("flax").text
+    assert "`np.frombuffer(position.get_state(), np.uint8)`" in text
+    assert '`restored["data"].tobytes()`' in text
+    position = Position(builder, "train", SETTINGS, consumed=64)
+    with ocp.StandardCheckpointer() as checkpointer:
+        tree = {"data": np.frombuffer(position.get_state(), np.uint8)}
+        checkpointer.save(tmp_path / "arrays", tree)
+        checkpointer.wait_until_finished()
+        restored = checkpointer.restore(tmp_path / "arrays")
+    position.advance(9)
+    position.set_state(restored["data"].tobytes())
+    assert position.consumed == 64
 
 
 @pytest.mark.fuzz

@@ -132,6 +132,10 @@ def _held_by_variable(value: Any) -> object:
 
 
 def _way_out(value: object) -> str:
-    if type(value).__module__.partition(".")[0] in ("tensorflow", "keras"):
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    if library in ("tensorflow", "keras"):
         return ", as step.numpy() gives one outside of a tf.function"
+    if library == "jax" and kind.__name__.endswith("Tracer"):
+        return ", as int(step) gives one outside of jax.jit"
     return ""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from shardctl.core.arguments.kinds import made_kind
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
@@ -15,6 +15,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.provided import provided
 from shardctl.core.resume.after_read import AfterRead
 from shardctl.core.resume.consumed_source import ConsumedSource
+from shardctl.core.resume.stretch import Stretch
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
@@ -22,6 +23,9 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX
+
+if TYPE_CHECKING:
+    from shardctl.core.resume.shared_rest import SharedRest
 
 Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -122,6 +126,8 @@ class ResumePlan(Tabular):
         instructions to build the stages of `settings` again. There the counts of what is left are
         `WITHOUT_END` where the pipeline has none.
     sources: of a pipeline with stages, what each reader has handed out.
+    stretches: of a run that was shared anew, what the hosts had handed out before; `consumed` then
+        counts since. `shared` is this host's part of the rest, None once it is read.
     refs: how the dataset was named, as the file that holds the plan has it.
     """
 
@@ -147,6 +153,8 @@ class ResumePlan(Tabular):
     after_read: tuple[AfterRead, ...] = ()
     continued_by: ContinuedBy = "file_instructions"
     sources: tuple[ConsumedSource, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+    shared: SharedRest | None = field(default=None, compare=False)
     refs: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 

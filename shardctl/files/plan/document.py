@@ -14,6 +14,7 @@ from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import FurtherEpoch, HostShare, ResumePlan, ShuffleState
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.errors import UsageError
 from shardctl.files.head import identity_head
 from shardctl.files.plan.after_read import call_record
 
@@ -30,7 +31,15 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
     """Return the fields of a plan in the order they are written, lists of instructions as columns.
 
     The last one is the digest, so that a file that was cut off or edited is known.
+
+    Raises:
+        UsageError: a plan of a run that was shared anew, which follows from its position alone.
     """
+    if plan.stretches:
+        raise UsageError(
+            "a plan file does not hold what hosts had consumed before a run was shared anew; keep "
+            "the position instead: get_state returns it, save writes it"
+        )
     document: PlanDocument = {
         **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
         **({REFS: list(plan.refs)} if plan.refs else {}),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.eval.cures import Cure, cures
 from shardctl.planning.eval.eval import Evaluation
 
@@ -44,6 +45,32 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
         )
     elif hang is None and not evaluation.num_lost and not padding:
         yield "every batch is full and every host makes the same number of steps"
+        return
+    yield f"{call_of(evaluation)} makes the padded batches and their masks"
+
+
+def call_of(evaluation: Evaluation) -> str:
+    """Return the call that makes the padded batches of an evaluation, for the host I.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.eval.eval import evaluate
+    >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
+    >>> print(call_of(evaluate(odd, batch=64, devices=8, hosts=8)))
+    shardctl.tfds.evaluation(builder, 'test', batch=64, devices=8, hosts=8, host=I)
+    """
+    settings, default = evaluation.settings, ReadSettings()
+    given = {
+        name: getattr(settings, name)
+        for name in ("host_by", "reverse", "file_order")
+        if getattr(settings, name) != getattr(default, name)
+    }
+    arguments = ["builder", repr(evaluation.spec), *([repr(given)] if given else [])]
+    arguments.append(f"batch={evaluation.device_batch}")
+    if evaluation.num_devices > 1:
+        arguments.append(f"devices={evaluation.num_devices}")
+    if evaluation.num_hosts > 1:
+        arguments += [f"hosts={evaluation.num_hosts}", "host=I"]
+    return f"shardctl.tfds.evaluation({', '.join(arguments)})"
 
 
 def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:

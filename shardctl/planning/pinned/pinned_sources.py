@@ -42,6 +42,15 @@ def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSo
     return tuple(found.values())
 
 
+def datasets_by_ref(live: PlannedOrder) -> dict[str, Dataset]:
+    """Return the datasets that readers of stages read besides that of the command, by reference."""
+    order = live.order
+    if not isinstance(order, StagedOrder):
+        return {}
+    found = {read.data: order.origins[read].dataset for read in order.readers}
+    return {ref: dataset for ref, dataset in found.items() if ref is not None}
+
+
 def reads_spec(settings: ReadSettings) -> bool:
     """Whether a reader reads the spec of the command, or the reader is the command's."""
     if settings.stages is None:

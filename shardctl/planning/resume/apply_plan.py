@@ -48,6 +48,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
         hosts=tuple(
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts
         ),
+        shared=plan.shared and plan.shared.of_files(_found(plan.shared.reads, dataset)),
     )
     said = format_warnings(dataset, _checked_spec(found, given).ranges)
     return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *said))))
@@ -105,6 +106,8 @@ def _check_shards(shard: Int64s, split: Split) -> None:
 
 def _all_reads(plan: ResumePlan) -> Iterator[Reads]:
     yield plan.instructions
+    if plan.shared is not None:
+        yield plan.shared.reads
     yield from (host.instructions for host in plan.hosts)
 
 

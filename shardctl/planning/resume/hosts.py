@@ -12,15 +12,15 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.hosts.even_splits import even_range
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
+from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.pinned.pinned_sources import without_stages
-from shardctl.planning.resume.rest_of_epoch import reads_at, rest_of_reading
 from shardctl.planning.resume.resume import (
     calls_after_read,
     consumed_examples,
@@ -29,10 +29,11 @@ from shardctl.planning.resume.resume import (
     num_further_epochs,
 )
 from shardctl.planning.resume.stopped_hosts import (
-    MAX_HOSTS,
     OldHost,
     at_start_of,
-    num_read_of,
+    check_left,
+    epochs_of,
+    left_of_epochs,
     old_orders,
     pending_of,
     stopped_hosts,
@@ -111,15 +112,15 @@ def resume_on_hosts(
     each = (consumed,) if isinstance(consumed, int) else consumed
     counts = _counts([p.order for p in planned], each, steps)
     old, unseeded = stopped_hosts([p.order for p in planned], counts, mode=mode, risk=risk)
-    epochs = _epochs(old)
-    left = _left_of_epochs(old, epochs)
+    epochs = epochs_of(old)
+    left = left_of_epochs(old, epochs)
     unfinished = any(host.point.remaining for host in old)
     last = epochs[-1]
-    _check_count(left, old, last)
+    check_left(left, old, last)
     if unseeded and unfinished and not len(left) and last + 1 < settings.epochs:
         # What the buffers held was the rest of the epoch.
         old, last = [at_start_of(host, last + 1) for host in old], last + 1
-        left = _left_of_epochs(old, range(last, last + 1))
+        left = left_of_epochs(old, range(last, last + 1))
     shares = even_shares(left, to_hosts)
     whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
     follow = num_further_epochs(whole.order, last) if unfinished else 0
@@ -170,11 +171,6 @@ def _unreadable_epochs(order: Order, follow: int, to_hosts: int) -> tuple[str, .
     )
 
 
-def _left_of_epochs(old: Sequence[OldHost], epochs: range) -> Reads:
-    left_of = _left_of_all if old[0].order.settings.host_mode.reads_all else _left
-    return joined([left_of(old, epoch).runs() for epoch in epochs])
-
-
 def _total(num_left: int, follow: Int64s, settings: ReadSettings) -> int:
     """Return how many examples the new hosts hand out: their shares, and what follows of each.
 
@@ -211,53 +207,6 @@ def _counts(
     return counts
 
 
-def _epochs(old: Sequence[OldHost]) -> range:
-    """Return the epochs that hosts are in; a host that has no examples is in none."""
-    epochs_begun = [host.point.epoch for host in old if host.order.epoch_size]
-    return range(min(epochs_begun), max(epochs_begun) + 1) if epochs_begun else range(1)
-
-
-def _left(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, each of them reading its own rows."""
-    several = []
-    for host in old:
-        reads, reading = host.order.reads, host.order.reading(epoch)
-        own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
-        if len(pending := pending_of(host, epoch)):
-            own.append(reads_at(reads, reading, pending))
-        # A host's own runs first: in the order of the files the rows of all need no sort.
-        several.append(joined(own).runs())
-        del reading
-        host.order.forget_readings()
-    return joined(several)
-
-
-def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, all of them reading the same rows.
-
-    Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
-    all are left; before that, and in the buffers, they are left one by one.
-    """
-    num_hosts, reads = len(old), old[0].order.reads
-    reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
-    num_read = [num_read_of(host, epoch) for host in old]
-    foremost = max(num_read)
-    positions = []
-    for index, host in enumerate(old):
-        # Example k of this host is at k * num_hosts + index of what all hosts read.
-        between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
-        positions += [
-            between * num_hosts + index,
-            pending_of(host, epoch) * num_hosts + index,
-        ]
-    single = reads_at(reads, reading, np.concatenate(positions))
-    rest = rest_of_reading(reads, reading, foremost * num_hosts)
-    del reading
-    for host in old:
-        host.order.forget_readings()
-    return joined([single, rest])
-
-
 def _pending_ids(old: Sequence[OldHost]) -> tuple[int | str, ...]:
     ids: list[int | str] = []
     for host in old:
@@ -265,17 +214,6 @@ def _pending_ids(old: Sequence[OldHost]) -> tuple[int | str, ...]:
         ids += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
         host.order.forget_readings()
     return tuple(ids)
-
-
-def _check_count(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
-    """Check that what is left and what was handed out, or is passed by, add up to whole epochs."""
-    expected = 0
-    for host in old:
-        if host.point.remaining:
-            gone = host.point.emitted if host.buffer is None else host.buffer.first_read
-            expected += (epoch + 1 - host.point.epoch) * host.order.epoch_size - gone
-    if left.num_examples != expected:
-        raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 
 
 def _several_epochs(epochs: range) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
+from shardctl.errors import UsageError
 from shardctl.planning.order import order_of
 from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
@@ -58,9 +59,15 @@ def planned_anew(
     Of a plan of the unseen `seen` is the log; without it, all that the instructions leave out.
 
     Raises:
-        UsageError: no pipeline stops there: the place is past its end, or settings contradict.
+        UsageError: no pipeline stops there: the place is past its end, or settings contradict; or
+            the plan is of a run that was shared anew.
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
+    if plan.stretches:
+        raise UsageError(
+            "this plan is of one host of a run that was shared anew, and no proof of it is made: "
+            "what all hosts read is known from the states of all, with Position.set_states"
+        )
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk
     if plan.from_seen:

@@ -1,4 +1,4 @@
-"""Where did the hosts of a job stop, and how far had each of them read?"""
+"""Where did the hosts of a job stop, how far had each of them read, and what have they left?"""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES
+from shardctl.core.resume.shared_rest import SharedRest
+from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.resume.unseeded_buffer import (
     DEFAULT_RISK,
     UnseededBuffer,
@@ -26,20 +29,36 @@ from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
     pending_inputs,
+    reads_at,
+    rest_of_reading,
     resume_point,
 )
 from shardctl.planning.resume.unseeded import order_to_resume, without_seed
 
-MAX_HOSTS = 100_000
-
 
 @dataclass(frozen=True, kw_only=True)
 class OldHost:
-    """One of the hosts that stopped, and where; `buffer` is one whose seed is not known."""
+    """One of the hosts that stopped, and where; `buffer` is one whose seed is not known.
+
+    rest: of a run that was shared anew before, its part of what was left then; its epoch comes
+        before those of `order`.
+    """
 
     order: Order
     point: ResumePoint
     buffer: UnseededBuffer | None = None
+    rest: SharedRest | None = None
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether it reads anything of the epoch it is in."""
+        return bool(self.order.epoch_size or self.point.remaining)
+
+    def size_of(self, epoch: int) -> int:
+        """Return how many examples of an epoch it reads."""
+        if self.rest is not None and self.rest.epoch == epoch:
+            return self.rest.size
+        return self.order.epoch_size
 
 
 def old_orders(
@@ -117,6 +136,91 @@ def num_read_of(host: OldHost, epoch: int) -> int:
 
 def pending_of(host: OldHost, epoch: int) -> Int64s:
     """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
-    if host.point.epoch != epoch or not host.point.remaining or host.buffer is not None:
+    if not _is_in(host, epoch) or host.buffer is not None:
         return np.empty(0, np.int64)
     return pending_inputs(host.order, host.point)
+
+
+def epochs_of(old: Sequence[OldHost]) -> range:
+    """Return the epochs that hosts are in; a host that has no examples is in none."""
+    begun = [host.point.epoch for host in old if host.has_examples]
+    if not begun:
+        begun = [0 if old[0].rest is None else old[0].rest.epoch]
+    return range(min(begun), max(begun) + 1)
+
+
+def left_of_epochs(old: Sequence[OldHost], epochs: range) -> Reads:
+    """Return what hosts have left of epochs, as runs in the order of the files, epoch by epoch.
+
+    `epochs` are those that they are in, and end with that of the foremost.
+    """
+    return joined([_left_of_epoch(old, epoch).runs() for epoch in epochs])
+
+
+def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:
+    rests = [host.rest for host in old if host.rest is not None and host.rest.epoch == epoch]
+    if rests:
+        return joined(
+            [
+                rest.left(host.point.emitted if _is_in(host, epoch) else rest.size).runs()
+                for host, rest in zip(old, rests, strict=True)
+            ]
+        )
+    reads_all = old[0].order.settings.host_mode.reads_all
+    return (_left_of_all if reads_all else _left)(old, epoch)
+
+
+def _is_in(host: OldHost, epoch: int) -> bool:
+    return host.point.epoch == epoch and bool(host.point.remaining)
+
+
+def _left(old: Sequence[OldHost], epoch: int) -> Reads:
+    """Return what the hosts have left of one epoch, each of them reading its own rows."""
+    several = []
+    for host in old:
+        reads, reading = host.order.reads, host.order.reading(epoch)
+        own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
+        if len(pending := pending_of(host, epoch)):
+            own.append(reads_at(reads, reading, pending))
+        # A host's own runs first: in the order of the files the rows of all need no sort.
+        several.append(joined(own).runs())
+        del reading
+        host.order.forget_readings()
+    return joined(several)
+
+
+def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
+    """Return what the hosts have left of one epoch, all of them reading the same rows.
+
+    Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
+    all are left; before that, and in the buffers, they are left one by one.
+    """
+    num_hosts, reads = len(old), old[0].order.reads
+    reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
+    num_read = [num_read_of(host, epoch) for host in old]
+    foremost = max(num_read)
+    positions = []
+    for index, host in enumerate(old):
+        # Example k of this host is at k * num_hosts + index of what all hosts read.
+        between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
+        positions += [
+            between * num_hosts + index,
+            pending_of(host, epoch) * num_hosts + index,
+        ]
+    single = reads_at(reads, reading, np.concatenate(positions))
+    rest = rest_of_reading(reads, reading, foremost * num_hosts)
+    del reading
+    for host in old:
+        host.order.forget_readings()
+    return joined([single, rest])
+
+
+def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
+    """Check that what is left and what was handed out, or is passed by, add up to whole epochs."""
+    expected = 0
+    for host in old:
+        if host.point.remaining:
+            gone = host.point.emitted if host.buffer is None else host.buffer.first_read
+            expected += sum(map(host.size_of, range(host.point.epoch, epoch + 1))) - gone
+    if left.num_examples != expected:
+        raise AssertionError(f"{left.num_examples} examples left, {expected} by count")

@@ -69,6 +69,11 @@ class FitEpochs:
         self._position, self._size = position, steps_per_epoch
         self._start = position.planned.with_settings(position.settings)
         settings = short_form(position.settings)
+        if position.is_shared:
+            raise UsageError(
+                "the run was shared among other hosts, whose part has no epochs of fit: train on "
+                "position.dataset() in a loop of your own"
+            )
         if settings.batch is None and settings.stages is None:
             raise UsageError("fit trains on batches: give ReadSettings(batch=N)")
         if settings.pass_index:

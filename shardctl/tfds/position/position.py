@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,9 +13,8 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.settings.document import settings_in_force
+from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
     PositionRecord,
@@ -25,13 +25,16 @@ from shardctl.files.position_file import (
 )
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.pinned.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
-from shardctl.planning.resume.same_dataset import check_same_dataset
+from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
-from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
-from shardctl.tfds.graphs.predicted import elements_of
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
 from shardctl.tfds.position.deferred import deferred
+from shardctl.tfds.position.derived import check_derived
+from shardctl.tfds.position.same_order import check_same_order
+from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
@@ -42,9 +45,13 @@ class Position:
     """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
-    with TFDS's own calls. `consumed` may be read at any time, to be kept in a checkpoint; `save`
-    writes it to a file of its own, with the dataset's identity and the settings, from which
-    `restore` resumes and refuses another dataset or other settings.
+    with TFDS's own calls. A position is saved and restored by `tf.train.Checkpoint` like the
+    weights beside it; `get_state` and `set_state` are for other checkpoints, `save` and `restore`
+    for a file of its own. All of them hold the dataset's identity and the settings too, and refuse
+    another dataset or other settings by name. `consumed` may be read at any time.
+
+    `allow_version` takes positions in another version or config of the dataset whose files have the
+    same names and lengths.
 
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
@@ -52,9 +59,13 @@ class Position:
             force in TensorFlow, that the settings do not have and that changes the order.
 
         position = Position(builder, "train", settings)
-        for batch in position.count(position.dataset()):
+        checkpoint = tf.train.Checkpoint(step=step, model=model, data=position)
+        if newest := tf.train.latest_checkpoint(folder):
+            checkpoint.restore(newest).assert_existing_objects_matched()
+        for batch in position.count(position.dataset(), step=step):
             train_step(batch)
-            position.save("position.json")
+            step.assign_add(1)
+            checkpoint.save(f"{folder}/checkpoint")
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
@@ -69,8 +80,9 @@ class Position:
         settings: ReadSettings | None = None,
         *,
         consumed: int = 0,
+        allow_version: bool = False,
     ) -> None:
-        self._builder = builder
+        self._builder, self._allow_version = builder, allow_version
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
@@ -83,18 +95,25 @@ class Position:
         self._now = self._settings
         self._planned = planned.with_settings(self._now)
         self._check_global_seed()
-        self._consumed = 0
-        self.advance(consumed)
+        self._run: SharedRun | None = None
+        self._loop: Loop | None = None  # that is counted
+        self._consumed = self._sum(0, consumed)
 
     @property
     def consumed(self) -> int:
-        """Number of examples that the training loop has received, from the start of the order."""
+        """Number of examples that the training loop has received, from the start of the order.
+
+        Of a run that was shared among other hosts (`set_states`), since it was.
+        """
         return self._consumed
 
     @property
     def num_examples(self) -> int:
-        """Number of examples of the whole order, all epochs; of an epoch of `fit`, its own."""
-        return self._planned.order.num_examples
+        """Number of examples of the whole order, all epochs; of an epoch of `fit`, its own.
+
+        Of a run that was shared, of this host's part; see `consumed`.
+        """
+        return self._total(self._planned, self._run)
 
     @property
     def settings(self) -> ReadSettings:
@@ -102,8 +121,16 @@ class Position:
         return self._settings
 
     @property
+    def is_shared(self) -> bool:
+        """Whether this is a place in a host's part of a run that went on with other hosts."""
+        return self._run is not None
+
+    @property
     def planned(self) -> PlannedOrder:
-        """The order that this is a place in; in `fit` that of the epoch."""
+        """The order that this is a place in; in `fit` that of the epoch.
+
+        Of a run that was shared, that of the epochs behind the shared rest.
+        """
         return self._planned
 
     def __repr__(self) -> str:
@@ -133,7 +160,9 @@ class Position:
         return consumed + num_examples
 
     @checked
-    def count(self, elements: Iterable[Any], *, batch: int | None = None) -> Iterator[Any]:
+    def count(
+        self, elements: Iterable[Any], *, batch: int | None = None, step: Steps | None = None
+    ) -> Iterator[Any]:
         """Yield the elements of a dataset, counting each when the loop receives it.
 
         What `prefetch` has read ahead is not counted. An element is an example; or where the
@@ -141,27 +170,56 @@ class Position:
         batch, which counts as many as its first component has rows. Of stages it is what they make,
         and counts as many as the order says.
 
-        Raises:
-            UsageError: more examples than the order has left, or batches larger than said.
-        """
-        if self._settings.stages is not None and batch is None:
-            yield from self._counted_by_order(elements)
-            return
-        batch = self._settings.batch if batch is None else batch
-        for element in elements:
-            self.advance(1 if batch is None else _num_rows(element, batch))
-            yield element
+        `step` is the number of batches that the loop has trained on, a `tf.Variable` or a function:
+        it goes up by one for each. With it a state that is taken before the batch in hand was
+        trained on, as where an error or a signal ends the loop, is that before the batch; without
+        it, a state is to be taken after.
 
-    def _counted_by_order(self, elements: Iterable[Any]) -> Iterator[Any]:
-        """Yield elements of stages, each counted as many examples as the order says."""
-        predicted = elements_of(self._planned.order)
-        step = predicted.element_after(self._consumed)
-        for element in elements:
-            if predicted.up_to(step + 1) == step:
-                self.advance(1)  # more than the order has, which is refused
-            self.advance(predicted.width_of(step))
-            step += 1
-            yield element
+        Raises:
+            UsageError: more examples than the order has left, or batches larger than said, or
+                smaller ones in mid-epoch; elements of `dataset` that were shuffled, filtered or
+                batched otherwise than they are counted; the position went elsewhere meanwhile; or
+                `step` does not go up by one.
+        """
+        settings = self._settings
+        of_order = settings.stages is not None and batch is None
+        if of_order or settings.stages is None:
+            check_derived(
+                elements,
+                batched=of_order or settings.batch is not None,
+                counts_batches=of_order or (settings.batch or batch) is not None,
+            )
+        loop = self._loop = Loop(self._trained(), step)
+        self._consumed = loop.consumed
+        counter = OrderCounter if of_order else RowCounter
+        first = 0 if self._run is None else self._run.rest.size
+        width_of = counter(self._planned.order, loop, batch or settings.batch, first)
+        try:
+            for element in elements:
+                self._check_is_in(loop)
+                loop.ask()
+                self.advance(width_of(element))
+                loop.hand_out(self._consumed)
+                yield element
+            loop.ask()
+        finally:
+            if self._loop is loop:
+                with suppress(Exception):  # where it cannot be told, it stays in hand
+                    self._consumed, self._loop = loop.trained(), None
+
+    def _check_is_in(self, loop: Loop) -> None:
+        if self._loop is not loop or self._consumed != loop.consumed:
+            raise UsageError(
+                f"the position went to {self._consumed} while a loop counted from "
+                f"{loop.consumed}: restore it before, and count one loop at a time"
+            )
+
+    def _trained(self) -> int:
+        """Return how many examples were trained on, as far as a loop says by its step."""
+        loop = self._loop
+        if loop is None or loop.consumed != self._consumed:
+            return self._consumed
+        return loop.trained()
 
     @checked
     def dataset(
@@ -186,7 +244,7 @@ class Position:
         def rest() -> Any:
             return dataset_to_resume(self._builder, self.plan(), host, checks_seed=False, **how)
 
-        return deferred(self, rest, lambda: (self._now, self._consumed))
+        return deferred(self, rest, lambda: (self._now, self._run, self._trained()))
 
     @checked
     def begin_epoch_of_fit(self, epoch: int) -> None:
@@ -196,20 +254,29 @@ class Position:
         keras-fit --pass N` shows it, and `consumed` counts within it. `ResumeFit` calls this.
 
         Raises:
-            UsageError: an epoch below 0.
+            UsageError: an epoch below 0, or a run that was shared and is not at its end.
             UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
         """
+        if self.is_shared and self._consumed < self.num_examples:
+            raise UsageError(
+                f"the run was shared among other hosts, and {self.num_examples - self._consumed} "
+                "examples of this host's part are left, in no epoch of fit: train on "
+                "position.dataset() first, in a loop of your own"
+            )
         now = self._of_fit(epoch)
         self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0
+        self._loop = self._run = None  # what was shared is the rest of an epoch before
 
     def _of_fit(self, epoch: int) -> ReadSettings:
         return replace(self._settings, pass_index=epoch, loop="keras-fit")
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
+        if self._run is not None:
+            return self._run.plan(self._trained())
         if isinstance(self._planned.order, StagedOrder):
-            return resume_staged(self._planned, consumed=self._consumed)
-        return resume_order(self._planned, consumed=self._consumed, mode="exact-order")
+            return resume_staged(self._planned, consumed=self._trained())
+        return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
 
     @checked
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -245,8 +312,7 @@ class Position:
     def set_state(self, state: bytes, *, allow_version: bool = False) -> None:
         """Go to the position that `get_state` returned, here or in another process.
 
-        `allow_version` takes one of another version or config of the dataset whose files have the
-        same names and lengths. What is refused changes nothing.
+        `allow_version` is that of `Position`, for this call. What is refused changes nothing.
 
         Raises:
             DatasetError: no position, or it is of another dataset or the dataset has changed; the
@@ -259,50 +325,115 @@ class Position:
             allow_version=allow_version,
         )
 
+    @checked
+    def set_states(self, states: Sequence[bytes], *, allow_version: bool = False) -> None:
+        """Go on where a run stopped, also with another number of processes.
+
+        `states` are what `get_state` returned in all processes of the run that stopped, in any
+        order: each says which host it is of. Where there are as many hosts now, this one takes its
+        own and hands out the very batches. Otherwise what no host has handed out of the epoch is
+        shared evenly among the hosts that there are now, and the epochs behind it are read as by so
+        many: together they hand out every example that is left once, also where the hosts had
+        consumed different numbers or were in different epochs. `batch` may then be another than it
+        was. `dataset`, `count`, `consumed` and `num_examples` are from then on about this host's
+        part; `get_state` holds what the hosts before had consumed, so that it is restored as any
+        other position, and shared again.
+
+        Raises:
+            DatasetError: as for `set_state`, or a state that is none; the text says which.
+            UsageError: as for `set_state`; a host whose state is missing or given twice, or states
+                of several runs; other hosts with `stages` or `repeat_files`.
+        """
+        records = records_of(states)
+        self._check_global_seed()
+        first = records[0]
+        own = [record for record in records if record.settings.host == self._settings.host]
+        besides = ["host"] if own else ["host", "batch"]
+        if not own and first.settings.host is None and not first.stretches:
+            besides.append("host_by")  # one alone was no host by any mode
+        for record in {record.dataset: record for record in records}.values():
+            self._check(record, allow_version=allow_version, besides=besides)
+        if own:
+            self._go_to(own[0], allow_version=allow_version)
+            return
+        self._check_shareable(len(records))
+        now = self._settings_at(first)
+        run = self._shared_run(now, (*first.stretches, stretch_of(records)))
+        self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
+        self._loop = None
+
     def _record(self) -> PositionRecord:
         return PositionRecord(
             dataset=self._dataset.identity,
             spec=self._spec,
             settings=self._now,
-            consumed=self._consumed,
+            consumed=self._trained(),
+            sources={ref: one.identity for ref, one in datasets_by_ref(self._planned).items()},
+            stretches=() if self._run is None else self._run.stretches,
         )
 
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         self._check_global_seed()
-        then = record.dataset
-        now = in_order_of(self._dataset, [split.name for split in then.splits])
-        check_same_dataset(then, now, "position", allow_version=allow_version)
-        # Which epoch of `fit` it is in is part of the place.
-        in_fit = record.settings.loop == "keras-fit" and not self._settings.pass_index
-        own = self._of_fit(record.settings.pass_index) if in_fit else self._settings
-        if others := self._other_settings(record, own):
-            raise UsageError(f"the position is one in another order: {choices(others)}")
-        planned = self._planned.with_settings(own)
-        if record.consumed > planned.order.num_examples:
+        self._check(record, allow_version=allow_version)
+        now, run = self._settings_at(record), None
+        if record.stretches:
+            run = self._shared_run(now, record.stretches)
+        planned = self._planned.with_settings(now) if run is None else run.planned
+        total = self._total(planned, run)
+        if record.consumed > total:
             raise UsageError(
                 f"the position is after {record.consumed} examples: the order of {self._spec} has "
-                f"{planned.order.num_examples}"
+                f"{total}"
             )
-        self._planned, self._now, self._consumed = planned, own, record.consumed
+        self._planned, self._now, self._run = planned, now, run
+        self._consumed, self._loop = record.consumed, None
+
+    def _settings_at(self, record: PositionRecord) -> ReadSettings:
+        """Return the settings at a place; which epoch of `fit` it is in is part of the place."""
+        in_fit = record.settings.loop == "keras-fit" and not self._settings.pass_index
+        return self._of_fit(record.settings.pass_index) if in_fit else self._settings
+
+    @staticmethod
+    def _total(planned: PlannedOrder, run: SharedRun | None) -> int:
+        return planned.order.num_examples if run is None else run.num_examples
+
+    def _check(
+        self, record: PositionRecord, *, allow_version: bool, besides: Collection[str] = ()
+    ) -> None:
+        check_same_order(
+            record,
+            self._spec,
+            self._settings_at(record),
+            self._dataset,
+            datasets_by_ref(self._planned),
+            allow_version=allow_version or self._allow_version,
+            besides=besides,
+        )
+
+    def _check_shareable(self, num_hosts: int) -> None:
+        settings = self._settings
+        why = ""
+        if settings.stages is not None:
+            why = (
+                "what other hosts are left to read is known for shard, shuffle, repeat and batch "
+                "in this order, not for stages"
+            )
+        elif settings.repeat_files:
+            why = (
+                "with repeat_files=True the epochs of each host run into one another without end, "
+                "so nothing is left over to share"
+            )
+        if why:
+            now = "one alone" if settings.host is None else f"host {settings.host}"
+            raise UsageError(
+                f"states of {num_hosts} processes for {now}: {why}; go on with {num_hosts}, each "
+                "with its own state"
+            )
+
+    def _shared_run(self, now: ReadSettings, stretches: tuple[Stretch, ...]) -> SharedRun:
+        if self._run is not None and (self._now, self._run.stretches) == (now, stretches):
+            return self._run  # which takes its time with a thousand hosts
+        return shared_run(self._planned.resolved, now, stretches)
 
     def _check_global_seed(self) -> None:
         check_global_seed(self._settings, lambda: len(self._planned.order.reads))
-
-    def _other_settings(self, record: PositionRecord, own: ReadSettings) -> list[str]:
-        old = settings_in_force(record.settings, ordered=record.dataset.ordered)
-        new = settings_in_force(own, ordered=self._dataset.ordered)
-        others = [f"{key} was {old[key]}, now {new[key]}" for key in new if old[key] != new[key]]
-        if record.spec != self._spec:
-            others.insert(0, f"SPEC was {record.spec}, now {self._spec}")
-        return others
-
-
-def _num_rows(batch: Any, most: int) -> int:
-    components = tensorflow().nest.flatten(batch)
-    shape = tuple(getattr(components[0], "shape", ())) if components else ()
-    if not shape:
-        raise UsageError("elements: batches are counted, and one of them has no rows")
-    rows = int(shape[0])
-    if rows > most:
-        raise UsageError(f"a batch of {rows} examples where batches of {most} are counted")
-    return rows

@@ -21,7 +21,8 @@ def trackable_class(of: Class) -> Class:
         tensorflow()
     except MissingDependencyError:
         return of
-    return _trackable_class(of)
+    made: Class = _trackable_class(of)
+    return made
 
 
 @cache
@@ -29,7 +30,7 @@ def _trackable_class(of: Any) -> Any:
     tf = tensorflow()
     python_state = tf.train.experimental.PythonState
 
-    class SavedState(python_state):  # type: ignore[misc]  # a class that is not known before
+    class SavedState(python_state):  # type: ignore[misc, valid-type]
         """The state of a position as it was when an asynchronous save began."""
 
         def __init__(self, position: Any) -> None:
@@ -45,7 +46,7 @@ def _trackable_class(of: Any) -> Any:
         def deserialize(self, string_value: bytes) -> None:
             self._position.deserialize(string_value)
 
-    class Trackable(of, python_state):  # type: ignore[misc]
+    class Trackable(of, python_state):  # type: ignore[misc, valid-type]
         def serialize(self) -> bytes:
             """Return the state, for a checkpoint that is written."""
             return bytes(self.get_state())
@@ -73,7 +74,8 @@ def _trackable_class(of: Any) -> Any:
         def __reduce__(self) -> Any:
             # Not what TensorFlow keeps in it: checkpoints that it belongs to here.
             own = {k: value for k, value in vars(self).items() if not k.startswith("_self_")}
-            return _remade, (of, own)
+            # Nor a loop, which is of the position that it counts.
+            return _remade, (of, {**own, "_consumed": self._trained(), "_loop": None})
 
     Trackable.__name__, Trackable.__qualname__ = of.__name__, of.__qualname__
     Trackable.__module__, Trackable.__doc__ = of.__module__, of.__doc__

@@ -74,7 +74,7 @@ def pipeline(
     def read(builder: Any, dataset: Dataset, spec: str, settings: ReadSettings) -> Any:
         made = builder.as_dataset(
             split=split_of_host(spec, settings),
-            read_config=_read_config(settings, dataset, add_tfds_id=add_tfds_id),
+            read_config=tfds_config(settings, dataset, add_tfds_id=add_tfds_id),
             shuffle_files=settings.shuffles_files,
             decoders=decoders,
         )
@@ -104,7 +104,8 @@ def _referred(reference: str) -> tuple[Any, Dataset]:
     return builder_of(dataset), dataset
 
 
-def _read_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
+def tfds_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) -> Any:
+    """Return the settings as a `tfds.ReadConfig`."""
     config = tensorflow_datasets().ReadConfig(
         add_tfds_id=add_tfds_id,
         shuffle_seed=settings.shuffle_seed,

@@ -38,8 +38,8 @@ def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan"
         if not same:
             count = f" of {host.count}" if isinstance(host, Host) else ""
             raise UsageError(
-                f"host={index_given}: the {what} is for host {_named(planned)}, and this process is "
-                f"said to be host {index_given}{count}; give each host its own {what}"
+                f"host={index_given}: the {what} is for host {_named(planned)}, and this process "
+                f"is said to be host {index_given}{count}; give each host its own {what}"
             )
         return
     for source, found in hosts_said():

@@ -79,8 +79,9 @@ def read_config(
     _check_options(options)
     plan = as_plan(plan)
     if plan.continued_by == "shardctl.tfds":
+        what = "the stages" if plan.shared is None else "the shared rest"
         raise UsageError(
-            "file instructions alone do not continue the stages of this plan; "
+            f"file instructions alone do not continue {what} of this plan; "
             "shardctl.tfds.resume does"
         )
     tfds = tensorflow_datasets()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,14 +41,51 @@ class RecordReader:
 
     def interleaved(self, rows: Any) -> Any:
         """Return the records of rows, interleaved."""
+        return self._interleaved(rows, self._of_file)
+
+    def _interleaved(self, files: Any, of_file: Any) -> Any:
         tf = tensorflow()
-        return rows.interleave(
-            without_autograph(self._of_file),
+        return files.interleave(
+            without_autograph(of_file),
             cycle_length=self.cycle,
             block_length=self.block,
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )
+
+    def in_files(self, reads: Reads, num_rows: Int64s) -> Any:
+        """Return the records of rows that are read together, interleaved as files.
+
+        `num_rows` (int64[m]) says how many rows, one behind the other in a file, each opened file
+        has; what lies between them is read and dropped.
+        """
+        if not len(num_rows) or int(num_rows.max()) == 1:
+            return self.read(reads)
+        tf = tensorflow()
+        ends = np.cumsum(num_rows)
+        first, last = reads.select(ends - num_rows), reads.select(ends - 1)
+        span = last.skip + last.take - first.skip
+        begins = reads.skip - np.repeat(first.skip, num_rows)
+        runs = (
+            tf.RaggedTensor.from_row_splits(column, np.append(0, ends))
+            for column in (begins, begins + reads.take)
+        )
+        columns = self._columns(replace(first, take=span))
+        files = tf.data.Dataset.from_tensor_slices((*columns, *runs))
+
+        def of_file(path: Any, prefix: Any, skip: Any, take: Any, begin: Any, end: Any) -> Any:
+            records = self._of_file(path, prefix, skip, take)
+            steps = tf.scatter_nd(
+                tf.concat([begin, end], 0)[:, None],
+                tf.concat([tf.ones_like(begin), -tf.ones_like(end)], 0),
+                take[None] + 1,
+            )
+            mask = tf.cumsum(steps)[:-1] > 0
+            marked = tf.data.Dataset.zip((records, tf.data.Dataset.from_tensor_slices(mask)))
+            kept = marked.filter(without_autograph(lambda _, is_wanted: is_wanted))
+            return kept.map(without_autograph(lambda record, _: record))
+
+        return self._interleaved(files, of_file)
 
     def chosen(self, reads: Reads, codes: Int64s) -> Any:
         """Return (record, code) of chosen examples, each file opened once, in no useful order.

@@ -247,7 +247,11 @@ class _Resumed:
         plan, settings = self.here.plan, self.here.settings
         if not plan.exact:
             return self._once(plan, settings)
-        rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
+        if plan.shared is not None:
+            emitted = plan.shared.size - plan.remaining
+            rest = self.reader.in_files(*plan.shared.files_left(emitted))
+        else:
+            rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
             return rest
         if not plan.shuffle.emitted:

@@ -53,6 +53,28 @@ def test_what_is_no_whole_number_is_refused(value: Any) -> None:
         whole_number(value)
 
 
+def test_a_step_of_jax_or_flax_is_a_whole_number() -> None:
+    import jax
+    import jax.numpy as jnp
+    from flax import nnx
+
+    for dtype in (jnp.int8, jnp.uint8, jnp.int32, jnp.uint32):
+        for value in (dtype(7), jnp.asarray(7, dtype), nnx.Variable(dtype(7))):
+            assert (whole_number(value), type(whole_number(value))) == (7, int)
+    wrong = (jnp.float32(7), jnp.bfloat16(7), jnp.asarray(True), jnp.asarray([7]))
+    for value in (*wrong, *map(nnx.Variable, wrong)):
+        with pytest.raises(UsageError, match=r"^a whole number is needed$"):
+            whole_number(value)
+
+    @jax.jit
+    def step(number: Any) -> Any:
+        with pytest.raises(UsageError, match=r"needed, as int\(step\) gives one outside of jax\.jit$"):
+            whole_number(number)
+        return number
+
+    step(3)
+
+
 def test_a_number_too_long_to_be_written_is_refused() -> None:
     for value in (10**4100, -(10**5000), Variable(10**5000)):
         with pytest.raises(UsageError, match="at most 4100 digits"):

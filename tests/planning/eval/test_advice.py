@@ -26,6 +26,23 @@ def test_advice_says_when_all_is_well() -> None:
     )
 
 
+def test_advice_ends_with_the_call_that_makes_padded_batches() -> None:
+    odd = toy(4097)
+    for how, call in (
+        ({"batch": 512}, "builder, 'test', batch=512"),
+        ({"batch": 512, "remainder": "pad"}, "builder, 'test', batch=512"),
+        ({"batch": 64, "devices": 8}, "builder, 'test', batch=64, devices=8"),
+        (
+            {"batch": 64, "hosts": 2, "settings": {"host_by": "examples", "reverse": True}},
+            "builder, 'test', {'host_by': 'examples', 'reverse': True}, batch=64, hosts=2, host=I",
+        ),
+    ):
+        said = advice(evaluate(odd, "test", **how))
+        assert said[-1] == (
+            f"shardctl.tfds.evaluation({call}) makes the padded batches and their masks"
+        )
+
+
 def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
     said = advice(evaluate(toy(13), batch=4, devices=2))
     assert "a last batch of 5 does not divide among 2 devices" in said[0]

@@ -13,6 +13,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
@@ -21,7 +22,6 @@ from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import even_shares, resume_on_hosts
-from shardctl.planning.resume.stopped_hosts import MAX_HOSTS
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import read_settings
 from tests.planning.resume.resume_cases import TOY, dataset

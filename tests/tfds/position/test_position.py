@@ -131,7 +131,8 @@ def test_an_edited_file_and_one_that_is_none_are_refused(builder: Any, tmp_path:
         (text.replace('"consumed": 8', '"consumed": 9'), "does not match its digest"),
         (text[:100], "JSON"),
         ("{}", "this is not a position"),
-        (text.replace('"format_version": 1', '"format_version": 2'), "positions of version 1"),
+        (text.replace('"format_version": 1', '"format_version": 2'), "does not match its digest"),
+        (text.replace('"format_version": 1', '"format_version": 3'), "of version 1 and 2"),
     ):
         file.write_text(broken)
         with pytest.raises(DatasetError, match=message):

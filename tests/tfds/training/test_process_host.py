@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,31 +25,26 @@ from shardctl.tfds.training.process_host import check_host, hosts_said
 from tests.tfds_datasets import build_dataset, read_ids
 
 THREE = Host(index=3, count=8)
+HIDDEN: dict[str, Any] = {}  # what a test may bring back
 
 
 @pytest.fixture(autouse=True)
 def nobody_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide that JAX is imported."""
+    importlib.import_module("jax")
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    for name in ("jax", "jax._src.xla_bridge", "jax._src.distributed"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(HIDDEN, "jax", sys.modules["jax"])
+    monkeypatch.delitem(sys.modules, "jax")
 
 
-def jax_of(monkeypatch: pytest.MonkeyPatch, index: int, count: int) -> list[str]:
-    """Put a stand-in in the place of JAX, with the functions of its API; return what is called."""
-    called: list[str] = []
-
-    def says(name: str, value: int) -> Any:
-        def said() -> int:
-            called.append(name)
-            return value
-
-        return said
-
-    jax = SimpleNamespace(
-        process_index=says("process_index", index), process_count=says("process_count", count)
-    )
+def jax_of(monkeypatch: pytest.MonkeyPatch, index: int, count: int) -> None:
+    """Let JAX, as it is with its backends started, say that this process is one of several."""
+    jax = HIDDEN["jax"]
     monkeypatch.setitem(sys.modules, "jax", jax)
-    return called
+    monkeypatch.setattr(jax, "process_index", lambda: index)
+    monkeypatch.setattr(jax, "process_count", lambda: count)
+    bridge = importlib.import_module("jax._src.xla_bridge")
+    monkeypatch.setattr(bridge, "backends_are_initialized", lambda: True)
 
 
 def test_what_the_caller_says_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,21 +70,13 @@ def test_jax_says_which_process_this_is(monkeypatch: pytest.MonkeyPatch) -> None
     check_host(THREE, None)
 
 
-def test_no_backend_of_jax_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    called = jax_of(monkeypatch, 4, 8)
-    started = False
-    bridge = SimpleNamespace(backends_are_initialized=lambda: started)
-    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)
-    check_host(THREE, None)
-    state = SimpleNamespace(client=None, process_id=0, num_processes=None)
-    distributed = SimpleNamespace(global_state=state)
-    monkeypatch.setitem(sys.modules, "jax._src.distributed", distributed)
-    check_host(THREE, None)
-    state.client, state.process_id, state.num_processes = object(), 5, 8
-    with pytest.raises(UsageError, match="this process is host 5 of 8"):
-        check_host(THREE, None)
-    assert not called
-    started = True
+def test_a_jax_that_keeps_its_state_elsewhere_is_asked_by_its_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("jax._src.xla_bridge", "jax._src.distributed"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    jax = SimpleNamespace(process_index=lambda: 4, process_count=lambda: 8)
+    monkeypatch.setitem(sys.modules, "jax", jax)
     with pytest.raises(UsageError, match="this process is host 4 of 8"):
         check_host(THREE, None)
 
@@ -171,6 +160,49 @@ def test_everything_that_takes_a_plan_refuses_another_host(
             call(host=0)
 
 
+_JAX_CHILD = """
+import sys
+from shardctl.core.hosts.host import Host
+from shardctl.errors import UsageError
+from shardctl.tfds.training.process_host import check_host, hosts_said
+
+def say(when):
+    print(when, *(f"{source} {host}" for source, host in hosts_said()), flush=True)
+
+say("JAX is not loaded:")
+assert "jax" not in sys.modules
+import jax
+from jax._src.xla_bridge import backends_are_initialized
+say("loaded:")
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+say("distributed:")
+assert not backends_are_initialized()  # who asks starts none
+jax.devices()
+say("started:")
+check_host(Host(index=int(sys.argv[2]), count=2), None)
+try:
+    check_host(Host(index=1 - int(sys.argv[2]), count=2), None)
+except UsageError as error:
+    print(error)
+"""
+
+
+def test_the_processes_of_a_real_jax_say_who_they_are() -> None:
+    """Two processes that `jax.distributed` makes one run of."""
+    with socket.create_server(("localhost", 0)) as server:
+        address = f"localhost:{server.getsockname()[1]}"
+    for index, (out, _) in enumerate(outputs(_JAX_CHILD, [[address, str(i)] for i in range(2)])):
+        source = "jax.process_index()"
+        assert out.splitlines() == [
+            "JAX is not loaded:",
+            "loaded:",
+            f"distributed: {source} {index}/2",
+            f"started: {source} {index}/2",
+            f"the plan is for host {1 - index} of 2, and by {source} this process is host {index} "
+            "of 2; give this host its own plan, or say who reads with host=I",
+        ]
+
+
 _CHILD = """
 import sys
 import tensorflow as tf
@@ -199,30 +231,40 @@ def test_the_workers_of_a_real_strategy_say_who_they_are() -> None:
     workers = [f"localhost:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
-    children = []
+    configs = []
     for index in range(2):
         task = {"type": "worker", "index": index}
-        config = json.dumps({"cluster": {"worker": workers}, "task": task})
-        children.append(
-            subprocess.Popen(
-                [sys.executable, "-c", _CHILD, str(index)],
-                env={**os.environ, "TF_CONFIG": config},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+        configs.append(json.dumps({"cluster": {"worker": workers}, "task": task}))
+    arguments = [[str(index)] for index in range(2)]
+    for index, (out, _) in enumerate(outputs(_CHILD, arguments, TF_CONFIG=configs)):
+        source = "the tf.distribute strategy in scope"
+        assert out.splitlines() == [
+            f"[('TF_CONFIG', '{index}/2')]",
+            f"[('{source}', '{index}/2')]",
+            f"the plan is for host {1 - index} of 2, and by {source} this process is host "
+            f"{index} of 2; give this host its own plan, or say who reads with host=I",
+        ]
+
+
+def outputs(
+    program: str, arguments: Sequence[Sequence[str]], **environment: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Run a program several times at once; return what each writes to stdout, and to stderr."""
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, *own],
+            env=os.environ | {name: values[index] for name, values in environment.items()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+        for index, own in enumerate(arguments)
+    ]
     try:
-        for index, child in enumerate(children):
-            out, errors = child.communicate(timeout=120)
+        found = [child.communicate(timeout=120) for child in children]
+        for child, (_, errors) in zip(children, found, strict=True):
             assert child.returncode == 0, errors
-            source = "the tf.distribute strategy in scope"
-            assert out.splitlines() == [
-                f"[('TF_CONFIG', '{index}/2')]",
-                f"[('{source}', '{index}/2')]",
-                f"the plan is for host {1 - index} of 2, and by {source} this process is host "
-                f"{index} of 2; give this host its own plan, or say who reads with host=I",
-            ]
+        return found
     finally:
         for child in children:
             child.kill()

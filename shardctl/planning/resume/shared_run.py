@@ -1,0 +1,274 @@
+"""What does a host of a run read that went on with other hosts, and in which order?
+
+A run that was shared anew has one stretch behind it, or several: what each host of each had handed
+out. From that alone follows what every host reads now, so that a position in it is a few counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.hosts.host import Host
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
+from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState, settings_as_planned
+from shardctl.core.resume.shared_rest import SharedRest
+from shardctl.core.resume.stretch import Stretch
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+from shardctl.planning.order import PlannedOrder, order_of
+from shardctl.planning.resume.hosts import even_shares
+from shardctl.planning.resume.promises import without_dropping
+from shardctl.planning.resume.rest_of_epoch import ResumePoint, resume_point
+from shardctl.planning.resume.resume import calls_after_read, further_epochs, resume_order
+from shardctl.planning.resume.stopped_hosts import (
+    OldHost,
+    check_left,
+    epochs_of,
+    left_of_epochs,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedRun:
+    """One host's part of a run that was shared anew: its share of the rest, then whole epochs.
+
+    planned: the order of the host as if nothing had stopped, whose epochs follow the rest.
+    stretches: what came before, the first one first.
+    num_further_epochs: how many epochs follow the one whose rest was shared.
+    """
+
+    planned: PlannedOrder
+    stretches: tuple[Stretch, ...]
+    rest: SharedRest
+    num_further_epochs: int
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples that this host hands out, without a last batch that is dropped."""
+        return _num_examples(self.planned.order, self.rest, self.num_further_epochs)
+
+    def point(self, consumed: int) -> ResumePoint:
+        """Return the place after so many examples of this host."""
+        return _point(self.planned.order, self.rest, self.num_further_epochs, consumed)
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        """Yield the codes of the examples [start, stop) that this host hands out, in pieces."""
+        size, order = self.rest.size, self._undropped.order
+        if start < size:
+            yield from self.rest.chunks(start, min(stop, size), order.codes)
+        first = (self.rest.epoch + 1) * order.epoch_size - size
+        if max(start, size) < stop:
+            yield from order.chunks(max(start, size) + first, stop + first)
+
+    def plan(self, consumed: int) -> ResumePlan:
+        """Return the plan with which this host goes on after so many examples, in exact order."""
+        point, order = self.point(consumed), self.planned.order
+        settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
+        if point.remaining and point.epoch == self.rest.epoch:
+            plan = self._plan_in_rest(point, settings)
+        else:
+            undropped = self._undropped
+            whole = undropped.order.num_examples
+            if point.remaining:
+                whole = point.epoch * order.epoch_size + point.emitted
+            plan = resume_order(undropped, consumed=whole, mode="exact-order")
+        return replace(
+            plan,
+            settings=settings,
+            consumed=consumed,
+            remaining_total=self.num_examples - consumed,
+            stretches=self.stretches,
+            after_read=calls_after_read(
+                settings, plan.mode, plan.epoch, num_shared=int(plan.shared is None)
+            ),
+            warnings=self.planned.warnings,
+        )
+
+    def _plan_in_rest(self, point: ResumePoint, settings: ReadSettings) -> ResumePlan:
+        order, rest = self.planned.order, self.rest
+        reads, _ = rest.files_left(point.emitted)
+        shuffle = _shuffle_state(rest, point.emitted)
+        pending: tuple[int | str, ...] | None = None
+        if shuffle is not None:
+            held = order.codes.first_codes(rest.pending(point.emitted))
+            pending = (*(order.codes.ids(held) if len(held) else ()),)
+        return ResumePlan(
+            dataset=order.dataset.identity,
+            spec=self.planned.spec,
+            mode="exact" if shuffle is None else "exact-order",
+            settings=settings,
+            consumed=0,
+            epoch=point.epoch,
+            remaining=point.remaining,
+            remaining_total=0,
+            instructions=reads,
+            pending=pending,
+            shuffle=shuffle,
+            shared=rest,
+            further_epochs=further_epochs(order, rest.epoch),
+            num_further_epochs=self.num_further_epochs,
+            continued_by="shardctl.tfds",
+        )
+
+    @property
+    def _undropped(self) -> PlannedOrder:
+        """The order with what a dropped batch would hold: here batches begin in other places."""
+        settings = self.planned.order.settings
+        if not settings.drop_remainder:
+            return self.planned
+        return self.planned.with_settings(without_dropping(settings))
+
+
+def _shuffle_state(rest: SharedRest, emitted: int) -> ShuffleState | None:
+    replay = rest.replay
+    if replay is None:
+        return None
+    return ShuffleState(
+        buffer_size=replay.buffer_size,
+        seeds=replay.seeds,
+        num_elements=replay.num_elements,
+        num_read=replay.num_read(emitted),
+        emitted=emitted,
+    )
+
+
+def shared_run(
+    resolved: Resolved, settings: ReadSettings, stretches: Sequence[Stretch]
+) -> SharedRun:
+    """Return what the host of `settings` reads of a run after `stretches`.
+
+    Raises:
+        UsageError: a count past what its host had.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+    """
+    host = settings.host or Host(index=0, count=1)
+    planned = order_of(resolved, settings)
+    found: _Rest | None = None
+    for stretch in stretches:
+        found = _after(_hosts_of(resolved, settings, stretch, found), settings, stretch, found)
+    if found is None:
+        raise ValueError("no stretch came before: this is the order from its start")
+    return SharedRun(
+        planned=planned,
+        stretches=tuple(stretches),
+        rest=found.of_host(planned.order, host),
+        num_further_epochs=found.num_further_epochs,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Rest:
+    """What hosts have left together: runs of the epochs up to `epoch`, and whole ones behind it."""
+
+    left: Reads
+    epoch: int
+    num_further_epochs: int
+
+    def of_host(self, order: Order, host: Host) -> SharedRest:
+        """Return one host's share, to be shuffled as its epoch is."""
+        settings = order.settings
+        share = even_shares(self.left, host.count)[host.index]
+        return self.shared(order, share.instructions, settings)
+
+    def shared(self, order: Order, reads: Reads, settings: ReadSettings) -> SharedRest:
+        """Return a share of `reads` as the host of an order reads it."""
+        epoch = max(self.epoch, 0)
+        return SharedRest(
+            epoch=self.epoch,
+            reads=reads,
+            cycle=settings.cycle_length(ordered=order.dataset.ordered),
+            block=settings.block,
+            buffer=settings.buffer,
+            buffer_seeds=None if settings.buffer is None else order.seeds.of_buffer(epoch),
+        )
+
+
+def _hosts_of(
+    resolved: Resolved, settings: ReadSettings, stretch: Stretch, before: _Rest | None
+) -> list[OldHost]:
+    """Return where the hosts of a stretch stopped, of which `before` is what they shared."""
+    count = stretch.num_hosts
+    shares = None if before is None else even_shares(before.left, count)
+    old = []
+    of_first = replace(settings, batch=stretch.batch, host=_host(stretch, 0))
+    first = order_of(resolved, of_first)
+    for index, consumed in enumerate(stretch.consumed):
+        planned = first
+        if index:
+            planned = first.with_settings(replace(of_first, host=_host(stretch, index)))
+        order, rest = planned.order, None
+        if before is not None and shares is not None:
+            rest = before.shared(order, shares[index].instructions, order.settings)
+        total = order.num_examples
+        if before is not None and rest is not None:
+            total = _num_examples(order, rest, before.num_further_epochs)
+        if not 0 <= consumed <= total:
+            raise UsageError(
+                phrase(
+                    "host {} of {}: {consumed!}: its part has {} examples",
+                    index,
+                    count,
+                    total,
+                    consumed=consumed,
+                )
+            )
+        if before is None or rest is None:
+            point = resume_point(order, consumed)
+        else:
+            point = _point(order, rest, before.num_further_epochs, consumed)
+        old.append(OldHost(order=order, point=point, rest=rest))
+    return old
+
+
+def _host(stretch: Stretch, index: int) -> Host | None:
+    return None if stretch.alone else Host(index=index, count=stretch.num_hosts)
+
+
+def _after(
+    old: Sequence[OldHost], settings: ReadSettings, stretch: Stretch, before: _Rest | None
+) -> _Rest:
+    epochs = epochs_of(old)
+    last = epochs[-1]
+    left = left_of_epochs(old, epochs)
+    check_left(left, old, last)
+    if not any(host.point.remaining for host in old):
+        return _Rest(left=left, epoch=last, num_further_epochs=0)
+    if _is_whole(old, last) and (before is None or last > before.epoch):
+        # Nobody has begun this epoch: it is read as every other.
+        last, left = last - 1, left.select(slice(0, 0))
+    return _Rest(left=left, epoch=last, num_further_epochs=settings.epochs - 1 - last)
+
+
+def _is_whole(old: Sequence[OldHost], epoch: int) -> bool:
+    """Whether all hosts are at the start of an epoch."""
+    return all(
+        host.point.remaining and host.point.epoch == epoch and not host.point.emitted
+        for host in old
+        if host.has_examples
+    )
+
+
+def _num_examples(order: Order, rest: SharedRest, num_further_epochs: int) -> int:
+    settings = order.settings
+    total = rest.size + num_further_epochs * order.epoch_size
+    if settings.drop_remainder and settings.batch is not None:
+        total -= total % settings.batch
+    return total
+
+
+def _point(order: Order, rest: SharedRest, num_further_epochs: int, consumed: int) -> ResumePoint:
+    """Return the place after so many examples: of the rest, or of an epoch behind it."""
+    size, behind = order.epoch_size, consumed - rest.size
+    over = consumed == _num_examples(order, rest, num_further_epochs)
+    epoch, emitted, of_epoch = rest.epoch, consumed, rest.size
+    if behind >= 0 and size and num_further_epochs:
+        index = min(behind // size, num_further_epochs - 1)
+        epoch, emitted, of_epoch = rest.epoch + 1 + index, behind - index * size, size
+    return ResumePoint(
+        epoch=epoch, stream=epoch, emitted=emitted, remaining=0 if over else of_epoch - emitted
+    )

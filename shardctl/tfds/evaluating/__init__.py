@@ -1,0 +1,1 @@
+"""The bridge for evaluation: every example once, in padded batches, as many on every host."""

@@ -1,0 +1,149 @@
+"""A loop that a position counts: what it was handed, and what it has trained on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from shardctl.core.arguments.kinds import Kind
+from shardctl.core.arguments.values import whole_number
+from shardctl.core.order.order import Order
+from shardctl.errors import UsageError
+from shardctl.tfds.graphs.predicted import elements_of
+from shardctl.tfds.imports import tensorflow
+
+_NEEDED = "a tf.Variable that goes up by one a batch is needed, or a function that returns a number"
+
+
+def _steps_of(value: Any) -> Callable[[], int]:
+    """Return a function that says how many steps are trained by now."""
+    if callable(value) and not hasattr(value, "numpy"):
+        return lambda: whole_number(value())
+    if isinstance(value, int | str | bytes):
+        raise UsageError(_NEEDED)  # it stays what it is
+    whole_number(value)
+    return lambda: whole_number(value)
+
+
+Steps = Annotated[Any, Kind(take=_steps_of, needed=_NEEDED, several="tf.Variables")]
+
+
+class Loop:
+    """A loop over elements: how many examples it was handed, and how many it has trained on.
+
+    consumed: the examples that it was handed, counted from the start of the order.
+
+    Without `steps` a batch that is handed out counts as trained on. With it a batch does when the
+    step has gone up, so that a state which is taken before, or after an error, is that before the
+    batch.
+    """
+
+    def __init__(self, consumed: int, steps: Callable[[], int] | None) -> None:
+        self.consumed = self._before = consumed
+        self._steps = steps
+        self._step = 0 if steps is None else steps()
+        self._in_hand = False
+        if self._step and not consumed:
+            warnings.warn(
+                f"the position is at its beginning, and step is {self._step}: a checkpoint without "
+                "the position was restored, or these are other data than those of the steps before",
+                stacklevel=4,
+            )
+
+    def ask(self) -> None:
+        """Note that the next element is asked for, so that the one before is trained on.
+
+        Raises:
+            UsageError: it is not.
+        """
+        if self._in_hand and self._steps is not None:
+            now = self._steps()
+            if now != self._step + 1:
+                raise UsageError(
+                    f"step was {self._step} when a batch was handed out, and is {now} when the "
+                    "next is asked for: it must have gone up by one; count what the loop itself "
+                    "receives, not what reads ahead of it"
+                )
+            self._step = now
+        self._in_hand = False
+
+    def hand_out(self, consumed: int) -> None:
+        """Note that one more element is handed out, which ends after so many examples."""
+        self._before, self.consumed, self._in_hand = self.consumed, consumed, True
+
+    def trained(self) -> int:
+        """Return how many examples were trained on, counted from the start of the order.
+
+        Raises:
+            UsageError: step says neither that the last batch was nor that it was not.
+        """
+        if self._steps is None or not self._in_hand:
+            return self.consumed
+        now = self._steps()
+        if now not in (self._step, self._step + 1):
+            raise UsageError(
+                f"step was {self._step} when a batch was handed out, and is {now} now: it must go "
+                "up by one for each batch, or nobody knows which were trained on"
+            )
+        return self._before if now == self._step else self.consumed
+
+
+class RowCounter:
+    """Examples of elements, each one or a batch, by the rows of its first component.
+
+    `first` is how many examples come before the first whole epoch.
+    """
+
+    def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
+        self._order, self._loop, self._batch, self._first = order, loop, batch, first
+        self._is_partial = False
+
+    def __call__(self, element: Any) -> int:
+        """Return how many examples the next element holds.
+
+        Raises:
+            UsageError: more than a batch, or it comes after less than one in mid-epoch.
+        """
+        if self._batch is None:
+            return 1
+        rows = _num_rows(element)
+        if rows > self._batch:
+            raise UsageError(
+                f"a batch of {rows} examples where batches of {self._batch} are counted"
+            )
+        if self._is_partial:
+            raise UsageError(
+                f"a batch of less than {self._batch} examples is followed by another in mid-epoch: "
+                f"are these batches of {self._batch}?"
+            )
+        self._is_partial = rows < self._batch and not self._ends_epoch(self._loop.consumed + rows)
+        return rows
+
+    def _ends_epoch(self, consumed: int) -> bool:
+        if self._order.settings.stages is not None:
+            return True  # perhaps, of one of its sources
+        return (consumed - self._first) % max(self._order.epoch_size, 1) == 0
+
+
+class OrderCounter:
+    """Examples of the elements that stages hand out, as the order says."""
+
+    def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
+        self._elements = elements_of(order)
+        self._next = self._elements.element_after(loop.consumed)
+
+    def __call__(self, element: Any) -> int:
+        """Return how many examples the next element holds; one more than there are if none."""
+        step, self._next = self._next, self._next + 1
+        if self._elements.up_to(step + 1) == step:
+            return 1
+        return self._elements.width_of(step)
+
+
+def _num_rows(batch: Any) -> int:
+    components = tensorflow().nest.flatten(batch)
+    shape = tuple(getattr(components[0], "shape", ())) if components else ()
+    if not shape:
+        raise UsageError("elements: batches are counted, and one of them has no rows")
+    return int(shape[0])

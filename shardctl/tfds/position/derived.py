@@ -1,0 +1,100 @@
+"""What a script does with the dataset of a position before it counts the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from shardctl.errors import UsageError
+from shardctl.tfds.position.deferred import position_of
+
+# By what tf.data calls the dataset objects that its methods make, without "_" and "Dataset".
+_BATCHES = {
+    "Batch": 1,
+    "DenseToRagged": 1,
+    "DenseToSparseBatch": 1,
+    "MapAndBatch": 1,
+    "PaddedBatch": 1,
+    "ParallelBatch": 1,
+    "Unbatch": -1,
+}
+# After these, the elements are not the next ones of the order, each once.
+_OTHERS = {
+    "AutoShard": "experimental_distribute",
+    "Cache": "cache",
+    "Concatenate": "concatenate",
+    "DirectedInterleave": "sample_from_datasets",
+    "Filter": "filter",
+    "FlatMap": "flat_map",
+    "GlobalShuffle": "shuffle",
+    "GroupByReducer": "group_by_reducer",
+    "GroupByWindow": "group_by_window",
+    "IgnoreErrors": "ignore_errors",
+    "Interleave": "interleave",
+    "LegacyRebatch": "rebatch",
+    "LegacySnapshot": "snapshot",
+    "ParallelInterleave": "interleave",
+    "Rebatch": "rebatch",
+    "Repeat": "repeat",
+    "Shard": "shard",
+    "Shuffle": "shuffle",
+    "ShuffleAndRepeat": "shuffle_and_repeat",
+    "Skip": "skip",
+    "Snapshot": "snapshot",
+    "Unique": "unique",
+    "Window": "window",
+}
+
+
+def check_derived(elements: Any, *, batched: bool, counts_batches: bool) -> None:
+    """Refuse a dataset whose elements are not what is counted: the next of the order, each once.
+
+    `batched` says whether those of the position are batches already, `counts_batches` whether what
+    is counted are. Of what does not begin with the dataset of a position nothing is known.
+
+    Raises:
+        UsageError: a call behind it picks, repeats or reorders examples, or batches them otherwise
+            than they are counted.
+    """
+    names = _names_behind(elements)
+    if names is None:
+        return
+    depth = int(batched)
+    for name in names:
+        depth += _BATCHES.get(name, 0)
+        if name in _OTHERS:
+            raise UsageError(
+                f"{_OTHERS[name]} behind position.dataset() hands out other examples than the next "
+                "ones of the order, and counted they would be taken for those; what the settings "
+                "say (ReadSettings(buffer=..), stages=..) is counted as it is"
+            )
+    if depth == int(counts_batches):
+        return
+    if depth > 1:
+        raise UsageError(
+            "elements: these are batches of batches, and examples are counted by the first "
+            "dimension; make them of the batch that you are handed"
+        )
+    if depth:
+        raise UsageError(
+            "elements: batches are handed out and examples are counted; count(.., batch=N) says "
+            "of how many they are, or ReadSettings(batch=N) makes them"
+        )
+    raise UsageError("elements: examples are handed out, and batches are counted")
+
+
+def _names_behind(dataset: Any) -> list[str] | None:
+    """Return the dataset objects behind that of a position, None where there is none of one."""
+    if position_of(dataset) is not None:
+        return []
+    for source in _inputs(dataset):
+        names = _names_behind(source)
+        if names is not None:
+            name = type(dataset).__name__.strip("_").removesuffix("Dataset")
+            return [*names, name]
+    return None
+
+
+def _inputs(dataset: Any) -> Iterator[Any]:
+    inputs = getattr(dataset, "_inputs", None)
+    yield from inputs() if callable(inputs) else ()

@@ -1,0 +1,157 @@
+"""Real processes of jax.distributed, killed, and started again as another number of them."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cases import FUZZ, add_cases
+from tests.tfds_datasets import build_dataset
+
+REPOSITORY = Path(__file__).parents[2]
+LENGTHS = [70, 0, 110, 45, 90, 3, 82]  # 400 examples
+EPOCHS = 2
+SAVED = 24  # steps that every process of 3 has, so that all of them take part in every save
+MAX_SECONDS = 150
+
+WORKER = f"""
+import sys
+
+import jax
+
+folder, run, log, address, count, index = sys.argv[1:]
+count, index = int(count), int(index)
+jax.distributed.initialize(address, count, index)
+
+import numpy as np
+import orbax.checkpoint as ocp
+import tensorflow_datasets as tfds
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import shardctl.orbax as shardctl_args
+from shardctl.tfds import Host, Position, ReadSettings
+
+settings = ReadSettings(
+    shuffle_seed=3, buffer=40, buffer_seed=1, epochs={EPOCHS}, batch=5,
+    host=Host(index=jax.process_index(), count=jax.process_count()),
+)
+position = Position(tfds.builder_from_directory(folder), "train", settings)
+sharding = NamedSharding(Mesh(np.array(jax.devices()), ("data",)), PartitionSpec("data"))
+weights = jax.make_array_from_callback((6,), sharding, lambda i: np.arange(6.0)[i])
+checkpoints = ocp.CheckpointManager(run, options=ocp.CheckpointManagerOptions(max_to_keep=2))
+step = checkpoints.latest_step() or 0
+if step:
+    items = ocp.args.Composite(
+        state=ocp.args.StandardRestore({{"weights": weights}}),
+        data=shardctl_args.Restore(position),
+    )
+    assert checkpoints.restore(step, args=items).data is position
+with open(log, "w") as file:
+    print("restored", step, position.consumed, file=file, flush=True)
+    batches = position.dataset(transform=lambda example: example["id"]).as_numpy_iterator()
+    for step, batch in enumerate(position.count(batches), step + 1):
+        print(step, *batch, file=file, flush=True)
+        if step % 2 == 0 and step <= {SAVED}:
+            state = ocp.args.StandardSave({{"weights": weights}})
+            data = shardctl_args.Save(position)
+            checkpoints.save(step, args=ocp.args.Composite(state=state, data=data))
+checkpoints.close()
+"""
+
+
+def start(folder: Path, root: Path, generation: int, count: int) -> list[subprocess.Popen[bytes]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    (root / "worker.py").write_text(WORKER)
+    return [
+        _started(
+            [folder, root / "run", log_of(root, generation, i), address, count, i],
+            root / "worker.py",
+            root / f"said-{generation}-{i}",
+        )
+        for i in range(count)
+    ]
+
+
+def _started(arguments: list[object], script: Path, said: Path) -> subprocess.Popen[bytes]:
+    with open(said, "wb") as errors:
+        return subprocess.Popen(
+            [sys.executable, str(script), *map(str, arguments)],
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "JAX_PLATFORMS": "cpu"},
+        )
+
+
+def log_of(root: Path, generation: int, process: int) -> Path:
+    return root / f"log-{generation}-{process}"
+
+
+def lines_of(root: Path, generation: int, process: int) -> list[list[str]]:
+    file = log_of(root, generation, process)
+    text = file.read_text() if file.exists() else ""
+    return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def run_until(root: Path, generation: int, folder: Path, count: int, steps: int | None) -> None:
+    """Run processes to their end, or kill all once the first has trained so many steps."""
+    processes = start(folder, root, generation, count)
+    deadline = time.monotonic() + MAX_SECONDS
+    try:
+        while any(process.poll() is None for process in processes):
+            said = [(root / f"said-{generation}-{i}").read_text()[-1500:] for i in range(count)]
+            assert time.monotonic() < deadline, said
+            assert all(process.poll() in (None, 0) for process in processes), said
+            if steps is not None and len(lines_of(root, generation, 0)) > steps:
+                break
+            time.sleep(0.005)
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def check(folder: Path, root: Path, counts: list[int], numbers: random.Random) -> None:
+    """Check that what counts of all logs, that is up to each restore, is every example once."""
+    root.mkdir()
+    for generation, count in enumerate(counts):
+        last = generation == len(counts) - 1
+        run_until(root, generation, folder, count, None if last else numbers.randint(5, 9))
+    seen: list[tuple[int, list[int]]] = []
+    for generation, count in enumerate(counts):
+        logs = [lines_of(root, generation, i) for i in range(count)]
+        (step,) = {int(log[0][1]) for log in logs}
+        assert step % 2 == 0
+        assert (step > 0) == (generation > 0)  # a checkpoint of the run before was whole
+        seen = [one for one in seen if one[0] <= step]
+        seen += [(int(line[0]), [int(i) for i in line[1:]]) for log in logs for line in log[1:]]
+    assert Counter(i for _, batch in seen for i in batch) == dict.fromkeys(
+        range(sum(LENGTHS)), EPOCHS
+    )
+    add_cases(len(counts) - 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_dataset(tmp_path_factory.mktemp("data"), splits={"train": LENGTHS})
+
+
+@pytest.mark.fuzz
+def test_processes_killed_and_started_as_another_number_read_every_example_once(
+    folder: Path, tmp_path: Path
+) -> None:
+    seed = random.SystemRandom().getrandbits(32)
+    print(f"seed {seed}")
+    for number in range(max(1, FUZZ // 10_000)):
+        counts = [3, 2] if FUZZ <= 2000 else random.Random(seed + number).choices([1, 2, 3], k=4)
+        check(folder, tmp_path / str(number), counts, random.Random(seed + number))

@@ -1,0 +1,377 @@
+"""The script of the guide on JAX devices and processes: the counts of NumPy, one shape, no hang."""
+
+from __future__ import annotations
+
+import random
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+import shardctl
+from tests.cases import FUZZ, add_cases
+from tests.forked_scripts import ForkedScripts, Ran
+from tests.tfds_datasets import build_dataset
+
+GUIDE = Path(shardctl.__file__).parent / "guide" / "evaluation.md"
+NUM_HOSTS, BATCH = 3, 64
+# Hosts hold 257, 256 and 256 examples of `test`, and 1, 1 and none of `validation`.
+SPLITS = {"test": [300, 0, 400, 69], "validation": [1, 1]}
+
+FLAX_LOOPS = """
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow_datasets as tfds
+from flax.jax_utils import pad_shard_unpad, replicate
+from jax.sharding import Mesh, PartitionSpec as P
+
+import shardctl.tfds
+
+builder = tfds.builder_from_directory(sys.argv[1])
+devices = jax.local_device_count()
+weights = dict(np.load("weights.npz"))
+
+
+def of_devices(**arguments):
+    batches = shardctl.tfds.evaluation(builder, "test", batch=64, devices=devices, **arguments)
+    return batches.as_numpy_iterator()
+
+
+def predictions(weights, images):
+    images = images.reshape(len(images), -1) / 255
+    return (images @ weights["kernel"] + weights["bias"]).argmax(axis=-1)
+
+
+def counts(weights, batch, mask):
+    right = (predictions(weights, batch["image"]) == batch["label"]) & mask
+    return jax.lax.psum((right.sum(), mask.sum()), axis_name="batch")
+
+
+def say(name, correct, total):
+    print(name, int(correct), int(total))
+
+
+predict = jax.jit(predictions)
+correct = total = 0
+for batch, mask in shardctl.tfds.evaluation(builder, "test", batch=64).as_numpy_iterator():
+    correct += ((predict(weights, batch["image"]) == batch["label"]) & mask).sum()
+    total += mask.sum()
+say("single device", correct, total)
+assert predict._cache_size() == 1
+
+copies = replicate(weights)
+predict = jax.pmap(predictions)
+correct = total = 0
+for batch, mask in of_devices(device_axis=True):
+    correct += ((predict(copies, batch["image"]) == batch["label"]) & mask).sum()
+    total += mask.sum()
+say("predictions by pmap", correct, total)
+
+predict = pad_shard_unpad(jax.pmap(predictions))
+correct = total = 0
+for batch, mask in of_devices():
+    right = predict(copies, batch["image"], min_device_batch=64) == batch["label"]
+    correct += (right & mask).sum()
+    total += mask.sum()
+say("pad_shard_unpad", correct, total)
+
+traced = []
+
+
+def add_counts(metrics, weights, batch, mask):
+    traced.append(batch["image"].shape)
+    right, seen = counts(weights, batch, mask)
+    return {"correct": metrics["correct"] + right, "total": metrics["total"] + seen}
+
+
+for name, step, arguments in (
+    ("psum by pmap", jax.pmap(add_counts, axis_name="batch"), {"device_axis": True}),
+    (
+        "metrics in pad_shard_unpad",
+        pad_shard_unpad(
+            jax.pmap(add_counts, axis_name="batch"), static_argnums=(0, 1), static_return=True
+        ),
+        {},
+    ),
+):
+    metrics = replicate({"correct": 0, "total": 0})
+    for batch, mask in of_devices(**arguments):
+        metrics = step(metrics, copies, batch, mask)
+    say(name, metrics["correct"][0], metrics["total"][0])
+assert set(traced) == {(64, 28, 28, 1)}, traced
+
+count = jax.pmap(lambda mask: jax.lax.psum(mask.sum(), "batch"), axis_name="batch")
+step = jax.pmap(counts, axis_name="batch")
+correct = total = 0
+for batch, mask in of_devices(device_axis=True):
+    if not int(count(mask)[0]):
+        break
+    right, seen = step(copies, batch, mask)
+    correct, total = correct + int(right[0]), total + int(seen[0])
+say("infinite padding", correct, total)
+
+step = jax.jit(
+    jax.shard_map(
+        counts,
+        mesh=Mesh(jax.devices(), "batch"),
+        in_specs=(P(), P("batch"), P("batch")),
+        out_specs=P(),
+    )
+)
+correct = total = 0
+for batch, mask in of_devices():
+    right, seen = step(weights, batch, mask)
+    correct, total = correct + int(right), total + int(seen)
+say("psum in shard_map", correct, total)
+assert step._cache_size() == 1
+"""
+
+# The second process goes on to train while the first one still evaluates: nothing of JAX tells
+# the collective of the one from that of the other.
+MIXED = """
+import sys
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+address, process, num_steps = sys.argv[1], int(sys.argv[2]), [2, 1][int(sys.argv[2])]
+jax.distributed.initialize(address, 2, process, shutdown_timeout_seconds=4)
+shared = NamedSharding(Mesh(jax.devices(), "data"), PartitionSpec("data"))
+batch = jax.make_array_from_process_local_data(shared, np.full(1, 1 + process, np.int32))
+evaluate, train = (jax.jit(lambda x, factor=factor: (factor * x).sum()) for factor in (1, 100))
+for _ in range(num_steps):
+    print("evaluated", int(evaluate(batch)), flush=True)
+for _ in range(2):
+    print("trained", int(train(batch)), flush=True)
+"""
+
+
+def blocks_of(name: str) -> str:
+    """Return the script of a name in the guide."""
+    pattern = rf"^```python\n(# {re.escape(name)}\b.*?)^```$"
+    (script,) = re.findall(pattern, GUIDE.read_text("utf-8"), re.M | re.S)
+    return str(script)
+
+
+def write_world(folder: Path) -> tuple[Path, dict[str, int]]:
+    """Write a dataset and weights; return its folder, and what NumPy counts as predicted right."""
+    import tensorflow_datasets as tfds
+
+    rng = np.random.default_rng(1)
+    # Logits of any two classes are 0.02 apart at least: their sums are multiples of 51/255.
+    images = 51 * rng.integers(0, 6, (max(map(sum, SPLITS.values())), 28, 28, 1), dtype=np.uint8)
+    kernel = rng.integers(-9, 10, (28 * 28, 10)).astype(np.float32)
+    bias = (0.02 * np.arange(10)).astype(np.float32)
+    np.savez(folder / "weights.npz", kernel=kernel, bias=bias)
+    logits = images.reshape(len(images), -1) / 255 @ kernel.astype(np.float64) + bias
+    ranked = np.sort(logits)
+    assert (ranked[:, -1] - ranked[:, -2]).min() > 0.01  # far more than float32 errs
+    # Padding that repeats an example, and counts, would be seen: the first one is predicted right.
+    labels = (logits.argmax(-1) + (rng.random(len(images)) < 0.4) * np.arange(len(images))) % 10
+    assert labels[0] == logits[0].argmax()
+    dataset = build_dataset(
+        folder / "data",
+        "mnist",
+        SPLITS,
+        features=tfds.features.FeaturesDict(
+            {
+                "image": tfds.features.Tensor(shape=(28, 28, 1), dtype=np.uint8),
+                "label": tfds.features.ClassLabel(num_classes=10),
+            }
+        ),
+        example=lambda i: {"image": images[i], "label": int(labels[i])},
+    )
+    right = np.cumsum(logits.argmax(-1) == labels)
+    return dataset, {split: int(right[sum(sizes) - 1]) for split, sizes in SPLITS.items()}
+
+
+def forced(devices: int) -> str:
+    return f"--xla_force_host_platform_device_count={devices}"
+
+
+def free_address() -> str:
+    with socket.create_server(("localhost", 0)) as server:
+        return f"localhost:{server.getsockname()[1]}"
+
+
+def as_processes(script: Path, *arguments: str | Path) -> list[list[str | Path]]:
+    address = free_address()
+    return [
+        [script, *arguments, address, str(process), str(NUM_HOSTS)] for process in range(NUM_HOSTS)
+    ]
+
+
+def lines_of(ran: Ran) -> list[str]:
+    """Return what a script printed, without what the collectives of a CPU print among it."""
+    return [line for line in ran.out.splitlines() if not line.startswith("[Gloo]")]
+
+
+def results_of(ran: Ran) -> list[str]:
+    """Return what a script printed besides its steps."""
+    return [line for line in lines_of(ran) if " step " not in line]
+
+
+def num_compiled(ran: Ran) -> int:
+    """Return how many programs of `eval_step` XLA compiled, as JAX logs them."""
+    return ran.errors.count("Compiling jit(eval_step)")
+
+
+def planned(dataset: Path, split: str, *, hosts: int, devices: int) -> shardctl.Evaluation:
+    return shardctl.evaluate(dataset, split, batch=BATCH, hosts=hosts, devices=devices)
+
+
+def steps_of(ran: Ran, split: str) -> int:
+    return sum(line.startswith(split) and " step " in line for line in lines_of(ran))
+
+
+def check_padded(all_ran: Sequence[Ran], dataset: Path, right: dict[str, int], devices: int) -> None:
+    """Check that every process counts what NumPy counts, in the steps planned, compiled once."""
+    for ran in all_ran:
+        assert ran.code == 0, ran.errors[-2000:]
+        asked = [split for split in SPLITS if steps_of(ran, split)]
+        for split in asked:
+            plan = planned(dataset, split, hosts=len(all_ran), devices=devices)
+            assert steps_of(ran, split) == plan.num_steps("pad")[0]
+        assert results_of(ran) == [
+            *(f"{split}: {right[split]} of {sum(SPLITS[split])} correct" for split in asked),
+            "1 shape compiled",
+        ]
+        assert num_compiled(ran) == 1
+        add_cases(len(asked))
+    if len(all_ran) == NUM_HOSTS:
+        assert asked == list(SPLITS)
+        num_batches = planned(dataset, "validation", hosts=NUM_HOSTS, devices=devices).num_batches
+        assert num_batches.tolist() == [1, 1, 0]  # a host with none is among them
+
+
+def check_hang(
+    all_ran: Sequence[Ran], plan: shardctl.Evaluation, remainder: Literal["ragged", "drop"]
+) -> None:
+    """Check that processes wait for others in the step that the plan says, and are cut off."""
+    hang = plan.hang(remainder)
+    assert hang is not None
+    waiting = [index for index, ran in enumerate(all_ran) if not results_of(ran)]
+    assert (len(waiting), waiting[0]) == (hang.waiting, hang.first_waiting)
+    seen = int(np.minimum(plan.num_examples, hang.step * plan.host_batch).sum())
+    assert seen < plan.total
+    for index, ran in enumerate(all_ran):
+        assert ran.code == -6, ran.errors[-2000:]  # also those that have printed their result
+        assert "Shutdown barrier has failed" in ran.errors
+        assert f"# of tasks that reached the barrier: {hang.finished}/{NUM_HOSTS}." in ran.errors
+        last_step = steps_of(ran, "test") - 1
+        if index in waiting:
+            assert last_step == hang.step
+            if remainder == "ragged":
+                assert num_compiled(ran) == plan.distinct_shapes("ragged") == 2
+        else:
+            assert last_step == hang.step - 1
+            # A result all the same, of all examples but those in the steps that not all made.
+            (result,) = (line for line in results_of(ran) if line.startswith("test"))
+            assert result.endswith(f" of {seen} correct")
+    add_cases()
+
+
+def check_mixed(all_ran: Sequence[Ran]) -> None:
+    """Check that a process that evaluates gets the numbers of one that trains, and they of it."""
+    first, second = map(lines_of, all_ran)
+    assert first == ["evaluated 3", f"evaluated {1 + 200}", "trained 300"]
+    assert second == ["evaluated 3", f"trained {1 + 200}", "trained 300"]
+    assert [ran.code for ran in all_ran] == [-6, -6]  # the first waits in its last step
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> dict[str, Path]:
+    """Return the script of the guide, and what tests make of it, by name."""
+    source = blocks_of("evaluate.py")
+    (padded,) = re.findall(r"^    batches = shardctl.*?\n(?=    correct)", source, re.M | re.S)
+    unpadded = "".join(
+        f"    {line}\n" for line in blocks_of("unpadded.py").splitlines() if "#" not in line
+    )
+    batched = "local_device_count())\n"
+    assert unpadded.count(batched) == 1
+    dropped = unpadded.replace(batched, "local_device_count(), drop_remainder=True)\n")
+    seconds = "shutdown_timeout_seconds=60"
+    assert seconds in source
+    short = source.replace(seconds, "shutdown_timeout_seconds=4")
+    texts = {
+        "padded": source,
+        "ragged": short.replace(padded, unpadded),
+        "drop": short.replace(padded, dropped),
+        "flax": FLAX_LOOPS,
+        "mixed": MIXED,
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    return {name: tmp_path / f"{name}.py" for name in texts}
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Iterator[ForkedScripts]:
+    with ForkedScripts(tmp_path, JAX_PLATFORMS="cpu", JAX_LOG_COMPILES="1") as forked:
+        yield forked
+
+
+def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
+    tmp_path: Path, scripts: dict[str, Path], forked: ForkedScripts
+) -> None:
+    """One test, so that there is one process from which all others are forked."""
+    dataset, right = write_world(tmp_path)
+    for devices in (1, 4):
+        alone = forked.run([[scripts["padded"], dataset, "test"]], XLA_FLAGS=forced(devices))
+        check_padded(alone, dataset, right, devices)
+    together = as_processes(scripts["padded"], dataset, "test,validation")
+    check_padded(forked.run(together, XLA_FLAGS=forced(2)), dataset, right, devices=2)
+
+    hanging = as_processes(scripts["ragged"], dataset, "test")
+    address = free_address()
+    mixed = [[scripts["mixed"], address, str(process)] for process in range(2)]
+    all_ran = forked.run([*hanging, *mixed], XLA_FLAGS=forced(1))
+    plan = planned(dataset, "test", hosts=NUM_HOSTS, devices=1)
+    assert plan.num_examples.tolist() == [257, 256, 256]
+    check_hang(all_ran[:NUM_HOSTS], plan, "ragged")
+    check_mixed(all_ran[NUM_HOSTS:])
+
+    (flax,) = forked.run([[scripts["flax"], dataset]], XLA_FLAGS=forced(4))
+    assert flax.code == 0, flax.errors[-2000:]
+    names = (
+        "single device",
+        "predictions by pmap",
+        "pad_shard_unpad",
+        "psum by pmap",
+        "metrics in pad_shard_unpad",
+        "infinite padding",
+        "psum in shard_map",
+    )
+    total = sum(SPLITS["test"])
+    assert lines_of(flax) == [f"{name} {right['test']} {total}" for name in names]
+    add_cases(len(names))
+
+
+@pytest.mark.fuzz
+def test_processes_without_padding_wait_where_the_plan_says_fuzzed(
+    tmp_path: Path, scripts: dict[str, Path], forked: ForkedScripts
+) -> None:
+    dataset, _ = write_world(tmp_path)
+    remainder: Literal["ragged", "drop"]
+    for _ in range(max(2, FUZZ // 500)):
+        devices = random.choice([1, 2])
+        steps = random.randint(1, 3 if devices == 1 else 1)
+        full = NUM_HOSTS * BATCH * devices * steps
+        # With two devices the example more of a ragged host divides among none.
+        remainder = random.choice(["ragged", "drop"]) if devices == 1 else "drop"
+        more = random.choice([1, 2])
+        number = full + more if remainder == "ragged" else full - more
+        if remainder == "drop" and steps == 1:
+            number += full
+        split = f"test[:{number}]"
+        plan = planned(dataset, split, hosts=NUM_HOSTS, devices=devices)
+        commands = as_processes(scripts[remainder], dataset, split)
+        check_hang(forked.run(commands, XLA_FLAGS=forced(devices)), plan, remainder)

@@ -1,0 +1,292 @@
+"""Runs that go on with other hosts, read through TFDS: what all hosts hand out."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl.tfds
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.files.plan.writer import plan_json
+from shardctl.planning.resume.proof import prove
+from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.core.order.order_cases import changed
+from tests.tfds_datasets import build_dataset
+
+pytestmark = pytest.mark.tensorflow
+
+LENGTHS = [14, 0, 9, 21, 7, 12, 3, 6, 8]
+SETTINGS = ReadSettings(
+    cycle=2, block=3, shuffle_seed=5, buffer=7, buffer_seed=1, epochs=2, batch=2
+)
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    import tensorflow_datasets as tfds
+
+    splits = {"train": LENGTHS, "test": [4, 5]}
+    return tfds.builder_from_directory(
+        build_dataset(tmp_path_factory.mktemp("elastic"), splits=splits)
+    )
+
+
+def position(builder: Any, index: int, count: int, settings: ReadSettings = SETTINGS) -> Any:
+    host = Host(index=index, count=count) if count else None
+    return shardctl.tfds.Position(builder, "train", replace(settings, host=host))
+
+
+def name(example: Any) -> Any:
+    return example["tfds_id"]
+
+
+def batches(place: Any) -> list[list[bytes]]:
+    """Return all that is left of a position, by the names of the examples."""
+    return [batch.tolist() for batch in named(place).as_numpy_iterator()]
+
+
+def named(place: Any) -> Any:
+    return place.dataset(transform=name, add_tfds_id=True)
+
+
+def trained(place: Any, num_batches: int | None) -> list[list[bytes]]:
+    """Return the batches that a loop gets before it is stopped; None is never."""
+    found: list[list[bytes]] = []
+    if num_batches != 0:
+        for batch in place.count(named(place)):
+            found.append(batch.numpy().tolist())
+            if len(found) == num_batches:
+                break
+    return found
+
+
+def predicted(place: Any) -> list[bytes]:
+    """Return what a position says that is left, which nothing reads."""
+    run = place._run
+    codes = [int(c) for chunk in run.chunks(place.consumed, run.num_examples) for c in chunk]
+    return [tfds_id.encode() for tfds_id in run.planned.order.codes.tfds_ids(codes)]
+
+
+def flat(found: Sequence[list[bytes]]) -> list[bytes]:
+    return [example for batch in found for example in batch]
+
+
+def each_as_often_as(builder: Any, settings: ReadSettings) -> Counter[bytes]:
+    once = changed(settings, batch=None, drop_remainder=False)
+    return Counter(
+        example.numpy()
+        for example in shardctl.tfds.pipeline(
+            builder, "train", once, transform=name, add_tfds_id=True
+        )
+    )
+
+
+def test_eight_hosts_become_six_and_hand_out_every_example_once_an_epoch(builder: Any) -> None:
+    done: Counter[bytes] = Counter()
+    states = []
+    for index in range(8):
+        place = position(builder, index, 8)
+        done.update(flat(trained(place, (2, 3, 0, 5, 3, 1, 11, 3)[index])))  # one in epoch 1
+        states.append(place.get_state())
+    random.Random(3).shuffle(states)
+    for index in range(6):
+        place = position(builder, index, 6)
+        place.set_states(states)
+        left = batches(place)
+        assert flat(left) == predicted(place)
+        assert sum(map(len, left)) == place.num_examples
+        done.update(flat(left))
+    # Killed in the middle of its share, and started again with as many.
+    assert trained(place, 2) == left[:2]
+    again = position(builder, 5, 6)
+    again.set_state(place.get_state())
+    assert (again.consumed, again.num_examples) == (4, place.num_examples)
+    assert batches(again) == left[2:]
+    assert done == each_as_often_as(builder, SETTINGS)
+    assert set(done.values()) == {2}
+    assert len(done) == sum(LENGTHS)
+
+
+def test_a_history_of_hosts_of_any_number(builder: Any) -> None:
+    rng = random.Random(7)
+    for _ in counted(range(1)):
+        check_history(builder, rng, max_hosts=3)
+
+
+@pytest.mark.fuzz
+def test_a_history_of_hosts_of_any_number_fuzzed(builder: Any) -> None:
+    rng = random_of_a_fuzz_run()
+    for _ in counted(range(max(FUZZ // 400, 1))):
+        check_history(builder, rng, max_hosts=9)
+
+
+def check_history(builder: Any, rng: random.Random, max_hosts: int) -> None:
+    """Add up what hosts of several numbers hand out, each killed and restarted on the way."""
+    settings = random_settings(rng)
+    print(settings)
+    done: Counter[bytes] = Counter()
+    states: list[bytes] = []
+    histories = [rng.randint(0, max_hosts) for _ in range(rng.randint(2, 4))]
+    for number, count in enumerate(histories):
+        if settings.batch is not None:
+            settings = replace(settings, batch=rng.randint(1, 5))
+        last = number == len(histories) - 1
+        new_states = []
+        for index in range(max(count, 1)):
+            place = position(builder, index, count, settings)
+            if states:
+                place.set_states(states)
+            stop = None if last else rng.randint(0, 12)
+            found = trained(place, stop)
+            if states and found:
+                prediction = position(builder, index, count, settings)
+                prediction.set_states(states)
+                assert flat(found) == predicted(prediction)[: len(flat(found))]
+            place = restarted(builder, place, index, count, settings)
+            if not last:
+                found += trained(place, rng.randint(0, 4))
+            done.update(flat(found))
+            new_states.append(place.get_state())
+        rng.shuffle(new_states)
+        states = new_states
+    expected = each_as_often_as(builder, replace(settings, host=None))
+    if settings.drop_remainder:
+        assert done <= expected
+    else:
+        assert done == expected
+
+
+def restarted(builder: Any, place: Any, index: int, count: int, settings: ReadSettings) -> Any:
+    again = position(builder, index, count, settings)
+    again.set_state(place.get_state())
+    return again
+
+
+def random_settings(rng: random.Random) -> ReadSettings:
+    buffer = rng.choice([None, 1, 5, 40, -2])
+    return ReadSettings(
+        cycle=rng.choice([1, 2, 16]),
+        block=rng.choice([1, 3, 16]),
+        shuffle_seed=rng.choice([None, 3]),
+        buffer=buffer,
+        buffer_seed=None if buffer is None else 11,
+        epochs=rng.randint(1, 3),
+        batch=rng.randint(1, 5),
+        drop_remainder=rng.random() < 0.2,
+        host_by=rng.choice(["even", "files", "examples"]),
+    )
+
+
+def test_as_many_hosts_take_their_own_and_go_on_with_the_very_batches(builder: Any) -> None:
+    whole = batches(position(builder, 1, 2))
+    states = []
+    for index in (1, 0):
+        place = position(builder, index, 2)
+        trained(place, 3 + index)
+        states.append(place.get_state())
+    place = position(builder, 1, 2)
+    place.set_states(states)
+    assert place.get_state() == states[0]
+    assert batches(place) == whole[4:]
+
+
+def test_a_process_alone_becomes_two_and_they_become_one(builder: Any) -> None:
+    settings = replace(SETTINGS, epochs=1)
+    alone = position(builder, 0, 0, settings)
+    alone.advance(30)
+    expected = Counter(flat(batches(alone)))
+    states, done = [alone.get_state()], Counter[bytes]()
+    both = []
+    for index in range(2):
+        place = position(builder, index, 2, replace(settings, host_by="files"))
+        place.set_states(states)
+        done.update(flat(trained(place, 5)))
+        both.append(place.get_state())
+    last = position(builder, 0, 0, replace(settings, host_by="files"))
+    last.set_states(both)
+    done.update(flat(batches(last)))
+    assert done == expected
+
+
+def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
+    states = []
+    for index in range(2):
+        place = position(builder, index, 2)
+        place.advance(4 + 4 * index)
+        states.append(place.get_state())
+    place = position(builder, 0, 1)
+    place.set_states(states)
+    plan = place.plan()
+    assert (plan.consumed, plan.remaining, plan.remaining_total) == (0, 68, 148)
+    by_epoch = [
+        [example.numpy() for example in dataset]
+        for _, dataset in shardctl.tfds.resume_epochs(
+            builder, plan, transform=name, add_tfds_id=True
+        )
+    ]
+    assert [len(epoch) for epoch in by_epoch] == [68, 80]
+    assert [example for epoch in by_epoch for example in epoch] == predicted(place)
+    with pytest.raises(UsageError, match="the shared rest of this plan"):
+        shardctl.tfds.read_config(plan)
+    with pytest.raises(UsageError, match="a plan file does not hold"):
+        "".join(plan_json(plan))
+    with pytest.raises(UsageError, match="shared anew, and no proof of it"):
+        prove(place._dataset, plan)
+
+
+def states_of(builder: Any, count: int, settings: ReadSettings = SETTINGS) -> list[bytes]:
+    return [position(builder, index, count, settings).get_state() for index in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        ({"cycle": 4}, {}, "cycle was 4, now 2"),
+        ({"epochs": 3}, {}, "epochs was 3, now 2"),
+        ({"host_by": "files"}, {}, "host_by was files, now even"),
+        ({"stages": "batch(4)"}, {"stages": "batch(4)"}, "not for stages; go on with 3, each"),
+        ({"repeat_files": True}, {"repeat_files": True}, "run into one another without end"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused_and_changes_nothing(
+    builder: Any, before: dict[str, Any], now: dict[str, Any], words: str
+) -> None:
+    def made(changes: dict[str, Any]) -> ReadSettings:
+        return ReadSettings(**changes) if "stages" in changes else changed(SETTINGS, **changes)
+
+    place = position(builder, 0, 2, made(now))
+    place.advance(4)
+    state = place.get_state()
+    with pytest.raises(UsageError, match=words):
+        place.set_states(states_of(builder, 3, made(before)))
+    assert place.get_state() == state
+
+
+def test_a_state_of_another_number_of_hosts_says_who_takes_it(builder: Any) -> None:
+    with pytest.raises(UsageError, match=r"host was 0/3, now 0/2; set_states takes .* all 3"):
+        position(builder, 0, 2).set_state(states_of(builder, 3)[0])
+
+
+def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    grown = build_dataset(tmp_path, splits={"train": [*LENGTHS, 1], "test": [4, 5]})
+    states = states_of(tfds.builder_from_directory(grown), 3)
+    with pytest.raises(DatasetError, match="train had 81 examples in 10 shards, now 80 in 9"):
+        position(builder, 0, 2).set_states(states)
+    mixed = [*states_of(builder, 3)[:2], states[2]]
+    with pytest.raises(DatasetError, match="train had 81 examples"):
+        position(builder, 0, 2).set_states(mixed)
+
+
+def test_a_buffer_without_a_seed_has_no_position_to_share(builder: Any) -> None:
+    with pytest.raises(UnpredictableOrderError):
+        position(builder, 0, 2, changed(SETTINGS, buffer_seed=None))
