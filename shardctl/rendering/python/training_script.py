@@ -84,14 +84,12 @@ def _why_not(plan: ResumePlan, framework: str) -> str | None:
         )
     if settings.loop == "keras-fit" and framework != "keras":
         return "a fit that stopped draws the orders of its epochs as fit does: --for keras"
-    if framework == "keras" and (why := _why_no_fit(plan)):
-        return why
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
         return (
             "code for readers of their own is that of the script itself: "
             f"shardctl.tfds.resume_like(ds, consumed={plan.consumed}) goes on with its dataset"
         )
-    return _why_no_training(plan)
+    return _why_no_training(plan) or (_why_no_fit(plan) if framework == "keras" else None)
 
 
 def _why_no_fit(plan: ResumePlan) -> str | None:
