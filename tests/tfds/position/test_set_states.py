@@ -70,9 +70,10 @@ def trained(place: Any, num_batches: int | None) -> list[list[bytes]]:
 
 def predicted(place: Any) -> list[bytes]:
     """Return what a position says that is left, which nothing reads."""
-    run = place._run
-    codes = [int(c) for chunk in run.chunks(place.consumed, run.num_examples) for c in chunk]
-    return [tfds_id.encode() for tfds_id in run.planned.order.codes.tfds_ids(codes)]
+    order = place.planned.order
+    chunks = (place._run or order).chunks(place.consumed, place.num_examples)
+    codes = [int(code) for chunk in chunks for code in chunk]
+    return [tfds_id.encode() for tfds_id in order.codes.tfds_ids(codes)]
 
 
 def flat(found: Sequence[list[bytes]]) -> list[bytes]:
@@ -136,7 +137,7 @@ def check_history(builder: Any, rng: random.Random, max_hosts: int) -> None:
     states: list[bytes] = []
     histories = [rng.randint(0, max_hosts) for _ in range(rng.randint(2, 4))]
     for number, count in enumerate(histories):
-        if settings.batch is not None:
+        if histories[number - 1 : number] != [count]:  # as many hosts have the very batches
             settings = replace(settings, batch=rng.randint(1, 5))
         last = number == len(histories) - 1
         new_states = []
@@ -290,3 +291,35 @@ def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> 
 def test_a_buffer_without_a_seed_has_no_position_to_share(builder: Any) -> None:
     with pytest.raises(UnpredictableOrderError):
         position(builder, 0, 2, changed(SETTINGS, buffer_seed=None))
+
+
+def test_fit_has_no_epochs_of_a_run_that_was_shared(builder: Any) -> None:
+    from shardctl.tfds.keras.fit_place import FitEpochs
+
+    place = position(builder, 0, 1)
+    place.set_states(states_of(builder, 2))
+    assert place.is_shared
+    with pytest.raises(UsageError, match="whose part has no epochs of fit"):
+        FitEpochs(place, 1, None)
+    with pytest.raises(UsageError, match=r"160 examples of this host's part are left"):
+        place.begin_epoch_of_fit(0)
+    place.advance(160)
+    place.begin_epoch_of_fit(1)
+    assert not place.is_shared
+
+
+def test_an_epoch_of_fit_is_shared_as_any_other(builder: Any) -> None:
+    states, done = [], Counter[bytes]()
+    settings = replace(SETTINGS, epochs=1)
+    for index in range(2):
+        place = position(builder, index, 2, settings)
+        place.begin_epoch_of_fit(3)
+        done.update(flat(trained(place, 4)))
+        states.append(place.get_state())
+    place = position(builder, 0, 0, settings)
+    place.set_states(states)
+    assert place.epoch_of_fit == 3
+    again = restarted(builder, place, 0, 0, settings)
+    assert (again.epoch_of_fit, again.num_examples) == (3, 64)
+    done.update(flat(batches(again)))
+    assert done == each_as_often_as(builder, settings)

@@ -38,10 +38,11 @@ def records(tf: Any, positions: Any) -> Any:
     )
 
 
-def held_records(tf: Any, positions: list[int], codes: list[int]) -> Any:
-    # In no useful order, as the files give them.
-    back = tf.data.Dataset.from_tensor_slices(np.array(codes[::-1], np.int64))
-    return tf.data.Dataset.zip((records(tf, positions[::-1]), back))
+def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) -> Any:
+    """Return what the buffer held as the files give it: in pieces, in no useful order."""
+    numbers = np.array(ranks or range(len(positions)), np.int64)[::-1]
+    back = tf.data.Dataset.from_tensor_slices(numbers)
+    return tf.data.Dataset.zip((records(tf, positions[::-1]), back)).batch(3)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out(
     state, inside = stopped(num_elements, buffer_size, emitted)
     codes = [1000 + position for position in inside]
     rest = records(tf, range(state.num_read, num_elements))
-    held = held_records(tf, inside, codes) if inside else None
+    held = held_records(tf, inside) if inside else None
     found = replayed(rest, held, np.array(codes, np.int64), state, num_elements)
     expected = [f"record {i}".encode() for i in tf_order(num_elements, buffer_size, SEED)[emitted:]]
     for _ in range(2):  # every iteration begins anew
@@ -72,7 +73,7 @@ def test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out(
 
 def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
     state, inside = stopped(40, 7, 20)
-    held = held_records(tf, inside, inside)
+    held = held_records(tf, inside)
     found = replayed(records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25)
     expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
     assert list(found.as_numpy_iterator()) == expected
@@ -90,11 +91,11 @@ def test_records_with_ids_stay_together(tf: Any) -> None:
 
 def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:
     state, inside = stopped(40, 7, 20)
-    # Two positions of a sum that reads one example twice: one code, which the files give once.
+    # Two positions of a sum that reads one example twice: one code, of which the files give two.
     codes = [5, 5, *range(10, 10 + len(inside) - 2)]
     texts = ["record twice", *(f"record {position}" for position in inside[2:])]
-    unique = [5, *codes[2:]]
-    held = tf.data.Dataset.from_tensor_slices((texts, np.array(unique, np.int64)))
+    ranks = np.arange(len(codes))
+    held = tf.data.Dataset.from_tensor_slices(([texts[0], *texts], ranks)).batch(4)
     rest = records(tf, range(state.num_read, 40))
     found = list(replayed(rest, held, np.array(codes), state, 40).as_numpy_iterator())
     expected = [
@@ -109,6 +110,6 @@ def test_files_that_hold_fewer_examples_than_stated_are_an_error(tf: Any, missin
     state, inside = stopped(40, 7, 20)
     rest = records(tf, range(state.num_read, 38 if missing == "rest" else 40))
     kept = inside[1:] if missing == "held" else inside
-    found = replayed(rest, held_records(tf, kept, kept), np.array(inside), state, 40)
+    found = replayed(rest, held_records(tf, kept), np.array(inside), state, 40)
     with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
         list(found.as_numpy_iterator())
