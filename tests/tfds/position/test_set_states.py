@@ -260,12 +260,10 @@ def test_it_is_kept_in_checkpoints_and_files_as_any_other(builder: Any, tmp_path
     place.advance(6)
     saved = tf.train.Checkpoint(data=place).save(str(tmp_path / "checkpoint"))
     place.save(tmp_path / "position")
-    for restore in (
-        lambda one: tf.train.Checkpoint(data=one).restore(saved).assert_consumed(),
-        lambda one: one.restore(tmp_path / "position"),
-    ):
-        again = position(builder, 1, 2)
-        restore(again)
+    from_checkpoint, from_file = (position(builder, 1, 2) for _ in range(2))
+    tf.train.Checkpoint(data=from_checkpoint).restore(saved).assert_consumed()
+    from_file.restore(tmp_path / "position")
+    for again in (from_checkpoint, from_file):
         assert again.is_shared
         assert again.get_state() == place.get_state()
         assert (again.consumed, predicted(again)) == (6, predicted(place))
