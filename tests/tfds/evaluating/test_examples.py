@@ -31,7 +31,7 @@ def evaluated(folder: Path, spec: str = "test", **arguments: Any) -> tuple[list[
 
 
 def test_a_host_reads_no_file_of_another(folder: Path) -> None:
-    by_files = {"settings": {"host_by": "files"}, "hosts": 4}
+    by_files: dict[str, Any] = {"settings": {"host_by": "files"}, "hosts": 4}
     for shard in (0, 1, 2):
         (folder / f"toy-test.tfrecord-0000{shard}-of-00004").unlink()
     assert evaluated(folder, host=2, **by_files) == ([8, 9, 10, 11], 3)
@@ -65,7 +65,9 @@ def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) 
     name = "toy-test.tfrecord-00003-of-00004"
     (other / name).rename(folder / name)
     for host_by in ("even", "files", "examples"):
-        with pytest.raises(tf.errors.FailedPreconditionError, match="expected to contain 12 elements"):
+        with pytest.raises(
+            tf.errors.FailedPreconditionError, match="expected to contain 12 elements"
+        ):
             evaluated(folder, host=str(Host(index=0, count=1)), settings={"host_by": host_by})
 
 
