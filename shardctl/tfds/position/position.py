@@ -30,9 +30,9 @@ from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
+from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
 from shardctl.tfds.position.deferred import deferred
-from shardctl.tfds.position.derived import check_derived
+from shardctl.tfds.position.derived import check_derived, check_length
 from shardctl.tfds.position.same_order import check_same_order
 from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
@@ -192,6 +192,8 @@ class Position:
             )
         loop = self._loop = Loop(self._trained(), step)
         self._consumed = loop.consumed
+        if self._run is None:  # else epochs have other sizes
+            check_length(elements, elements_left(self._planned.order, loop.consumed, batch))
         counter = OrderCounter if of_order else RowCounter
         first = 0 if self._run is None else self._run.rest.size
         width_of = counter(self._planned.order, loop, batch or settings.batch, first)
