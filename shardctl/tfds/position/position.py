@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from inspect import signature
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
@@ -98,6 +100,9 @@ class Position:
         self._run: SharedRun | None = None
         self._loop: Loop | None = None  # that is counted
         self._consumed = self._sum(0, consumed)
+
+    # Of a class with `__new__` Python would show the arguments of that, which takes any.
+    __signature__ = signature(partial(__init__, None))
 
     @property
     def consumed(self) -> int:
