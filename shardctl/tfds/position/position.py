@@ -102,7 +102,7 @@ class Position:
         self._consumed = self._sum(0, consumed)
 
     # Of a class with `__new__` Python would show the arguments of that, which takes any.
-    __signature__ = signature(partial(__init__, None))
+    __signature__ = signature(partial(__init__, None))  # type: ignore[arg-type]
 
     @property
     def consumed(self) -> int:
