@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
@@ -64,3 +65,39 @@ def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(tmp_p
     whole = reader.in_files(reads, np.ones(6, np.int64))
     assert sorted(int(example["id"]) for example in reader.decode(whole)) == sorted(ids)
     assert list(reader.in_files(reads.select(slice(0, 0)), np.empty(0, np.int64))) == []
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_chosen_records_come_with_the_ranks_of_their_codes(
+    tf: Any, tmp_path: Path, *, with_ids: bool
+) -> None:
+    """Of a file of several pieces, of one that is read to its end, and one of them twice."""
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(
+        build_dataset(tmp_path, splits={"train": [2500, 0, 3, 40]})
+    )
+    dataset = dataset_of(builder)
+    train = dataset.splits[0]
+    reads = reads_of(dataset, [SplitRange(split=train, start=0, stop=train.num_examples)])
+    reader = RecordReader(
+        builder=builder,
+        codes=ExampleCodes(dataset, ["train"]),
+        cycle=16,
+        block=16,
+        with_ids=with_ids,
+    )
+    codes = [3, 4, 4, 1023, 1024, 2499, 2500, 2502, 2539]
+    found = {}
+    for records, ranks in reader.chosen(reads, np.array(codes)).as_numpy_iterator():
+        serialized, ids = records if with_ids else (records, [b""] * len(records))
+        for record, tfds_id, rank in zip(serialized, ids, ranks.tolist(), strict=True):
+            assert rank not in found
+            number = int(builder.info.features.deserialize_example(record)["id"])
+            found[rank] = number, tfds_id.decode()
+    assert [found[rank][0] for rank in range(len(codes))] == codes
+    if with_ids:
+        places = [(0, 3), (0, 4), (0, 4), (0, 1023), (0, 1024), (0, 2499), (2, 0), (2, 2), (3, 36)]
+        assert [found[rank][1] for rank in range(len(codes))] == [
+            f"toy-train.tfrecord-{shard:05}-of-00004__{index}" for shard, index in places
+        ]
