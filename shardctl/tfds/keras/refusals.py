@@ -72,5 +72,4 @@ def check_dataset(iterator: Any, position: object) -> None:
 def _datasets_read(iterator: Any) -> Iterator[Any]:
     """Yield the datasets that an iterator reads, one a worker."""
     for worker in getattr(iterator, "_iterators", None) or [iterator]:
-        own = getattr(worker, "_iterator", worker)
-        yield getattr(own, "_dataset", own)
+        yield getattr(worker, "_dataset", worker)

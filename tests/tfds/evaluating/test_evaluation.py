@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ import shardctl
 import shardctl.tfds
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed, elements
 from tests.core.order.toy_pipelines import (
