@@ -15,7 +15,9 @@ _ONE_FOR_ONE = (
     "_ParallelMapDataset",
     "_PrefetchDataset",
     "_OptionsDataset",
-    "_RebatchDataset",
+    "_AutoShardDataset",  # of tf.distribute, here for one worker
+    "_RestructuredDataset",
+    "_RebatchDataset",  # a batch in as many parts as there are replicas
     "_LegacyRebatchDataset",
 )
 

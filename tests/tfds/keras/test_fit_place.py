@@ -62,9 +62,9 @@ def test_other_epochs_than_those_of_the_run_are_refused(builder: Any) -> None:
     for steps_per_epoch in (3, None):
         with pytest.raises(UsageError, match="had steps_per_epoch=2, and this has"):
             FitEpochs(position_of(builder), 1, steps_per_epoch).resume(place, state)
+    other = FitEpochs(position_of(builder, changed(settings, buffer=3)), 3, 2)
     with pytest.raises(UsageError, match="buffer was 4, now 3"):
-        other = position_of(builder, changed(settings, buffer=3))
-        FitEpochs(other, 3, 2).resume(place, state)
+        other.resume(place, state)
 
 
 def test_an_order_that_ends_before_fit_is_refused(builder: Any) -> None:
@@ -73,12 +73,13 @@ def test_an_order_that_ends_before_fit_is_refused(builder: Any) -> None:
         FitEpochs(position_of(builder), 3, 2)
     with pytest.raises(UsageError, match="is fit without steps_per_epoch"):
         FitEpochs(position_of(builder, changed(SETTINGS, loop="keras-fit")), 1, 2)
+    empty = position_of(builder, changed(SETTINGS, batch=20, drop_remainder=True))
     with pytest.raises(UsageError, match="for the order has no batches"):
-        empty = changed(SETTINGS, batch=20, drop_remainder=True)
-        FitEpochs(position_of(builder, empty), 1, None)
+        FitEpochs(empty, 1, None)
+    files = ReadSettings(shuffle_seed=3, epochs=2, batch=4)
+    repeated = position_of(builder, files)
     with pytest.raises(UnpredictableOrderError, match="timing"):
-        repeated = changed(SETTINGS, epochs=2, batch=4)
-        FitEpochs(position_of(builder, repeated), 2, None)
+        FitEpochs(repeated, 2, None)
 
 
 def test_a_position_elsewhere_is_refused(builder: Any) -> None:
