@@ -182,9 +182,7 @@ class RecordReader:
 
     def _tfds_ids(self, prefix: Any, indices: Any) -> Any:
         tf = tensorflow()
-        return tf.strings.join(
-            [prefix, tf.strings.as_string(indices)], separator=TFDS_ID_SEPARATOR
-        )
+        return tf.strings.join([prefix, tf.strings.as_string(indices)], separator=TFDS_ID_SEPARATOR)
 
     @cached_property
     def _adapter(self) -> Any:
