@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import weakref
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,16 +14,17 @@ from typing import Any
 import numpy as np
 
 _ATTRIBUTE = "_shardctl_place"
-_ENTRY = "place"
+_ENTRY, _RANDOM = "place", "random"
 _ENDING = ".weights.h5"
 _METADATA = "training_metadata.json"
 
 
 class PlaceInWeights:
-    """What a model saves and loads besides its variables, in the same file: a place, as bytes.
+    """What a model saves and loads besides its weights, in the same file: a place, as bytes.
 
-    Weights and place are then of the same moment, whichever file is loaded. `found` says whether
-    weights were loaded, `loaded` what place they had.
+    Weights and place are then of the same moment, whichever file is loaded. So are the states of
+    random numbers, of dropout for one, which Keras leaves out. `found` says whether weights were
+    loaded, `loaded` what place they had.
     """
 
     def __init__(self, place: Callable[[], bytes | None]) -> None:
@@ -32,7 +34,7 @@ class PlaceInWeights:
 
     def put_into(self, model: Any) -> None:
         """Let a model save and load it."""
-        setattr(model, _ATTRIBUTE, _saveable_class()(self))
+        setattr(model, _ATTRIBUTE, _saveable_class()(self, model))
 
     def take_out_of(self, model: Any) -> None:
         """Let a model be as it was."""
@@ -46,8 +48,8 @@ def _saveable_class() -> Any:
     from keras.src.saving.keras_saveable import KerasSaveable
 
     class Saveable(KerasSaveable):  # type: ignore[misc]
-        def __init__(self, of: PlaceInWeights) -> None:
-            self._of = of
+        def __init__(self, of: PlaceInWeights, model: Any) -> None:
+            self._of, self._model = of, weakref.ref(model)
 
         def _obj_type(self) -> str:
             return "Loss"  # saving_lib knows a few kinds; one without variables of its own
@@ -56,13 +58,24 @@ def _saveable_class() -> Any:
             place = self._of.place()
             if place is not None:
                 store[_ENTRY] = np.frombuffer(place, np.uint8)
+            for index, state in enumerate(_random_states(self._model())):
+                store[f"{_RANDOM}{index}"] = state.numpy()
 
         def load_own_variables(self, store: Any) -> None:
             self._of.found = True
             has_one = _ENTRY in list(store.keys())
             self._of.loaded = bytes(np.asarray(store[_ENTRY], np.uint8)) if has_one else None
+            if has_one:
+                for index, state in enumerate(_random_states(self._model())):
+                    state.assign(np.asarray(store[f"{_RANDOM}{index}"]))
 
     return Saveable
+
+
+def _random_states(model: Any) -> list[Any]:
+    """Return the variables of random numbers that the layers of a model draw from."""
+    others = {id(variable) for variable in (*model.weights, *model.metrics_variables)}
+    return [variable for variable in model.variables if id(variable) not in others]
 
 
 def save_weights_whole(model: Any) -> None:

@@ -41,8 +41,8 @@ def replayed(rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop
         rest.concatenate(fewer).take(num_left)
     )
     pair = tf.constant([state.seeds.seed, state.seeds.seed2], tf.int64)
-    shuffled = kernel_shuffle(inputs, state.buffer_size, pair)
-    return shuffled.skip(state.emitted).take(stop - state.emitted)
+    outputs = kernel_shuffle(inputs, state.buffer_size, pair).skip(state.emitted)
+    return outputs if stop == state.num_elements else outputs.take(stop - state.emitted)
 
 
 def _inputs_read(spec: Any, held: Any, held_codes: Int64s, state: ShuffleState) -> Any:

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 
-# Chosen records come in pieces, of this many that are read, from so many files at a time: enough
-# that a call for each costs little, and few enough that they take little memory.
-_PIECE_SIZE = 64
+# Chosen records are read in pieces from so many files at a time: of many records, since a call for
+# each piece costs as much as some fifty small ones, and of few bytes beside a buffer.
+_PIECE_BYTES = 1 << 22
+_MOST_IN_PIECE, _FEWEST_IN_PIECE = 1024, 64
 _FILES_AT_ONCE = 4
 
 
@@ -111,6 +113,7 @@ class RecordReader:
             skip=index[starts],
             take=index[ends - 1] - index[starts] + 1,
         )
+        piece_size = _piece_size(reads.dataset)
         wanted = tf.RaggedTensor.from_row_starts(index, starts, validate=False)
         files = tf.data.Dataset.from_tensor_slices((*self._columns(rows), starts, wanted))
 
@@ -118,7 +121,7 @@ class RecordReader:
             indices = tf.convert_to_tensor(wanted)
 
             def chosen_of(piece: Any, records: Any) -> Any:
-                first = skip + piece * _PIECE_SIZE
+                first = skip + piece * piece_size
                 bounds = [first, first + tf.shape(records, tf.int64)[0]]
                 low, high = tf.unstack(tf.searchsorted(indices, bounds, out_type=tf.int64))
                 here = indices[low:high]
@@ -128,7 +131,7 @@ class RecordReader:
                 return found, rank + tf.range(low, high)
 
             records = self._adapter.make_tf_data(path).skip(skip).take(take)
-            return records.batch(_PIECE_SIZE).enumerate().map(without_autograph(chosen_of))
+            return records.batch(piece_size).enumerate().map(without_autograph(chosen_of))
 
         return files.interleave(
             without_autograph(of_file),
@@ -179,14 +182,20 @@ class RecordReader:
 
     def _tfds_ids(self, prefix: Any, indices: Any) -> Any:
         tf = tensorflow()
-        return tf.strings.join(
-            [prefix, tf.strings.as_string(indices)], separator=TFDS_ID_SEPARATOR
-        )
+        return tf.strings.join([prefix, tf.strings.as_string(indices)], separator=TFDS_ID_SEPARATOR)
 
     @cached_property
     def _adapter(self) -> Any:
         adapters = tensorflow_datasets("core.file_adapters")
         return adapters.ADAPTER_FOR_FORMAT[self.builder.info.file_format]
+
+
+def _piece_size(dataset: Dataset) -> int:
+    """Return how many records are a piece: where nothing is known of their size, a few."""
+    num_examples = sum(split.num_examples for split in dataset.splits)
+    num_bytes = sum(split.num_bytes or 0 for split in dataset.splits)
+    fit = _PIECE_BYTES * num_examples // num_bytes if num_bytes else 0
+    return min(max(fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)
 
 
 def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:

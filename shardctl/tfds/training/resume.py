@@ -256,8 +256,7 @@ class _Resumed:
             return rest
         if not plan.shuffle.emitted:
             return kernel_shuffle(rest, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
-        names = plan.pending or ()
-        codes = np.array([self.reader.codes.parse(str(name)) for name in names], np.int64)
+        codes = self.reader.codes.of_ids(plan.pending or ())
         held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
         return replayed(rest, held, codes, plan.shuffle, stop)

@@ -68,7 +68,9 @@ def test_a_step_of_jax_or_flax_is_a_whole_number() -> None:
 
     @jax.jit
     def step(number: Any) -> Any:
-        with pytest.raises(UsageError, match=r"needed, as int\(step\) gives one outside of jax\.jit$"):
+        with pytest.raises(
+            UsageError, match=r"needed, as int\(step\) gives one outside of jax\.jit$"
+        ):
             whole_number(number)
         return number
 

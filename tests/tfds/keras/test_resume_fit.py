@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 import shardctl
 import shardctl.tfds
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from tests.core.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 

@@ -235,12 +235,36 @@ def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
     ]
     assert [len(epoch) for epoch in by_epoch] == [68, 80]
     assert [example for epoch in by_epoch for example in epoch] == predicted(place)
+    elsewhere = type(builder)(builder_dir=builder.data_dir)  # whose dataset is another object
+    again = shardctl.tfds.resume(elsewhere, plan, transform=name, add_tfds_id=True)
+    assert flat(again.as_numpy_iterator()) == predicted(place)
     with pytest.raises(UsageError, match="the shared rest of this plan"):
         shardctl.tfds.read_config(plan)
     with pytest.raises(UsageError, match="a plan file does not hold"):
         "".join(plan_json(plan))
     with pytest.raises(UsageError, match="shared anew, and no proof of it"):
         prove(place._dataset, plan)
+    with pytest.raises(UsageError, match="shared anew, and no proof of it"):
+        shardctl.tfds.verify_plan(place._dataset, plan)
+
+
+def test_it_is_kept_in_checkpoints_and_files_as_any_other(builder: Any, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    place = position(builder, 1, 2)
+    place.set_states(states_of(builder, 3))
+    place.advance(6)
+    saved = tf.train.Checkpoint(data=place).save(str(tmp_path / "checkpoint"))
+    place.save(tmp_path / "position")
+    for restore in (
+        lambda one: tf.train.Checkpoint(data=one).restore(saved).assert_consumed(),
+        lambda one: one.restore(tmp_path / "position"),
+    ):
+        again = position(builder, 1, 2)
+        restore(again)
+        assert again.is_shared
+        assert again.get_state() == place.get_state()
+        assert (again.consumed, predicted(again)) == (6, predicted(place))
 
 
 def states_of(builder: Any, count: int, settings: ReadSettings = SETTINGS) -> list[bytes]:
