@@ -26,7 +26,7 @@ LENGTHS = [7, 4, 9, 5]
 CONSUMED = 11
 FILES = ReadSettings(shuffle_seed=3, cycle=2, block=2)
 BUFFER = ReadSettings(buffer=6, buffer_seed=1, cycle=2, block=2)
-SEEDS = {
+SEEDS: dict[str, Callable[[Any, int], None]] = {
     "set_seed": lambda tf, seed: tf.random.set_seed(seed),
     "keras": lambda tf, seed: tf.keras.utils.set_random_seed(seed),
 }
