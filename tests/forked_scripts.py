@@ -1,4 +1,4 @@
-"""Scripts of guides as processes that need not load TensorFlow and JAX, of which each takes seconds.
+"""Scripts of guides, as processes that need not load TensorFlow and JAX, which takes seconds.
 
 A process that has imported them, and started nothing of them, forks one for each script. What the
 script sees is what `python script.py` gives it: its arguments, its environment, `__main__`, the end
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +47,7 @@ class ForkedScripts:
             stderr=subprocess.DEVNULL,
             text=True,
             env=os.environ | {"PYTHONPATH": paths} | environment,
+            start_new_session=True,  # so that the scripts end with it
         )
 
     def run(
@@ -82,41 +85,46 @@ class ForkedScripts:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._server.kill()
+        os.killpg(self._server.pid, signal.SIGKILL)
         self._server.communicate()
 
 
 def _serve() -> list[str] | None:
     """Answer jobs until there are no more; return the command of a script in its own process."""
-    import time
-
     for line in sys.stdin:
         job = json.loads(line)
         running: dict[int, int] = {}
-        for index, command in enumerate(job["commands"]):
-            pid = os.fork()
-            if not pid:
+        for index, (command, folder) in enumerate(zip(job["commands"], job["files"], strict=True)):
+            process = os.fork()
+            if not process:
                 os.environ.update(job["environment"])
                 os.chdir(job["folder"])
-                for number, name in ((0, os.devnull), (1, "out"), (2, "err")):
-                    path = name if number == 0 else os.path.join(job["files"][index], name)
-                    flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT
-                    os.dup2(os.open(path, flags, 0o600), number)
-                return command
-            running[pid] = index
-        codes = [0] * len(running)
-        limit = time.monotonic() + job["seconds"]
-        while running:
-            if time.monotonic() > limit:
-                for pid in running:
-                    os.kill(pid, 9)
-            pid, status = os.waitpid(-1, 0 if time.monotonic() > limit else os.WNOHANG)
-            if pid:
-                codes[running.pop(pid)] = os.waitstatus_to_exitcode(status)
-            else:
-                time.sleep(0.02)
-        print(json.dumps(codes), flush=True)
+                _redirect(0, os.devnull, os.O_RDONLY)
+                _redirect(1, os.path.join(folder, "out"), os.O_WRONLY | os.O_CREAT)
+                _redirect(2, os.path.join(folder, "err"), os.O_WRONLY | os.O_CREAT)
+                return list(command)
+            running[process] = index
+        print(json.dumps(_codes(running, time.monotonic() + job["seconds"])), flush=True)
     return None
+
+
+def _redirect(number: int, path: str, flags: int) -> None:
+    os.dup2(os.open(path, flags, 0o600), number)
+
+
+def _codes(running: dict[int, int], limit: float) -> list[int]:
+    """Return how the processes end, by their indices; those that run at the limit are killed."""
+    codes = [0] * len(running)
+    while running:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if process:
+            codes[running.pop(process)] = os.waitstatus_to_exitcode(status)
+            continue
+        if time.monotonic() > limit:
+            for process in running:
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.02)
+    return codes
 
 
 if __name__ == "__main__":

@@ -40,10 +40,15 @@ _ENVIRONMENT = {
 }
 
 
+def guide_text(guide: str) -> str:
+    """Return a guide as it is written."""
+    return (_GUIDES / f"{guide}.md").read_text("utf-8")
+
+
 def script_of_guide(guide: str, name: str) -> str:
     """Return a script as it is in a guide: the Python that begins with a comment of its name."""
-    text = (_GUIDES / f"{guide}.md").read_text("utf-8")
-    found = re.findall(rf"^```python\n(# {re.escape(name)}\b.*?)^```$", text, re.M | re.S)
+    pattern = rf"^```python\n(# {re.escape(name)}\b.*?)^```$"
+    found = re.findall(pattern, guide_text(guide), re.M | re.S)
     assert len(found) == 1, f"{len(found)} scripts {name} in {guide}.md"
     return str(found[0])
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import shardctl
+import shardctl.orbax
 import shardctl.tfds
 from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
 from shardctl.core.instructions.split_range import SplitRange
@@ -80,6 +81,18 @@ def _same(example: Any) -> Any:
     return example
 
 
+def _for_orbax(name: str, **arguments: Any) -> Call:
+    """Return a call of what Orbax is given, that answers what it keeps."""
+
+    def kept(**given: Any) -> Any:
+        return vars(getattr(shardctl.orbax, name)(**given))
+
+    return Call(
+        _always(kept),
+        lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()},
+    )
+
+
 def _bridged(name: str, **arguments: Any) -> Call:
     """Return a call of the bridge; arguments that are functions are called with the world."""
     return Call(
@@ -131,6 +144,10 @@ def _counting() -> Any:
 
 def _always(value: Any) -> Callable[[World], Any]:
     return lambda world: value
+
+
+def _position(world: World) -> Any:
+    return world.position
 
 
 _TRANSFORMED: dict[str, Callable[[World], Any]] = {
@@ -536,6 +553,22 @@ CALLS: Mapping[str, list[Call]] = {
         _own("verify_dataset", _reading, pass_index=1, loop="python", take=6, watch=_watch)
     ],
     "tfds.dataset_of": [_bridged("dataset_of")],
+    "tfds.evaluation": [
+        _bridged(
+            "evaluation",
+            spec=_always("train"),
+            settings=_always(ReadSettings(host_by="examples")),
+            batch=_always(2),
+            hosts=_always(3),
+            host=_always(1),
+            devices=_always(2),
+            device_axis=_always(True),
+            padding=_always("zeros"),
+            sample_weight=_always(False),
+            as_supervised=_always(False),
+            **_TRANSFORMED,
+        )
+    ],
     "tfds.keras_epochs": [
         _bridged(
             "keras_epochs",
@@ -630,6 +663,12 @@ CALLS: Mapping[str, list[Call]] = {
             lambda world: {"position": shardctl.tfds.Position(world.builder, "train")},
         )
     ],
+    "orbax.Checkpointable": [
+        _for_orbax("Checkpointable", position=_position, allow_version=False, host=1)
+    ],
+    "orbax.PositionHandler": [_for_orbax("PositionHandler", process="1/3")],
+    "orbax.Restore": [_for_orbax("Restore", position=_position, allow_version=False, host=1)],
+    "orbax.Save": [_for_orbax("Save", position=_position, host=1)],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,
@@ -664,13 +703,15 @@ MADE_BY_USERS = {
 def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
     """Return the parameters of every public function, constructor and method, by name."""
     found: dict[str, dict[str, inspect.Parameter]] = {}
-    for module, prefix in ((shardctl, ""), (shardctl.tfds, "tfds.")):
+    for module, prefix in ((shardctl, ""), (shardctl.tfds, "tfds."), (shardctl.orbax, "orbax.")):
         for name in module.__all__:
             one = getattr(module, name)
             of_type = isinstance(one, type)
             if of_type and (issubclass(one, Exception) or (prefix and name in shardctl.__all__)):
                 continue
             for method, function in _callables(one):
+                if prefix == "orbax." and method:
+                    continue  # which Orbax calls
                 if of_type and not method and not prefix and name not in MADE_BY_USERS:
                     continue  # an answer
                 parameters = dict(inspect.signature(function).parameters)

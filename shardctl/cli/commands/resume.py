@@ -2,6 +2,7 @@
 """`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ from shardctl.cli.options.resume import ResumeOptions
 from shardctl.cli.options.shared import AllowVersionOption, DatasetOptions, SpecArgument
 from shardctl.cli.output import say, warn
 from shardctl.core.phrase import phrase
+from shardctl.core.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +52,9 @@ FORMATS = Formats(
         "python": as_code("rendering.python.resume:resume_python"),
     }
 )
+# What --for asks for in place of them.
+SCRIPTS = Formats(renderers={"python": as_code("rendering.python.training_script:training_script")})
+_IMPORTED = ("flax", "jax", "keras", "optax", "orbax", "os", "shardctl", "tensorflow")
 _LONG = 50_000  # instructions from which a plan's size is said
 # What TFDS holds of an instruction: the object, its path, and a row of five tensors.
 _BYTES_IN_TFDS = 700
@@ -84,13 +89,15 @@ def resume(
     the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
 
     Examples:
-      # Stopped after 5,000 examples: a plan file for the program that goes on
-      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 -o plan.yaml
-      # Stopped at step 123; is nothing lost, nothing repeated?
-      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --prove
+      # Stopped after 5,000 examples: a plan file for the program that goes on; is nothing lost?
+      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 --prove -o plan.yaml
+      # Stopped at step 123: a Keras script that goes on there, later from its own checkpoints
+      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
       # 8 hosts stopped, 6 go on
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
+    stopped.check_framework()
+    out = _as_script(out) if stopped.framework is not None else out
     if plan is not None:
         dataset, made, log = _from_file(
             plan, source, reading, stopped, spec, allow_version=allow_version, output=out.output
@@ -106,11 +113,17 @@ def resume(
         proof = read_and_compare(dataset, made, seen=log)
     if out.format not in ("table", "python") and made.num_instructions >= _LONG:
         _say_size(made, out)
-    FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
+    if stopped.framework is not None:
+        SCRIPTS.write(out, made, proof, framework=stopped.framework)
+    else:
+        FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
     if out.output not in (None, "-"):
-        from shardctl.rendering.text.written import plan_written
+        from shardctl.rendering.text.written import plan_written, script_written
 
-        for line in plan_written(made, out.output, out.format or "", dataset_options(source)):
+        lines = plan_written(made, out.output, out.format or "", dataset_options(source))
+        if stopped.framework is not None:
+            lines = script_written(made, out.output, stopped.framework)
+        for line in lines:
             say(line)
     if proof is not None:
         if out.format != "table" or out.output is not None:
@@ -121,6 +134,22 @@ def resume(
                 say(line)
         if not proof.holds:
             raise typer.Exit(1)
+
+
+def _as_script(out: OutputOptions) -> OutputOptions:
+    """Return how a training script is written: as Python, unless another format is asked for."""
+    if out.format not in ("table", "python"):  # the table is what nobody has to ask for
+        raise UsageError(
+            f"--for is for code, and this is {out.format}; leave --format out, and give --output "
+            "a name that ends in .py"
+        )
+    name = Path(out.output or "").stem
+    if name in _IMPORTED:
+        raise UsageError(
+            f"--output {quoted(out.output)}: the script imports {name}, and Python would find this "
+            "file; give it another name, as train.py"
+        )
+    return replace(out, format="python")
 
 
 def _from_options(
@@ -159,7 +188,10 @@ def _continued(
     from shardctl.planning.resume.resume import resume as plan_resume
 
     consumed, steps = stopped.consumed, stopped.steps
-    mode: Any = stopped.mode or "exactly-once"
+    # A script keeps its position in the exact order.
+    mode: Any = "exactly-once" if stopped.framework is None else "exact-order"
+    if stopped.mode is not None or stopped.hosts is not None:
+        mode = stopped.mode or "exactly-once"
     if (stopped.hosts is None) != (stopped.to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
     try:
@@ -201,6 +233,7 @@ def _from_file(
 ) -> "Made":
     others = stopped.given()
     seen = others.pop("seen", None)  # what --prove reads besides the plan
+    others.pop("framework", None)
     given = {**reading.given(), **others, "SPEC": spec}
     dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:

@@ -30,12 +30,6 @@ def _risk(text: Any) -> float:
     return risk
 
 
-def _modes(incomplete: str) -> list[str]:
-    from shardctl.planning.resume.resume import BufferMode
-
-    return [mode for mode in get_args(BufferMode) if mode.startswith(incomplete)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class ResumeOptions:
     """Where a pipeline stopped and how it continues; None where not given."""
@@ -74,8 +68,7 @@ class ResumeOptions:
             metavar="exactly-once|exact-order|at-most-once|at-least-once",
             help="With --buffer: any pipeline, or the same order through shardctl.tfds; where the "
             "buffer had no seed, repeat nothing, or read its last contents again "
-            "[default: exactly-once].",
-            autocompletion=_modes,
+            "[default: exactly-once; with --for exact-order].",
         ),
     ] = None
     risk: Annotated[
@@ -98,6 +91,16 @@ class ResumeOptions:
         ),
     ] = None
 
+    framework: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="loop|keras|flax",
+            help="With --format python, which it implies: a training script for TensorFlow, Keras "
+            "or Flax with Orbax, whose checkpoints hold the position.",
+        ),
+    ] = None
+
     def given(self) -> dict[str, Any]:
         """Return what is given, by the names of the options."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -117,6 +120,7 @@ class ResumeOptions:
         from shardctl.core.resume.resume_plan import UNSEEDED_MODES
         from shardctl.planning.resume.resume import BufferMode
 
+        self.check_framework()
         if not self.says_how_far:
             raise UsageError(
                 "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
@@ -136,3 +140,15 @@ class ResumeOptions:
                 f"--mode {self.mode or 'at-least-once'} is not needed where a log says what was "
                 "seen"
             )
+
+    def check_framework(self) -> None:
+        """Refuse a framework for which no script is written.
+
+        Raises:
+            UsageError: there is no such framework.
+        """
+        from shardctl.rendering.python.frameworks import FRAMEWORKS
+
+        if self.framework is not None and self.framework not in FRAMEWORKS:
+            names = choices(nearest_first(self.framework, tuple(FRAMEWORKS)))
+            raise UsageError(f"--for {quoted(self.framework)}: choose from {names}")

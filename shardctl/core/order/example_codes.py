@@ -130,6 +130,19 @@ class ExampleCodes:
             raise UsageError(f"id {quoted(text)}: {name} has {split.num_examples} examples, from 0")
         return int(self.bases[splits[name]]) + int(match["id"])
 
+    def of_ids(self, ids: Sequence[int | str]) -> Int64s:
+        """Return the codes (int64[q]) of ids as `ids` returns them.
+
+        Raises:
+            UsageError: as for `parse`.
+        """
+        numbers = np.array(ids)
+        if not self.several_splits and self._splits and numbers.dtype == np.int64:
+            split = self.dataset.splits[self._splits[0]]
+            if len(numbers) and 0 <= numbers.min() and numbers.max() < split.num_examples:
+                return numbers
+        return np.array([self.parse(str(name)) for name in ids], np.int64)
+
     def parse_tfds_id(self, text: str) -> int:
         """Return the code of a `tfds_id`.
 

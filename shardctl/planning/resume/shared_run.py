@@ -142,6 +142,9 @@ def shared_run(
 ) -> SharedRun:
     """Return what the host of `settings` reads of a run after `stretches`.
 
+    Its own stretches are those that it follows from: where all hosts had read their share of a rest
+    to its end, the ones before do not matter.
+
     Raises:
         UsageError: a count past what its host had.
         UnpredictableOrderError: TensorFlow leaves the order open.
@@ -149,13 +152,19 @@ def shared_run(
     host = settings.host or Host(index=0, count=1)
     planned = order_of(resolved, settings)
     found: _Rest | None = None
+    needed: list[Stretch] = []
     for stretch in stretches:
-        found = _after(_hosts_of(resolved, settings, stretch, found), settings, stretch, found)
+        old = _hosts_of(resolved, settings, stretch, found)
+        if found is not None and not settings.drop_remainder and _are_behind_rest(old):
+            needed, found = [_from_the_start(old, stretch)], None
+        else:
+            needed.append(stretch)
+        found = _after(old, settings, found)
     if found is None:
         raise ValueError("no stretch came before: this is the order from its start")
     return SharedRun(
         planned=planned,
-        stretches=tuple(stretches),
+        stretches=tuple(needed),
         rest=found.of_host(planned.order, host),
         num_further_epochs=found.num_further_epochs,
     )
@@ -229,9 +238,24 @@ def _host(stretch: Stretch, index: int) -> Host | None:
     return None if stretch.alone else Host(index=index, count=stretch.num_hosts)
 
 
-def _after(
-    old: Sequence[OldHost], settings: ReadSettings, stretch: Stretch, before: _Rest | None
-) -> _Rest:
+def _are_behind_rest(old: Sequence[OldHost]) -> bool:
+    """Whether all hosts are in epochs that no stretch before has anything to do with."""
+    return all(
+        host.rest is not None and (host.point.epoch > host.rest.epoch or not host.has_examples)
+        for host in old
+    )
+
+
+def _from_the_start(old: Sequence[OldHost], stretch: Stretch) -> Stretch:
+    """Return a stretch as if its hosts had read all epochs from the first one on."""
+    consumed = [
+        host.point.epoch * host.order.epoch_size + host.point.emitted if host.has_examples else 0
+        for host in old
+    ]
+    return replace(stretch, consumed=tuple(consumed))
+
+
+def _after(old: Sequence[OldHost], settings: ReadSettings, before: _Rest | None) -> _Rest:
     epochs = epochs_of(old)
     last = epochs[-1]
     left = left_of_epochs(old, epochs)

@@ -34,7 +34,8 @@ def imports(code: Iterable[str], *others: str) -> Iterator[str]:
         yield ""
     bridge = [BRIDGE] if any(f"{_RECORD_FILES}(" in line for line in code) else []
     tensorflow = [TENSORFLOW] if "tf" in used else []
-    yield from sorted({TFDS, *others, *bridge, *tensorflow})
+    found = {TFDS, *others, *bridge, *tensorflow}
+    yield from sorted(found, key=lambda line: (line.startswith("from "), line))
 
 
 def nothing_to_read(spec: str, settings: ReadSettings | None = None) -> UsageError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from shardctl.core.arrays import distinct
 from shardctl.core.hosts.host import Host
@@ -25,14 +25,13 @@ from shardctl.core.resume.after_read import (
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
-from shardctl.core.stages.stages import Pipeline
-from shardctl.core.stages.text import text_of
 from shardctl.errors import UsageError
 from shardctl.planning.pinned.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.pipeline import batch, shuffle
+from shardctl.rendering.python.settings_code import settings_code, source_of
 from shardctl.rendering.python.source import call, comment, keywords, literal, module, numbers
 from shardctl.rendering.resume import summary
 
@@ -327,7 +326,7 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     if plan.hosts:
         host = {"host": "host"}
     elif plan.settings.host is not None:
-        host = {"host": _source(plan.settings.host)}
+        host = {"host": source_of(plan.settings.host)}
     if plan_file is not None:
         arguments = ["builder", literal(plan_file), *keywords(host)]
         yield from call("ds = shardctl.tfds.resume", arguments)
@@ -340,13 +339,7 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
             "--format python"
         )
     reader.file_order(settings)  # refuses a list that is too long
-    default = ReadSettings()
-    said = {
-        field.name: _source(getattr(settings, field.name))
-        for field in fields(settings)
-        if getattr(settings, field.name) != getattr(default, field.name)
-    }
-    yield from call("settings = shardctl.ReadSettings", keywords(said))
+    yield from settings_code(settings)
     spec = literal(plan.spec) if reads_spec(settings) else "None"
     where = ["shardctl.tfds.dataset_of(builder)", spec, "settings"]
     function = "resume_on_hosts" if counts else "resume"
@@ -368,15 +361,3 @@ def _how(plan: ResumePlan) -> dict[str, str]:
     if plan.unseeded is not None and plan.unseeded.risk is not None:
         how["risk"] = repr(plan.unseeded.risk)
     return how
-
-
-def _source(value: object) -> str:
-    """Return a setting as source."""
-    if isinstance(value, Host):
-        return f"shardctl.Host(index={value.index}, count={value.count})"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(literal, value))},)"
-    if isinstance(value, Pipeline):
-        return literal(text_of(value))
-    assert value is None or isinstance(value, (bool, int, str))
-    return literal(value)

@@ -82,15 +82,15 @@ def comment(text: str) -> Iterator[str]:
 def module(*parts: Iterable[str]) -> Iterator[str]:
     """Yield the text of parts that have lines, with an empty line between two of them.
 
-    Around a part that defines something there are two.
+    Around a part that begins with a definition there are two, and behind one that holds any.
     """
-    before = ""
+    first, before = True, False
     for part in parts:
         lines = list(part)
         if not lines:
             continue
-        defines = lines[0].startswith(("def ", "class "))
-        if before:
-            yield "\n\n" if defines or before.startswith(("def ", "class ")) else "\n"
-        before = lines[0]
+        defines = [line.startswith(("def ", "class ")) for line in lines]
+        if not first:
+            yield "\n\n" if defines[0] or before else "\n"
+        first, before = False, any(defines)
         yield "".join(f"{line}\n" for line in lines)

@@ -70,6 +70,12 @@ def plan_written(
         yield "next: paste it where the pipeline was made; its ds goes on where that one stopped"
 
 
+def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]:
+    """Yield what a training script does, and what is left to do with it."""
+    yield f"wrote {path}: training with {framework}, from example {plan.consumed:,} on"
+    yield "next: make prepare, the model and its loss yours; run it again after any stop"
+
+
 def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
     """Yield what a snapshot fixes, and what compares with it.
 

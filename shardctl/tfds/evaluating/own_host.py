@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
-
 from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.errors import UsageError
 from shardctl.tfds.training.process_host import hosts_said
@@ -58,14 +56,14 @@ def _given(
 ) -> Host | int | None:
     """Return the host that the caller gives, its index alone, or None where neither is said."""
     host = as_host(host) if isinstance(host, str) else host
-    if host is None:
+    if of_settings is not None:
+        if host is not None and host not in (of_settings, of_settings.index):
+            raise UsageError(f"host={host}: the settings are for host {of_settings}; leave one out")
         host = of_settings
-    elif of_settings is not None and host not in (of_settings, of_settings.index):
-        raise UsageError(f"host={host}: the settings are for host {of_settings}; leave one out")
     if isinstance(host, Host):
-        if hosts is not None and hosts != host.count:
+        if hosts not in (None, host.count):
             raise UsageError(f"hosts={hosts}: the host given is {host}, one of {host.count}")
         return host
     if host is None:
         return ALONE if hosts == 1 else None
-    return index(host) if hosts is None else Host(index=index(host), count=hosts)
+    return host if hosts is None else Host(index=host, count=hosts)

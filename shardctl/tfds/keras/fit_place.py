@@ -125,14 +125,20 @@ class FitEpochs:
             epoch=self.epoch, steps=self.steps, is_over=is_over, steps_per_epoch=self._size
         )
 
-    def check_start(self, epoch: int) -> None:
-        """Refuse a position that is neither at its beginning nor where an epoch begins.
+    def start(self, epoch: int) -> None:
+        """Go to the start of the first epoch, or stay where the position is in the midst of it.
 
         Raises:
-            UsageError: `fit` would leave out or repeat what it has handed out.
+            UsageError: the position is elsewhere, so that `fit` would leave out or repeat what it
+                has handed out.
         """
         position = self._position
         of_fit, consumed = position.epoch_of_fit, position.consumed
+        if self._size is None and of_fit == epoch and 0 < consumed < position.num_examples:
+            self.epoch = epoch
+            self._follow()
+            self.steps = self._elements.element_after(consumed)
+            return
         if self._size is None:
             begins = of_fit == epoch and consumed == 0
             begins |= of_fit == epoch - 1 and consumed == position.num_examples
@@ -143,6 +149,7 @@ class FitEpochs:
                 f"{position!r} is not where epoch {epoch} of this fit begins: "
                 "give fit the initial_epoch that comes next, or make a new Position"
             )
+        self.begin(epoch)
 
     def begin(self, epoch: int) -> None:
         """Go to the start of an epoch."""

@@ -115,8 +115,8 @@ class ResumeFit:
                 f"with epoch {epoch}: give fit the initial_epoch that the run had"
             )
         if not self._has_begun and resumed is None:
-            epochs.check_start(epoch)
-        if resumed is None or resumed.is_over:
+            epochs.start(epoch)
+        elif resumed is None or resumed.is_over:
             epochs.begin(epoch)
         self._resumed, self._has_begun, self._is_over = None, True, False
 

@@ -123,7 +123,8 @@ class RowCounter:
     def _ends_epoch(self, consumed: int) -> bool:
         if self._order.settings.stages is not None:
             return True  # perhaps, of one of its sources
-        return (consumed - self._first) % max(self._order.epoch_size, 1) == 0
+        behind = consumed - self._first
+        return behind >= 0 and behind % max(self._order.epoch_size, 1) == 0
 
 
 class OrderCounter:

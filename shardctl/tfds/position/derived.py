@@ -46,7 +46,7 @@ _OTHERS = {
 }
 
 
-def check_derived(elements: Any, *, batched: bool, counts_batches: bool) -> None:
+def check_derived(position: object, elements: Any, *, batched: bool, counts_batches: bool) -> None:
     """Refuse a dataset whose elements are not what is counted: the next of the order, each once.
 
     `batched` says whether those of the position are batches already, `counts_batches` whether what
@@ -54,11 +54,14 @@ def check_derived(elements: Any, *, batched: bool, counts_batches: bool) -> None
 
     Raises:
         UsageError: a call behind it picks, repeats or reorders examples, or batches them otherwise
-            than they are counted.
+            than they are counted; or these are elements of another position.
     """
-    names = _names_behind(elements)
-    if names is None:
+    found = _names_behind(elements)
+    if not found:
         return
+    names = next((names for of, names in found if of is position), None)
+    if names is None:
+        raise UsageError(f"elements: these are of another position, {found[0][0]!r}")
     depth = int(batched)
     for name in names:
         depth += _BATCHES.get(name, 0)
@@ -83,16 +86,17 @@ def check_derived(elements: Any, *, batched: bool, counts_batches: bool) -> None
     raise UsageError("elements: examples are handed out, and batches are counted")
 
 
-def _names_behind(dataset: Any) -> list[str] | None:
-    """Return the dataset objects behind that of a position, None where there is none of one."""
-    if position_of(dataset) is not None:
-        return []
-    for source in _inputs(dataset):
-        names = _names_behind(source)
-        if names is not None:
-            name = type(dataset).__name__.strip("_").removesuffix("Dataset")
-            return [*names, name]
-    return None
+def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:
+    """Return the positions that a dataset begins with, each with the dataset objects behind it."""
+    position = position_of(dataset)
+    if position is not None:
+        return [(position, [])]
+    name = type(dataset).__name__.strip("_").removesuffix("Dataset")
+    return [
+        (position, [*names, name])
+        for source in _inputs(dataset)
+        for position, names in _names_behind(source)
+    ]
 
 
 def _inputs(dataset: Any) -> Iterator[Any]:

@@ -185,6 +185,7 @@ class Position:
         of_order = settings.stages is not None and batch is None
         if of_order or settings.stages is None:
             check_derived(
+                self,
                 elements,
                 batched=of_order or settings.batch is not None,
                 counts_batches=of_order or (settings.batch or batch) is not None,
@@ -205,7 +206,7 @@ class Position:
         finally:
             if self._loop is loop:
                 with suppress(Exception):  # where it cannot be told, it stays in hand
-                    self._consumed, self._loop = loop.trained(), None
+                    self._consumed, self._loop = self._trained(), None
 
     def _check_is_in(self, loop: Loop) -> None:
         if self._loop is not loop or self._consumed != loop.consumed:

@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, TFDS_ID_SEPARATOR
+from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
+
+# Chosen records are read in pieces from so many files at a time: of many records, since a call for
+# each piece costs as much as some fifty small ones, and of few bytes beside a buffer.
+_PIECE_BYTES = 1 << 22
+_MOST_IN_PIECE, _FEWEST_IN_PIECE = 1024, 64
+_FILES_AT_ONCE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +95,16 @@ class RecordReader:
         return self._interleaved(files, of_file)
 
     def chosen(self, reads: Reads, codes: Int64s) -> Any:
-        """Return (record, code) of chosen examples, each file opened once, in no useful order.
+        """Return chosen records in pieces (records[k], ranks[k]), each file opened once.
 
-        `codes` is int64[q > 0], ascending, each the code of an example of a split of the
-        dataset. A record between two chosen ones is read and dropped: record files have no index.
+        `codes` is int64[q > 0], ascending, each the code of an example of a split of the dataset;
+        a rank is the place of a record's code in it. One that is there twice comes twice. A record
+        between two chosen ones is read and dropped: record files have no index.
         """
         tf = tensorflow()
         split, shard, index = self.codes.places(codes)
         starts = np.flatnonzero(np.diff(split, prepend=-1) | np.diff(shard, prepend=-1))
         ends = np.append(starts[1:], len(codes))
-        wanted = np.split(index, starts[1:]) if len(codes) else []
         rows = Reads(
             files=reads.dataset,
             part=np.zeros(len(starts), np.int64),
@@ -106,21 +113,29 @@ class RecordReader:
             skip=index[starts],
             take=index[ends - 1] - index[starts] + 1,
         )
-        gaps = tf.ragged.constant([here.tolist() for here in wanted], tf.int64, ragged_rank=1)
-        files = tf.data.Dataset.from_tensor_slices((*self._columns(rows), codes[starts], gaps))
+        piece_size = _piece_size(reads.dataset)
+        wanted = tf.RaggedTensor.from_row_starts(index, starts, validate=False)
+        files = tf.data.Dataset.from_tensor_slices((*self._columns(rows), starts, wanted))
 
-        def of_file(path: Any, prefix: Any, skip: Any, take: Any, code: Any, here: Any) -> Any:
-            records = self._of_file(path, prefix, skip, take).enumerate()
-            here = tf.convert_to_tensor(here) - skip
-            mask = tf.scatter_nd(here[:, None], tf.ones_like(here, tf.bool), take[None])
-            marked = tf.data.Dataset.zip((records, tf.data.Dataset.from_tensor_slices(mask)))
-            kept = marked.filter(without_autograph(lambda _, is_wanted: is_wanted))
-            return kept.map(without_autograph(lambda record, _: (record[1], code + record[0])))
+        def of_file(path: Any, prefix: Any, skip: Any, take: Any, rank: Any, wanted: Any) -> Any:
+            indices = tf.convert_to_tensor(wanted)
+
+            def chosen_of(piece: Any, records: Any) -> Any:
+                first = skip + piece * piece_size
+                bounds = [first, first + tf.shape(records, tf.int64)[0]]
+                low, high = tf.unstack(tf.searchsorted(indices, bounds, out_type=tf.int64))
+                here = indices[low:high]
+                found = tf.gather(records, here - first)
+                if self.with_ids:
+                    found = found, self._tfds_ids(prefix, here)
+                return found, rank + tf.range(low, high)
+
+            records = self._adapter.make_tf_data(path).skip(skip).take(take)
+            return records.batch(piece_size).enumerate().map(without_autograph(chosen_of))
 
         return files.interleave(
             without_autograph(of_file),
-            cycle_length=DEFAULT_CYCLE,
-            block_length=DEFAULT_BLOCK,
+            cycle_length=_FILES_AT_ONCE,
             num_parallel_calls=tf.data.AUTOTUNE,
         )
 
@@ -161,18 +176,26 @@ class RecordReader:
         if not self.with_ids:
             return records
 
-        def tfds_id(index: Any) -> Any:
-            return tf.strings.join(
-                [prefix, tf.strings.as_string(index)], separator=TFDS_ID_SEPARATOR
-            )
+        indices = tf.data.Dataset.counter(start=skip)
+        named = without_autograph(lambda index: self._tfds_ids(prefix, index))
+        return tf.data.Dataset.zip((records, indices.map(named)))
 
-        ids = tf.data.Dataset.counter(start=skip).map(without_autograph(tfds_id))
-        return tf.data.Dataset.zip((records, ids))
+    def _tfds_ids(self, prefix: Any, indices: Any) -> Any:
+        tf = tensorflow()
+        return tf.strings.join([prefix, tf.strings.as_string(indices)], separator=TFDS_ID_SEPARATOR)
 
     @cached_property
     def _adapter(self) -> Any:
         adapters = tensorflow_datasets("core.file_adapters")
         return adapters.ADAPTER_FOR_FORMAT[self.builder.info.file_format]
+
+
+def _piece_size(dataset: Dataset) -> int:
+    """Return how many records are a piece: where nothing is known of their size, a few."""
+    num_examples = sum(split.num_examples for split in dataset.splits)
+    num_bytes = sum(split.num_bytes or 0 for split in dataset.splits)
+    fit = _PIECE_BYTES * num_examples // num_bytes if num_bytes else 0
+    return min(max(fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)
 
 
 def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:

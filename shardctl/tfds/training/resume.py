@@ -256,9 +256,8 @@ class _Resumed:
             return rest
         if not plan.shuffle.emitted:
             return kernel_shuffle(rest, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
-        names = plan.pending or ()
-        codes = np.array([self.reader.codes.parse(str(name)) for name in names], np.int64)
-        held = self.reader.chosen(self.here.reads, np.unique(codes)) if len(codes) else None
+        codes = self.reader.codes.of_ids(plan.pending or ())
+        held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
         return replayed(rest, held, codes, plan.shuffle, stop)
 
@@ -325,9 +324,8 @@ class _Resumed:
         if len(reads) > 2 * files:
             codes = _codes(reads, self.reader)
             if len(codes) == reads.num_examples:  # else a sum that reads an example twice
-                return self.reader.chosen(reads, codes).map(
-                    without_autograph(lambda record, _: record)
-                )
+                pieces = self.reader.chosen(reads, codes)
+                return pieces.map(without_autograph(lambda records, _: records)).unbatch()
         return self.reader.read(reads)
 
 

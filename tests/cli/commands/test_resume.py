@@ -215,6 +215,50 @@ def test_python_is_code_to_paste_also_of_a_plan_file(shardctl: Shardctl, toy: Pa
     assert "in Python: shardctl.tfds.resume(builder, 'plan.yaml')\n" in table
 
 
+@pytest.mark.parametrize("framework", ["loop", "keras", "flax"])
+def test_a_script_for_a_framework_is_python_without_saying_so(
+    shardctl: Shardctl, toy: Path, framework: str
+) -> None:
+    stopped = ("--steps", 2, "--batch", 2, "--buffer", 3, "--buffer-seed", 7, "-d", toy)
+    printed = shardctl("resume", *stopped, "--for", framework)
+    assert (printed.exit_code, printed.stderr) == (0, "")
+    compile(printed.stdout, "train.py", "exec")
+    assert shardctl("resume", *stopped, "--for", framework, "-f", "python") == printed
+    written = shardctl("resume", *stopped, "--for", framework, "--prove", "-o", "train.py")
+    assert Path("train.py").read_text() == printed.stdout
+    assert written.stderr == (
+        f"wrote train.py: training with {framework}, from example 4 on\n"
+        "next: make prepare, the model and its loss yours; run it again after any stop\n"
+        "proof: lost 0, repeated 0, moved 0 of 7 examples\n"
+    )
+    shardctl("resume", *stopped, "--mode", "exact-order", "-o", "plan.yaml")
+    of_file = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--for", framework)
+    assert of_file == printed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--for", "torch"), "--for 'torch': choose from loop, keras, flax"),
+        (("--for", "keras", "-f", "json"), "--for is for code, and this is json; leave --format "),
+        (("--for", "keras", "-o", "plan.yaml"), "--for is for code, and this is yaml; leave "),
+        (("--for", "keras", "-o", "keras.py"), "the script imports keras, and Python would find"),
+        (("--for", "keras", "--hosts", 2, "--to-hosts", 3), "is shared among other hosts"),
+        (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of 2 hosts"),
+        (("--for", "keras", "--buffer", 3), "only the seed of that very run tells what the buf"),
+        (("--for", "loop", "--shuffle-files"), "another order in each run; give --shuffle-seed N"),
+    ],
+)
+def test_a_script_that_would_not_go_on_is_refused(
+    shardctl: Shardctl, toy: Path, options: tuple[str, ...], said: str
+) -> None:
+    ran = shardctl("resume", "--consumed", 4, "--batch", 2, "-d", toy, *options)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert said in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert not Path("plan.yaml").exists()
+
+
 def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) -> None:
     shardctl("resume", "--consumed", 3, "-d", toy, "-o", "plan.yaml")
     ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove")

@@ -181,6 +181,12 @@ def test_codes_come_with_what_they_find(
         assert shardctl().stdout == f"SC061{between}{titles['SC061']}\n"
 
 
+def test_words_of_an_option_are_offered_once(offered: Offered) -> None:
+    assert offered("shardctl resume --for ") == ["loop", "keras", "flax"]
+    assert offered("shardctl resume --for k") == ["keras"]
+    assert offered("shardctl resume --mode exact-") == ["exact-order"]
+
+
 def test_stages_are_offered_behind_a_bar_and_sources_first(offered: Offered) -> None:
     begun = "shardctl simulate --stages "
     assert offered(f"{begun}'sh") == ["shared", "shuffle", "shard"]

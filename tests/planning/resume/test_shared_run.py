@@ -74,6 +74,19 @@ def test_batches_run_on_from_the_rest_into_the_epochs_behind_it() -> None:
     assert run.plan(12).remaining_total == 4
 
 
+def test_of_stretches_only_those_are_kept_that_what_is_left_follows_from() -> None:
+    settings = ReadSettings(cycle=1, epochs=3)
+    # The hosts of the second stretch have 2, 2 and 1 examples of the shared rest, then 4, 4 and 3.
+    first, behind, within = Stretch(consumed=(4, 2)), (2, 3, 1), (2, 3, 0)
+    run = run_of(settings, first, Stretch(consumed=behind))
+    # As if three hosts had read epoch 0: 4 + 0, 4 + 1 and 3 + 0.
+    assert run.stretches == (Stretch(consumed=(4, 5, 3)),)
+    assert handed_out(run) == handed_out(run_of(settings, *run.stretches))
+    assert handed_out(run) == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, *range(11)]
+    both = (first, Stretch(consumed=within))
+    assert run_of(settings, *both).stretches == both
+
+
 def test_a_host_that_is_done_leaves_nothing() -> None:
     settings = ReadSettings(cycle=1, epochs=2)
     runs = [run_of(replace(settings, host=host(i, 2)), Stretch(consumed=(12, 7))) for i in range(2)]
@@ -148,6 +161,7 @@ def check(case: Case) -> None:
     stretches: list[Stretch] = []
     for number, stops in enumerate((*case.stops, (None,) * case.last)):
         consumed, batch = [], None
+        before = stretches
         for index, given in enumerate(stops):
             settings = settings_of(case, number, index, len(stops))
             batch = settings.batch
@@ -161,6 +175,7 @@ def check(case: Case) -> None:
                 done.update(order.read(0, stop).tolist())
             else:
                 run = shared_run(resolved, settings, stretches)
+                before = [*run.stretches]
                 stop = run.num_examples if given is None else given % (run.num_examples + 1)
                 codes = [code for chunk in run.chunks(0, stop) for code in chunk.tolist()]
                 assert len(codes) == stop
@@ -168,7 +183,7 @@ def check(case: Case) -> None:
                 check_plan(run, stop)
             consumed.append(stop)
         alone = settings.host is None
-        stretches.append(Stretch(consumed=tuple(consumed), batch=batch, alone=alone))
+        stretches = [*before, Stretch(consumed=tuple(consumed), batch=batch, alone=alone)]
     whole = replace(case.settings, batch=None, drop_remainder=False, loop="python")
     order = order_of(resolved, whole).order
     expected = Counter(order.read(0, order.num_examples).tolist())

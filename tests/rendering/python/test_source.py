@@ -69,3 +69,9 @@ def test_a_call_takes_a_line_where_it_fits() -> None:
 def test_definitions_have_two_empty_lines_around_them() -> None:
     parts = [["import a"], [], ["def f():", "    pass"], ["b = 1"], ["c = 2"]]
     assert "".join(module(*parts)) == ("import a\n\n\ndef f():\n    pass\n\n\nb = 1\n\nc = 2\n")
+
+
+def test_two_lines_stand_around_definitions() -> None:
+    parts = (["a = 1"], ["b = a", "", "", "def f():", "    return b"], ["c = f()"], [], ["d = c"])
+    text = "".join(module(*parts))
+    assert text == "a = 1\n\nb = a\n\n\ndef f():\n    return b\n\n\nc = f()\n\nd = c\n"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import shardctl
 import shardctl.tfds
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed, elements
 from tests.core.order.toy_pipelines import (
@@ -25,6 +29,7 @@ from tests.core.order.toy_pipelines import (
     shuffled_paths,
     specs,
 )
+from tests.tfds_datasets import build_dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +45,7 @@ class Evaluated:
 
 
 @st.composite
-def evaluated(draw: st.DrawFn) -> Evaluated:
+def evaluated(draw: st.DrawFn, num_hosts: Sequence[int]) -> Evaluated:
     toy = draw(st.sampled_from([*FOLDERS, "several"]))
     spec = draw(specs(toy))
     settings = ReadSettings(
@@ -57,12 +62,20 @@ def evaluated(draw: st.DrawFn) -> Evaluated:
             settings=settings,
             file_order=file_order,
         ),
-        hosts=draw(st.sampled_from([1, 2, 3, 5, 9])),
+        hosts=draw(st.sampled_from(num_hosts)),
         devices=draw(st.integers(1, 3)),
         batch=draw(st.integers(1, 9)),
         padding=draw(st.sampled_from(["repeat", "zeros"])),
         device_axis=draw(st.booleans()),
     )
+
+
+def _without_folder(line: str) -> str:
+    """Return the line of an example as TFDS names it where all files lie in one folder.
+
+    A host whose own files do names them so, while others have the folders in their ids.
+    """
+    return line.rpartition("/")[2]
 
 
 def checker(toys: Toys) -> Callable[[Evaluated], None]:
@@ -103,19 +116,20 @@ def checker(toys: Toys) -> Callable[[Evaluated], None]:
             mask = mask.astype(bool)
             assert not np.any(mask[1:] > mask[:-1])  # padding comes last
             own = [line.decode() for line in lines[mask]]
-            padding = {line.decode() for line in lines[~mask]}
+            padding = {_without_folder(line.decode()) for line in lines[~mask]}
             if given.padding == "zeros":
                 assert padding <= {""}
             else:
                 reads_all = settings.host_by == "examples" or not own
-                assert padding <= set(everything if reads_all else own)
+                assert padding <= set(map(_without_folder, everything if reads_all else own))
                 assert len(padding) <= 1
             order = predicted(toy, case, changed(settings, host=host)) if own else None
             if order is not None:
                 expected = read_by_tfds(toy, case, changed(settings, host=host), order.epoch_size)
                 assert own == elements(expected, bytes.decode)
             by_host.append(own)
-        assert sorted(line for own in by_host for line in own) == sorted(everything)
+        once = sorted(_without_folder(line) for own in by_host for line in own)
+        assert once == sorted(map(_without_folder, everything))
         assert num_steps == {max(-(-len(own) // host_batch) for own in by_host)}
         plan = shardctl.evaluate(
             toy.dataset,
@@ -136,9 +150,77 @@ def checker(toys: Toys) -> Callable[[Evaluated], None]:
 
 
 def test_each_example_comes_once_and_hosts_end_together(toys: Toys) -> None:
-    check_cases(evaluated(), checker(toys), 6)
+    check_cases(evaluated([1, 2, 3]), checker(toys), 4)
 
 
 @pytest.mark.fuzz
 def test_each_example_comes_once_and_hosts_end_together_fuzzed(toys: Toys) -> None:
-    check_cases(evaluated(), checker(toys), FUZZ // 20, fuzz=True)
+    check_cases(evaluated([1, 2, 3, 5, 9]), checker(toys), FUZZ // 20, fuzz=True)
+
+
+def test_what_trains_and_does_not_evaluate_is_refused(toys: Toys) -> None:
+    def refused(words: str, **settings: Any) -> None:
+        with pytest.raises(UsageError, match=words):
+            shardctl.tfds.evaluation(toys["plain"].builder, "test", settings, batch=2)
+
+    refused(r"in batches of batch: shuffle_seed=1 has no place .* leave it out", shuffle_seed=1)
+    refused(r"buffer=3 and epochs=2 have no place .* leave them out", buffer=3, epochs=2)
+    refused("batch=4 and drop_remainder=True", batch=4, drop_remainder=True)
+    refused(r"stages=<Pipeline read \| batch>", stages="read(test) | batch(2)")
+    refused('loop="keras-fit"', loop="keras-fit")
+    refused("global_seed=3", global_seed=3)
+    with pytest.raises(UnpredictableOrderError, match="as their decoding ends"):
+        refused("", deterministic=False)
+
+
+def test_an_open_order_of_the_splits_is_refused(toys: Toys) -> None:
+    with pytest.raises(UnpredictableOrderError, match="name them in the order"):
+        shardctl.tfds.evaluation(toys["several"].builder, "all", batch=2)
+
+
+def test_the_split_is_that_of_the_command(toys: Toys) -> None:
+    assert len(shardctl.tfds.evaluation(toys["plain"].builder, batch=13)) == 1  # test, not train
+
+
+def test_examples_as_x_and_y(tmp_path: Path, toys: Toys) -> None:
+    import tensorflow_datasets as tfds
+
+    folder = build_dataset(
+        tmp_path,
+        splits={"test": [3]},
+        features=tfds.features.FeaturesDict({"id": np.int64, "label": np.int64}),
+        example=lambda i: {"id": i, "label": 10 * i},
+    )
+    info = json.loads((folder / "dataset_info.json").read_text())
+    keys = {"tuple": {"items": [{"feature_key": key} for key in ("id", "label")]}}
+    (folder / "dataset_info.json").write_text(json.dumps(info | {"supervisedKeys": keys}))
+    builder = tfds.builder_from_directory(folder)
+
+    def read(**arguments: Any) -> Any:
+        return [
+            part.tolist()
+            for part in next(
+                shardctl.tfds.evaluation(
+                    builder, "test", batch=4, as_supervised=True, **arguments
+                ).as_numpy_iterator()
+            )
+        ]
+
+    mask = [True, True, True, False]
+    assert read() == [[0, 1, 2, 0], [0, 10, 20, 0], mask]
+    assert read(transform=lambda x, y: (x, y + x)) == [[0, 1, 2, 0], [0, 11, 22, 0], mask]
+    with pytest.raises(UsageError, match="add_tfds_id=True: TFDS leaves the id out"):
+        read(add_tfds_id=True)
+    with pytest.raises(UsageError, match=r"toy:1.0.0 says nothing of what is x .* return"):
+        shardctl.tfds.evaluation(toys["plain"].builder, batch=2, as_supervised=True)
+
+
+def test_record_files_are_read_as_bytes(toys: Toys) -> None:
+    folder = toys["plain"].builder.data_dir
+    builder = shardctl.tfds.record_files(f"{folder}/toy-test.tfrecord-*")
+    batches = shardctl.tfds.evaluation(builder, batch=10, host="1/2").as_numpy_iterator()
+    (examples, mask) = next(batches)
+    assert examples["record"].shape == mask.shape == (10,)
+    assert mask.sum() == 13 // 2
+    with pytest.raises(UsageError, match="says nothing of what is x"):
+        shardctl.tfds.evaluation(builder, batch=2, as_supervised=True)

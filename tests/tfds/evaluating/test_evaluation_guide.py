@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import shardctl
+from shardctl.planning.eval.advice import call_of
 from tests.cases import FUZZ, add_cases
 from tests.forked_scripts import ForkedScripts, Ran
 from tests.tfds_datasets import build_dataset
@@ -60,7 +61,7 @@ def say(name, correct, total):
 
 predict = jax.jit(predictions)
 correct = total = 0
-for batch, mask in shardctl.tfds.evaluation(builder, "test", batch=64).as_numpy_iterator():
+for batch, mask in eval(sys.argv[2]).as_numpy_iterator():  # as `shardctl eval` advises
     correct += ((predict(weights, batch["image"]) == batch["label"]) & mask).sum()
     total += mask.sum()
 say("single device", correct, total)
@@ -276,7 +277,7 @@ def check_hang(
         else:
             assert last_step == hang.step - 1
             # A result all the same, of all examples but those in the steps that not all made.
-            (result,) = (line for line in results_of(ran) if line.startswith("test"))
+            result, _ = results_of(ran)
             assert result.endswith(f" of {seen} correct")
     add_cases()
 
@@ -330,18 +331,26 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
         alone = forked.run([[scripts["padded"], dataset, "test"]], XLA_FLAGS=forced(devices))
         check_padded(alone, dataset, right, devices)
     together = as_processes(scripts["padded"], dataset, "test,validation")
-    check_padded(forked.run(together, XLA_FLAGS=forced(2)), dataset, right, devices=2)
+    all_ran = forked.run(together, XLA_FLAGS=forced(2))
+    check_padded(all_ran, dataset, right, devices=2)
+    told = GUIDE.read_text("utf-8")
+    *said, shapes = lines_of(all_ran[0])
+    said = [line for line in said if line.startswith("test")]
+    assert "```text\n" + "\n".join([*said, shapes]) + "\n```" in told
 
     hanging = as_processes(scripts["ragged"], dataset, "test")
     address = free_address()
+    mixed: list[list[str | Path]]
     mixed = [[scripts["mixed"], address, str(process)] for process in range(2)]
     all_ran = forked.run([*hanging, *mixed], XLA_FLAGS=forced(1))
     plan = planned(dataset, "test", hosts=NUM_HOSTS, devices=1)
     assert plan.num_examples.tolist() == [257, 256, 256]
     check_hang(all_ran[:NUM_HOSTS], plan, "ragged")
+    assert f"`{results_of(all_ran[1])[0].removeprefix('test: ')}`" in told
     check_mixed(all_ran[NUM_HOSTS:])
 
-    (flax,) = forked.run([[scripts["flax"], dataset]], XLA_FLAGS=forced(4))
+    call = call_of(planned(dataset, "test", hosts=1, devices=1))
+    (flax,) = forked.run([[scripts["flax"], dataset, call]], XLA_FLAGS=forced(4))
     assert flax.code == 0, flax.errors[-2000:]
     names = (
         "single device",

@@ -13,26 +13,16 @@ import pytest
 
 import shardctl.tfds
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
+from shardctl.planning.order import plan_order
 from tests.core.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
 SETTINGS = ReadSettings(
     cycle=2, block=2, shuffle_seed=5, buffer=5, buffer_seed=1, epochs=2, batch=4
 )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_dataset(tmp_path_factory.mktemp("positions"), splits={"train": [4, 0, 7, 6]})
-
-
-@pytest.fixture
-def builder(folder: Path) -> Any:
-    import tensorflow_datasets as tfds
-
-    return tfds.builder_from_directory(folder)
 
 
 def ids(batches: Any) -> list[int]:
@@ -114,6 +104,38 @@ def test_a_position_in_another_dataset_is_refused(builder: Any, tmp_path: Path) 
     position = shardctl.tfds.Position(tfds.builder_from_directory(grown), "train", SETTINGS)
     with pytest.raises(DatasetError, match="train had 17 examples in 4 shards, now 18 in 4"):
         position.restore(file)
+
+
+def test_a_state_is_the_text_of_the_file_and_taken_like_it(builder: Any, tmp_path: Path) -> None:
+    file = tmp_path / "position.json"
+    position = shardctl.tfds.Position(builder, "train", SETTINGS, consumed=8)
+    position.save(file)
+    assert position.get_state() == file.read_bytes()
+    other = shardctl.tfds.Position(builder, "train", SETTINGS, consumed=4)
+    state = position.get_state()
+    for broken, message in (
+        (state.replace(b'"consumed": 8', b'"consumed": 9'), "the state: .* match its digest"),
+        (state[:100], "the state: line .* is not JSON"),
+        (b"", "the state"),
+        (b"{}", "this is not a position, .*get_state returns one"),
+    ):
+        with pytest.raises(DatasetError, match=message):
+            other.set_state(broken)
+        assert other.consumed == 4
+    given: Any = bytearray(state)
+    other.set_state(given)
+    assert other.consumed == 8
+    assert ids(other.dataset()) == ids(position.dataset())
+
+
+def test_a_state_past_the_end_changes_nothing(builder: Any) -> None:
+    from shardctl.files.position_file import position_of_text, position_text
+
+    position = shardctl.tfds.Position(builder, "train", SETTINGS, consumed=4)
+    record = position_of_text(position.get_state(), source="it")
+    with pytest.raises(UsageError, match="is after 35 examples: the order of train has 34"):
+        position.set_state(position_text(replace(record, consumed=35)))
+    assert position.consumed == 4
 
 
 def test_an_edited_file_and_one_that_is_none_are_refused(builder: Any, tmp_path: Path) -> None:
@@ -198,6 +220,22 @@ def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: 
     assert position.consumed == 12
     with pytest.raises(DatasetError, match="its name was steps, now toy; its config was c"):
         position.restore(before / "ordered.position.json")
+    host = Host(index=1, count=3)
+    settings = changed(SETTINGS, buffer=3, batch=2, host=host, host_by="even")
+    of_host = shardctl.tfds.Position(builder, "train", settings)
+    of_host.restore(before / "host.position.json")
+    assert of_host.consumed == 6
+    for other in (Host(index=0, count=3), Host(index=1, count=2), None):
+        position = shardctl.tfds.Position(builder, "train", changed(settings, host=other))
+        with pytest.raises(UsageError, match=f"host was 1/3, now {other}"):
+            position.restore(before / "host.position.json")
+    stages = "read(train) | shuffle(5, seed=1) | repeat(2) | batch(4)"
+    settings = as_settings({"stages": stages, "shuffle_seed": 5, "global_seed": 9})
+    staged = shardctl.tfds.Position(builder, None, settings)
+    staged.set_state((before / "staged.position.json").read_bytes())
+    assert staged.consumed == 8
+    elements = plan_order(shardctl.tfds.dataset_of(builder), None, settings).order.read(8, 12)
+    assert len(next(iter(staged.dataset()))["id"]) == len(elements) == 4
 
 
 def test_what_the_files_may_not_keep_is_said(builder: Any, monkeypatch: pytest.MonkeyPatch) -> None:

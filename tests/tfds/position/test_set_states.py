@@ -70,9 +70,10 @@ def trained(place: Any, num_batches: int | None) -> list[list[bytes]]:
 
 def predicted(place: Any) -> list[bytes]:
     """Return what a position says that is left, which nothing reads."""
-    run = place._run
-    codes = [int(c) for chunk in run.chunks(place.consumed, run.num_examples) for c in chunk]
-    return [tfds_id.encode() for tfds_id in run.planned.order.codes.tfds_ids(codes)]
+    order = place.planned.order
+    chunks = (place._run or order).chunks(place.consumed, place.num_examples)
+    codes = [int(code) for chunk in chunks for code in chunk]
+    return [tfds_id.encode() for tfds_id in order.codes.tfds_ids(codes)]
 
 
 def flat(found: Sequence[list[bytes]]) -> list[bytes]:
@@ -136,7 +137,7 @@ def check_history(builder: Any, rng: random.Random, max_hosts: int) -> None:
     states: list[bytes] = []
     histories = [rng.randint(0, max_hosts) for _ in range(rng.randint(2, 4))]
     for number, count in enumerate(histories):
-        if settings.batch is not None:
+        if histories[number - 1 : number] != [count]:  # as many hosts have the very batches
             settings = replace(settings, batch=rng.randint(1, 5))
         last = number == len(histories) - 1
         new_states = []
@@ -234,12 +235,36 @@ def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
     ]
     assert [len(epoch) for epoch in by_epoch] == [68, 80]
     assert [example for epoch in by_epoch for example in epoch] == predicted(place)
+    elsewhere = type(builder)(builder_dir=builder.data_dir)  # whose dataset is another object
+    again = shardctl.tfds.resume(elsewhere, plan, transform=name, add_tfds_id=True)
+    assert flat(again.as_numpy_iterator()) == predicted(place)
     with pytest.raises(UsageError, match="the shared rest of this plan"):
         shardctl.tfds.read_config(plan)
     with pytest.raises(UsageError, match="a plan file does not hold"):
         "".join(plan_json(plan))
     with pytest.raises(UsageError, match="shared anew, and no proof of it"):
         prove(place._dataset, plan)
+    with pytest.raises(UsageError, match="shared anew, and no proof of it"):
+        shardctl.tfds.verify_plan(place._dataset, plan)
+
+
+def test_it_is_kept_in_checkpoints_and_files_as_any_other(builder: Any, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    place = position(builder, 1, 2)
+    place.set_states(states_of(builder, 3))
+    place.advance(6)
+    saved = tf.train.Checkpoint(data=place).save(str(tmp_path / "checkpoint"))
+    place.save(tmp_path / "position")
+    for restore in (
+        lambda one: tf.train.Checkpoint(data=one).restore(saved).assert_consumed(),
+        lambda one: one.restore(tmp_path / "position"),
+    ):
+        again = position(builder, 1, 2)
+        restore(again)
+        assert again.is_shared
+        assert again.get_state() == place.get_state()
+        assert (again.consumed, predicted(again)) == (6, predicted(place))
 
 
 def states_of(builder: Any, count: int, settings: ReadSettings = SETTINGS) -> list[bytes]:
@@ -290,3 +315,35 @@ def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> 
 def test_a_buffer_without_a_seed_has_no_position_to_share(builder: Any) -> None:
     with pytest.raises(UnpredictableOrderError):
         position(builder, 0, 2, changed(SETTINGS, buffer_seed=None))
+
+
+def test_fit_has_no_epochs_of_a_run_that_was_shared(builder: Any) -> None:
+    from shardctl.tfds.keras.fit_place import FitEpochs
+
+    place = position(builder, 0, 1)
+    place.set_states(states_of(builder, 2))
+    assert place.is_shared
+    with pytest.raises(UsageError, match="whose part has no epochs of fit"):
+        FitEpochs(place, 1, None)
+    with pytest.raises(UsageError, match=r"160 examples of this host's part are left"):
+        place.begin_epoch_of_fit(0)
+    place.advance(160)
+    place.begin_epoch_of_fit(1)
+    assert not place.is_shared
+
+
+def test_an_epoch_of_fit_is_shared_as_any_other(builder: Any) -> None:
+    states, done = [], Counter[bytes]()
+    settings = replace(SETTINGS, epochs=1)
+    for index in range(2):
+        place = position(builder, index, 2, settings)
+        place.begin_epoch_of_fit(3)
+        done.update(flat(trained(place, 4)))
+        states.append(place.get_state())
+    place = position(builder, 0, 0, settings)
+    place.set_states(states)
+    assert place.epoch_of_fit == 3
+    again = restarted(builder, place, 0, 0, settings)
+    assert (again.epoch_of_fit, again.num_examples) == (3, 64)
+    done.update(flat(batches(again)))
+    assert done == each_as_often_as(builder, settings)

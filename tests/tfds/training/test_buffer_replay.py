@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from shardctl.core.resume.resume_plan import ShuffleState
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
 from shardctl.tfds.training.buffer_replay import replayed
+from tests.cases import FUZZ, check_cases
 from tests.core.shuffle.shuffle_oracles import tf_order
 
 SEED = 7
@@ -38,10 +41,11 @@ def records(tf: Any, positions: Any) -> Any:
     )
 
 
-def held_records(tf: Any, positions: list[int], codes: list[int]) -> Any:
-    # In no useful order, as the files give them.
-    back = tf.data.Dataset.from_tensor_slices(np.array(codes[::-1], np.int64))
-    return tf.data.Dataset.zip((records(tf, positions[::-1]), back))
+def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) -> Any:
+    """Return what the buffer held as the files give it: in pieces, in no useful order."""
+    numbers = np.array(ranks or range(len(positions)), np.int64)[::-1]
+    back = tf.data.Dataset.from_tensor_slices(numbers)
+    return tf.data.Dataset.zip((records(tf, positions[::-1]), back)).batch(3)
 
 
 @pytest.mark.parametrize(
@@ -60,19 +64,54 @@ def held_records(tf: Any, positions: list[int], codes: list[int]) -> Any:
 def test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out(
     tf: Any, num_elements: int, buffer_size: int, emitted: int
 ) -> None:
+    check_rest(tf, num_elements, buffer_size, emitted)
+
+
+def check_rest(tf: Any, num_elements: int, buffer_size: int, emitted: int) -> None:
+    """Compare what is handed out after so many outputs with the real shuffle, twice at once."""
+    found, expected = continued(tf, num_elements, buffer_size, emitted)
+    both = itertools.zip_longest(found.as_numpy_iterator(), found.as_numpy_iterator())
+    assert list(both) == [(record, record) for record in expected]
+
+
+def continued(tf: Any, num_elements: int, buffer_size: int, emitted: int) -> tuple[Any, list[Any]]:
+    """Return the dataset that goes on after so many outputs, and what it should hand out."""
     state, inside = stopped(num_elements, buffer_size, emitted)
     codes = [1000 + position for position in inside]
     rest = records(tf, range(state.num_read, num_elements))
-    held = held_records(tf, inside, codes) if inside else None
+    held = held_records(tf, inside) if inside else None
     found = replayed(rest, held, np.array(codes, np.int64), state, num_elements)
-    expected = [f"record {i}".encode() for i in tf_order(num_elements, buffer_size, SEED)[emitted:]]
-    for _ in range(2):  # every iteration begins anew
-        assert list(found.as_numpy_iterator()) == expected
+    order = tf_order(num_elements, buffer_size, SEED)
+    return found, [f"record {position}".encode() for position in order[emitted:]]
+
+
+PLACES = st.integers(1, 700).flatmap(
+    lambda size: st.tuples(st.just(size), st.integers(1, size + 50), st.integers(0, size))
+)
+
+
+def test_random_places_of_a_shuffle(tf: Any) -> None:
+    check_cases(PLACES, lambda place: check_rest(tf, *place), 4)
+
+
+@pytest.mark.fuzz
+def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
+    check_cases(PLACES, lambda place: check_rest(tf, *place), FUZZ // 40, fuzz=True)
+
+
+def test_iterators_that_are_left_and_begun_again_share_nothing(tf: Any) -> None:
+    found, expected = continued(tf, 900, 300, 450)
+    first, second = found.as_numpy_iterator(), found.as_numpy_iterator()
+    assert [next(first) for _ in range(40)] == expected[:40]
+    assert [next(second) for _ in range(90)] == expected[:90]
+    del first
+    assert list(found.as_numpy_iterator()) == expected
+    assert list(second) == expected[90:]
 
 
 def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
     state, inside = stopped(40, 7, 20)
-    held = held_records(tf, inside, inside)
+    held = held_records(tf, inside)
     found = replayed(records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25)
     expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
     assert list(found.as_numpy_iterator()) == expected
@@ -90,11 +129,11 @@ def test_records_with_ids_stay_together(tf: Any) -> None:
 
 def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:
     state, inside = stopped(40, 7, 20)
-    # Two positions of a sum that reads one example twice: one code, which the files give once.
+    # Two positions of a sum that reads one example twice: one code, of which the files give two.
     codes = [5, 5, *range(10, 10 + len(inside) - 2)]
     texts = ["record twice", *(f"record {position}" for position in inside[2:])]
-    unique = [5, *codes[2:]]
-    held = tf.data.Dataset.from_tensor_slices((texts, np.array(unique, np.int64)))
+    ranks = np.arange(len(codes))
+    held = tf.data.Dataset.from_tensor_slices(([texts[0], *texts], ranks)).batch(4)
     rest = records(tf, range(state.num_read, 40))
     found = list(replayed(rest, held, np.array(codes), state, 40).as_numpy_iterator())
     expected = [
@@ -109,6 +148,6 @@ def test_files_that_hold_fewer_examples_than_stated_are_an_error(tf: Any, missin
     state, inside = stopped(40, 7, 20)
     rest = records(tf, range(state.num_read, 38 if missing == "rest" else 40))
     kept = inside[1:] if missing == "held" else inside
-    found = replayed(rest, held_records(tf, kept, kept), np.array(inside), state, 40)
+    found = replayed(rest, held_records(tf, kept), np.array(inside), state, 40)
     with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
         list(found.as_numpy_iterator())

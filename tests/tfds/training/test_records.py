@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
-from shardctl.tfds.training.records import kernel_shuffle
+from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.training.records import RecordReader, kernel_shuffle
 from tests.core.shuffle.shuffle_oracles import tf_order
+from tests.tfds_datasets import build_dataset
 
 
 @pytest.mark.parametrize(("num_elements", "buffer_size"), [(0, 3), (20, 1), (20, 7), (20, 99)])
@@ -35,3 +42,62 @@ def test_elements_of_several_parts_are_shuffled_as_one(tf: Any) -> None:
     assert sorted(found) == [(i, str(i)) for i in range(20)]
     assert found != sorted(found)
     assert all(name == str(number) for number, name in found)
+
+
+def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [9, 4, 7]}))
+    dataset = dataset_of(builder)
+    # Of ids 0-8, 9-12 and 13-19: 1, 2 and 5 of the first file, then 10, then 8 and 13, 14, 19.
+    rows = [(0, 1, 2), (0, 5, 1), (1, 1, 1), (0, 8, 1), (2, 0, 2), (2, 6, 1)]
+    shard, skip, take = np.array(rows, np.int64).T
+    none = np.zeros_like(shard)
+    reads = Reads(files=dataset, part=none, split=none, shard=shard, skip=skip, take=take)
+    codes = ExampleCodes(dataset, ["train"], reads)
+    reader = RecordReader(builder=builder, codes=codes, cycle=2, block=2, with_ids=True)
+    records = reader.in_files(reads, np.array([2, 1, 1, 2], np.int64))
+    ids = [int(example["id"]) for example in reader.decode(records)]
+    names = [example["tfds_id"].numpy().decode() for example in reader.decode(records)]
+    # Blocks of 2 in turn: a file that ends within its block gives its slot to the next.
+    assert ids == [1, 2, 10, 5, 8, 13, 14, 19]
+    assert names == codes.tfds_ids(ids)
+    whole = reader.in_files(reads, np.ones(6, np.int64))
+    assert sorted(int(example["id"]) for example in reader.decode(whole)) == sorted(ids)
+    assert list(reader.in_files(reads.select(slice(0, 0)), np.empty(0, np.int64))) == []
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_chosen_records_come_with_the_ranks_of_their_codes(
+    tf: Any, tmp_path: Path, *, with_ids: bool
+) -> None:
+    """Of a file of several pieces, of one that is read to its end, and one of them twice."""
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(
+        build_dataset(tmp_path, splits={"train": [2500, 0, 3, 40]})
+    )
+    dataset = dataset_of(builder)
+    train = dataset.splits[0]
+    reads = reads_of(dataset, [SplitRange(split=train, start=0, stop=train.num_examples)])
+    reader = RecordReader(
+        builder=builder,
+        codes=ExampleCodes(dataset, ["train"]),
+        cycle=16,
+        block=16,
+        with_ids=with_ids,
+    )
+    codes = [3, 4, 4, 1023, 1024, 2499, 2500, 2502, 2539]
+    found = {}
+    for records, ranks in reader.chosen(reads, np.array(codes)).as_numpy_iterator():
+        serialized, ids = records if with_ids else (records, [b""] * len(records))
+        for record, tfds_id, rank in zip(serialized, ids, ranks.tolist(), strict=True):
+            assert rank not in found
+            number = int(builder.info.features.deserialize_example(record)["id"])
+            found[rank] = number, tfds_id.decode()
+    assert [found[rank][0] for rank in range(len(codes))] == codes
+    if with_ids:
+        places = [(0, 3), (0, 4), (0, 4), (0, 1023), (0, 1024), (0, 2499), (2, 0), (2, 2), (3, 36)]
+        assert [found[rank][1] for rank in range(len(codes))] == [
+            f"toy-train.tfrecord-{shard:05}-of-00004__{index}" for shard, index in places
+        ]

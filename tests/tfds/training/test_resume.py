@@ -192,6 +192,22 @@ def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:
     assert int(rest.cardinality()) == len(whole) - 25
 
 
+def test_no_python_is_left_in_what_continues_through_a_buffer(toys: Toys) -> None:
+    """The graph runs in a process that has nothing of this one, and reads the same there."""
+    import tensorflow as tf
+
+    rest = shardctl.tfds.exact_order(toys["plain"].builder, "train", SETTINGS, consumed=4 * 7)
+    graph = tf.raw_ops.DatasetToGraphV2(input_dataset=tf.data.experimental.to_variant(rest))
+    definition = tf.compat.v1.GraphDef.FromString(graph.numpy())
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    assert not [node.op for node in nodes if "Py" in node.op]
+    assert "ShuffleDataset" in {node.op for node in nodes}
+    rebuilt = tf.raw_ops.DatasetFromGraph(graph_def=graph)
+    there = tf.data.experimental.from_variant(rebuilt, rest.element_spec)
+    expected = [batch["id"].tolist() for batch in rest.as_numpy_iterator()]
+    assert [batch["id"].tolist() for batch in there.as_numpy_iterator()] == expected != []
+
+
 def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path) -> None:
     import tensorflow_datasets as tfds
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +11,20 @@ import pytest
 
 import shardctl.tfds
 from shardctl.core.settings.read_settings import ReadSettings
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ
+from tests.killed_runs import (
+    Moment,
+    Script,
+    WholeRun,
+    check_killed_runs,
+    guide_text,
+    script_of_guide,
+    whole_run,
+)
 from tests.tfds_datasets import build_dataset
 
-REPOSITORY = Path(__file__).parents[3]
-GUIDE = REPOSITORY / "shardctl" / "guide" / "training.md"
-LENGTHS = [
-    400,
-    0,
-    250,
-    617,
-    300,
-    333,
-    100,
-]  # 3 epochs are 94 batches, with a partial one at the end
-CHECKPOINT_EVERY = 10
-MAX_SECONDS = 120
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the script as it is in the guide."""
-    found = re.findall(r"^```python\n(# train\.py.*?)^```$", GUIDE.read_text("utf-8"), re.M | re.S)
-    assert len(found) == 1
-    path: Path = tmp_path_factory.mktemp("script") / "train.py"
-    path.write_text(found[0])
-    return path
+SOURCE = script_of_guide("training", "train.py")
+LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, a partial one at the end
 
 
 @pytest.fixture(scope="module")
@@ -55,97 +38,95 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "label": tfds.features.ClassLabel(num_classes=10),
         }
     )
-
-    def example(i: int) -> dict[str, Any]:
-        return {"image": np.full((28, 28, 1), i % 256, np.uint8), "label": i % 10}
-
+    images = np.random.default_rng(1).integers(0, 256, (sum(LENGTHS), 28, 28, 1), np.uint8)
     return build_dataset(
         tmp_path_factory.mktemp("data"),
         "mnist",
         {"train": LENGTHS},
         features=features,
-        example=example,
+        example=lambda i: {"image": images[i], "label": i % 10},
     )
 
 
-def batches_of(folder: Path, source: str) -> list[list[str]]:
-    """Return the tfds_ids of each batch of the uninterrupted pipeline, read by TFDS and tf.data."""
+def last_checkpoint(run: Path) -> Mapping[str, Any]:
+    """Return all that the newest checkpoint of a run holds, the position too."""
+    import tensorflow as tf
+
+    reader = tf.train.load_checkpoint(str(run))
+    names = reader.get_variable_to_shape_map()
+    return {name: reader.get_tensor(name) for name in names if "OBJECT_GRAPH" not in name}
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Script:
+    path = tmp_path_factory.mktemp("script") / "train.py"
+    path.write_text(SOURCE)
+    return Script(path=path, arguments=(folder,), outcome=last_checkpoint)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, script: Script, folder: Path) -> WholeRun:
+    """Return the run that nobody killed, whose batches are those of TFDS and tf.data."""
     import tensorflow_datasets as tfds
 
-    settings = eval(
-        re.findall(r"^settings = (.*)$", source, re.M)[0], {"ReadSettings": ReadSettings}
-    )
+    found = whole_run(script, tmp_path_factory.mktemp("whole") / "run")
+    stated = re.findall(r"^settings = (.*)$", SOURCE, re.M)
     dataset = shardctl.tfds.pipeline(
         tfds.builder_from_directory(folder),
         "train",
-        settings,
+        eval(stated[0], {"ReadSettings": ReadSettings}),
         transform=lambda example: example["tfds_id"],
         add_tfds_id=True,
     )
-    return [[name.decode() for name in batch] for batch in dataset.as_numpy_iterator()]
-
-
-def run_until(script: Path, folder: Path, run: Path, num_lines: int | None) -> None:
-    """Run the script to its end, or kill it once it has logged so many steps in all."""
-    log = run / "trained.log"
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(folder), str(run)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-    )
-    try:
-        deadline = time.monotonic() + MAX_SECONDS
-        while num_lines is not None and process.poll() is None and time.monotonic() < deadline:
-            if log.exists() and log.read_bytes().count(b"\n") >= num_lines:
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.002)
-        _, errors = process.communicate(timeout=MAX_SECONDS)
-    finally:
-        process.kill()
-    assert process.returncode in (0, -signal.SIGKILL), errors.decode()[-2000:]
-
-
-def check(script: Path, folder: Path, run: Path, kills: list[int]) -> None:
-    expected = batches_of(folder, script.read_text())
-    assert len(expected) == 94
-    num_lines, starts = 0, []
-    for kill in [*kills, None]:
-        before = num_lines
-        run_until(script, folder, run, None if kill is None else before + kill)
-        lines = (run / "trained.log").read_text().splitlines()
-        num_lines = len(lines)
-        starts += [int(line.split()[0]) for line in lines[before : before + 1]]
-    trained: dict[int, list[str]] = {}
-    last = 0
-    for line in lines:
-        step, *names = line.split()
-        # What follows the last checkpoint is trained on again, from the weights of the checkpoint.
-        assert int(step) == last + 1 or (int(step) % CHECKPOINT_EVERY == 1 and int(step) <= last)
-        trained = {s: seen for s, seen in trained.items() if s < int(step)}
-        trained[int(step)], last = names, int(step)
-    assert [trained[step] for step in sorted(trained)] == expected
-    assert sorted(trained) == list(range(1, 95))
-    assert starts[0] == 1
-    assert len(starts) == len(kills) + 1
+    batches = [b" ".join(batch).decode() for batch in dataset.as_numpy_iterator()]
+    assert dict(enumerate(batches, 1)) == found.steps
+    assert len(batches) == 94
+    return found
 
 
 def test_the_script_killed_at_random_steps_trains_on_every_batch_in_order(
-    script: Path, folder: Path, tmp_path: Path
+    script: Script, whole: WholeRun, tmp_path: Path
 ) -> None:
-    kills = [random.Random(4).randint(12, 30) for _ in range(2)]
-    check(script, folder, tmp_path / "run", kills)
-    add_cases(len(kills))
+    assert {"weights/.ATTRIBUTES/VARIABLE_VALUE", "data/.ATTRIBUTES/py_state"} <= set(whole.outcome)
+    kills = [Moment(by="steps", at=17, delay=0.01), Moment(by="files", at=5)]
+    report = check_killed_runs(script, whole, tmp_path, kills=kills)
+    assert report.num_resumed == 2
+
+
+def test_a_script_that_wrote_position_files_goes_over(folder: Path, tmp_path: Path) -> None:
+    """By the lines of the guide, which restore both kinds of checkpoints."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    found = re.findall(r"^```python\n(checkpoint = .*?)^```$", guide_text("training"), re.M | re.S)
+    assert len(found) == 1
+
+    def names(consumed: int, step: int, **data: Any) -> dict[str, Any]:
+        position = shardctl.tfds.Position(
+            tfds.builder_from_directory(folder), "train", consumed=consumed
+        )
+        known = {"tf": tf, "run": tmp_path, "position": position, "step": tf.Variable(step)}
+        parts = {"step": known["step"], "weights": tf.Variable(0.5)} | (data and {"data": position})
+        manager = tf.train.CheckpointManager(tf.train.Checkpoint(**parts), tmp_path, 3)
+        return {**known, "weights": parts["weights"], "checkpoints": manager}
+
+    def restored() -> tuple[int, int]:
+        now = names(0, 0)
+        exec(found[0], now)
+        return int(now["step"]), now["position"].consumed
+
+    before = names(640, 10)
+    before["checkpoints"].save(checkpoint_number=10)
+    with pytest.raises(AssertionError, match="Position 0 of 2000 examples"):
+        restored()
+    before["position"].save(tmp_path / "position-10.json")
+    assert restored() == (10, 640)
+    names(704, 11, data=True)["checkpoints"].save(checkpoint_number=11)
+    assert restored() == (11, 704)
 
 
 @pytest.mark.fuzz
-def test_the_script_killed_at_random_steps_fuzzed(
-    script: Path, folder: Path, tmp_path: Path
+def test_the_script_killed_at_random_moments_fuzzed(
+    script: Script, whole: WholeRun, tmp_path: Path
 ) -> None:
-    num_kills = 0
-    for number in range(max(1, FUZZ // 200)):
-        kills = [random.randint(1, 40) for _ in range(random.randint(1, 4))]
-        check(script, folder, tmp_path / f"run{number}", kills)
-        num_kills += len(kills)
-    add_cases(num_kills)
+    print(check_killed_runs(script, whole, tmp_path, kills=max(3, FUZZ // 400)))

@@ -191,7 +191,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
             if cured and not settings.drop_remainder:
                 fix = phrase("{drop_remainder=True}, or {}", fix)
             if read.evaluates:
-                fix = "pad, as `shardctl eval --pad` counts it"
+                fix = "pad, as shardctl.tfds.evaluation does"
         yield Violation(
             why=f"{read.spec}: {why}",
             fix=fix,

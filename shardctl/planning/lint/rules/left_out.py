@@ -135,8 +135,8 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
             "evaluation; others are named with {evaluated=[SPEC]}."
         ),
         source='Flax, "Processing the entire Dataset".',
-        fix="Pad the last batch and mask the padding out of the metric (`shardctl eval --pad` "
-        "counts it), or take a batch size that divides.",
+        fix="Pad the last batch and mask the padding out of the metric (shardctl.tfds.evaluation "
+        "does, and `shardctl eval --pad` counts it), or take a batch size that divides.",
         example="shardctl lint test --batch 512 --drop-remainder -d mnist",
     ),
 )
@@ -154,7 +154,7 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 why=f"{read.spec}: {lost:,} of {read.num_examples:,} examples fill no batch of "
                 f"{settings.batch:,}{hosts} and are never evaluated",
-                fix="pad the last batch and mask it, as `shardctl eval --pad` counts it",
+                fix="pad the last batch and mask it, as shardctl.tfds.evaluation does",
                 specs=(read.spec,),
                 settings=("drop_remainder", "batch"),
             )

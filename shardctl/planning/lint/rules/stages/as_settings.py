@@ -177,7 +177,7 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 why=f"{read.spec}: {int(count) % batch.size:,} of {int(count):,} elements fill no "
                 f"{text_of_part(batch)} and are never evaluated",
-                fix="pad the last batch and mask it, as `shardctl eval --pad` counts it",
+                fix="pad the last batch and mask it, as shardctl.tfds.evaluation does",
                 specs=(read.spec,),
                 settings=_STAGES,
             )

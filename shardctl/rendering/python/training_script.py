@@ -1,0 +1,183 @@
+"""A plan to resume as a whole training script, whose checkpoints hold the position from then on.
+
+Where there is no checkpoint yet it begins where the pipeline of the plan stopped, and never again
+there: the position that is restored replaces that. What is the user's own (how an example becomes
+x and y, the model, its loss) is in one place, and written for images with labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from string import Template
+
+from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ResumePlan
+from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
+from shardctl.planning.pinned.pinned_sources import reads_spec
+from shardctl.planning.resume.proof import Proof
+from shardctl.rendering.python import reader
+from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
+from shardctl.rendering.python.settings_code import settings_code
+from shardctl.rendering.python.source import call, comment, literal, module
+from shardctl.rendering.text.order_records import settings_words
+
+_NO_BATCHES = (
+    "a training step takes a batch: give --batch B, or --stages whose elements are batches"
+)
+
+
+def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) -> Iterator[str]:
+    """Yield the script that goes on from a plan in a framework, one of `FRAMEWORKS`.
+
+    A proof is no part of it. Of the plan it needs what was consumed, and no file instructions.
+
+    Raises:
+        UsageError: what the position of one process does not continue; the text says what does.
+    """
+    why, step = _why_not(plan, framework), None
+    if why is None:
+        step = _first_step(plan)
+        why = _NO_BATCHES if step is None else None
+    if why is not None:
+        raise UsageError(f"--for {framework}: {why}")
+    dataset, form = plan.instructions.dataset, FRAMEWORKS[framework]
+    builder = list(reader.builder(dataset))
+    epoch = plan.settings.pass_index  # of fit; no other form knows it
+    train = Template(form.train).substitute(step=step, epoch=epoch, epochs=epoch + 1)
+    yield from module(
+        _head(plan),
+        reader.imports([PREPARE, train, *builder], reader.BRIDGE, *form.imports),
+        [*builder, *_same_dataset(plan)],
+        _position(plan, framework),
+        [*_yours(plan, framework), *PREPARE.splitlines()],
+        form.model.splitlines(),
+        train.splitlines(),
+    )
+
+
+def _why_not(plan: ResumePlan, framework: str) -> str | None:
+    """Return why the position of one process does not go on from a plan, and what does."""
+    settings = plan.settings
+    if plan.from_seen:
+        return "a log has no order in which a position is a place; leave --for out"
+    if plan.hosts:
+        return (
+            "what is left is shared among other hosts, which Position.set_states does of what each "
+            "process has saved; leave --for out"
+        )
+    if settings.host is not None:
+        return (
+            f"it is the script of one process, and nothing in it joins the gradients of "
+            f"{settings.host.count} hosts; give these settings to shardctl.tfds.Position in yours"
+        )
+    if plan.mode in UNSEEDED_MODES:
+        return (
+            f"--mode {plan.mode} is for a buffer without a seed, and a position keeps the exact "
+            "order; leave --for out"
+        )
+    if plan.mode == "exactly-once":
+        return (
+            "--mode exactly-once is another order, and a position keeps the exact one; plan with "
+            "--mode exact-order"
+        )
+    if settings.loop == "keras-fit" and framework != "keras":
+        return "a fit that stopped draws the orders of its epochs as fit does: --for keras"
+    if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
+        return (
+            "code for readers of their own is that of the script itself: "
+            f"shardctl.tfds.resume_like(ds, consumed={plan.consumed}) goes on with its dataset"
+        )
+    return _why_no_training(plan) or (_why_no_fit(plan) if framework == "keras" else None)
+
+
+def _why_no_fit(plan: ResumePlan) -> str | None:
+    if plan.settings.pass_index and plan.settings.loop != "keras-fit":
+        return (
+            "--pass counts the passes of a loop over one dataset, of which fit takes two an epoch; "
+            "--loop keras-fit counts its epochs"
+        )
+    if plan.settings.batch is not None and plan.consumed % plan.settings.batch:
+        return f"{plan.consumed:,} examples end within a batch, and fit counts batches"
+    if not plan.has_end:
+        return (
+            "the pipeline has no end, so neither has an epoch of fit; give --stages a take(N), or "
+            "fit in your own script steps_per_epoch (shardctl help keras)"
+        )
+    return None
+
+
+def _why_no_training(plan: ResumePlan) -> str | None:
+    if plan.instructions.dataset.is_counted:
+        return (
+            "these record files have no metadata, so nobody knows what is in an example; shardctl "
+            "index --tfds FOLDER --features writes it"
+        )
+    if not resolve_subsplit(_spec(plan), plan.instructions.dataset).num_examples:
+        return str(reader.nothing_to_read(plan.spec))
+    if not plan.remaining:
+        return "nothing is left to train on, the order is at its end; --epochs N is a longer one"
+    return None
+
+
+def _spec(plan: ResumePlan) -> str:
+    """Return what the one reader reads, which stages may say."""
+    own = [source.spec for source in plan.sources if source.spec is not None]
+    return own[0] if own else plan.spec
+
+
+def _head(plan: ResumePlan) -> Iterator[str]:
+    yield from comment(f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}")
+    left = f"; {plan.remaining_total:,} are left" if plan.has_end else ""
+    yield from comment(
+        f"The training goes on after {plan.consumed:,} examples{left}. Started again, it goes on "
+        'from its last checkpoint, which has the position, in the folder "checkpoints".'
+    )
+
+
+def _same_dataset(plan: ResumePlan) -> Iterator[str]:
+    """Yield a check that the dataset is as large as the plan's, in the splits that are read."""
+    resolved = resolve_subsplit(_spec(plan), plan.instructions.dataset)
+    for split in dict.fromkeys(piece.split for piece in resolved.ranges):
+        name, count = literal(split.name), literal(split.num_examples)
+        yield f"assert builder.info.splits[{name}].num_examples == {count}"
+
+
+def _position(plan: ResumePlan, framework: str) -> Iterator[str]:
+    settings = plan.settings
+    reader.file_order(settings)  # refuses a list that is too long
+    if settings.global_seed is not None:
+        yield f"tf.random.set_seed({literal(settings.global_seed)})"
+    in_fit = framework == "keras"  # whose epochs are the passes
+    if in_fit:
+        settings = replace(settings, pass_index=0, loop="python")
+    yield from settings_code(settings)
+    yield "# Where the training begins as long as there is no checkpoint."
+    spec = literal(plan.spec) if reads_spec(settings) else "None"
+    arguments = ["builder", spec, "settings"]
+    if not in_fit:
+        arguments.append(f"consumed={plan.consumed}")
+    yield from call("position = shardctl.tfds.Position", arguments)
+    if in_fit:
+        yield f"position.begin_epoch_of_fit({plan.settings.pass_index})"
+        yield f"position.advance({plan.consumed})"
+
+
+def _first_step(plan: ResumePlan) -> int | None:
+    """Return how many batches have begun before the place of a plan, None without batches."""
+    order = plan_order(plan.instructions.dataset, plan.spec, plan.settings).order
+    if order.shape is None or len(order.shape) != 1:
+        return None
+    if not plan.consumed:
+        return 0
+    return int(order.steps_of([plan.consumed - 1])[0][0]) + 1
+
+
+def _yours(plan: ResumePlan, framework: str) -> Iterator[str]:
+    epochs = ", and how many epochs fit has" if framework == "keras" else ""
+    learnt = ", which has learnt from what came before" if plan.consumed else ""
+    yield from comment(
+        f"Yours: prepare, which makes (x, y) of an example, and the model{learnt}, with its "
+        f"optimizer and its loss{epochs}. These are for images with labels."
+    )

@@ -1,0 +1,186 @@
+"""Keras and tf.distribute on padded batches: what equals an evaluation of all examples, and what not."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardctl
+import shardctl.tfds
+from tests.cases import add_cases
+from tests.tfds_datasets import build_dataset
+
+GUIDE = Path(shardctl.__file__).parent / "guide" / "evaluation.md"
+LENGTHS = [100, 0, 81, 20]  # batches of 64 leave 9
+NUM_EXAMPLES = sum(LENGTHS)
+
+
+def example(i: int) -> dict[str, Any]:
+    image = np.random.default_rng(i).integers(0, 256, (28, 28, 1), np.uint8)
+    return {"image": image, "label": i * i % 10}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a dataset like that of the guide."""
+    import tensorflow_datasets as tfds
+
+    root = tmp_path_factory.mktemp("data")
+    features = tfds.features.FeaturesDict(
+        {
+            "image": tfds.features.Image(shape=(28, 28, 1)),
+            "label": tfds.features.ClassLabel(num_classes=10),
+        }
+    )
+    build_dataset(root, "mnist", {"test": LENGTHS}, features=features, example=example)
+    return root
+
+
+@pytest.fixture(scope="module")
+def arrays() -> tuple[Any, Any]:
+    """All images, as the scripts prepare them, and labels."""
+    examples = [example(i) for i in range(NUM_EXAMPLES)]
+    images = np.stack([one["image"] for one in examples]).astype(np.float32) / 255
+    return images, np.array([one["label"] for one in examples])
+
+
+def script(name: str) -> str:
+    """Return a script as it is in the guide."""
+    (found,) = re.findall(
+        rf"^```python\n(# {re.escape(name)}.*?)^```$", GUIDE.read_text("utf-8"), re.M | re.S
+    )
+    return str(found)
+
+
+def model_of_guide(**arguments: Any) -> Any:
+    import keras
+
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential(
+        [keras.Input((28, 28, 1)), keras.layers.Flatten(), keras.layers.Dense(10)]
+    )
+    model.compile(
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        weighted_metrics=[
+            keras.metrics.SparseCategoricalAccuracy(name="accuracy"),
+            keras.metrics.SparseCategoricalCrossentropy(from_logits=True, name="cross_entropy"),
+        ],
+        **arguments,
+    )
+    return model
+
+
+def test_the_scripts_of_the_guide(folder: Path, arrays: tuple[Any, Any]) -> None:
+    names = ("strategy.py", "keras_evaluate.py")  # the first of which sets the devices up
+    for name in names:
+        (folder / name).write_text(script(name))
+    runs = "; ".join(f"runpy.run_path({name!r})" for name in names)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import runpy; {runs}"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    mirrored, loop, alone = done.stdout.splitlines()[-3:]
+    images, labels = arrays
+    model = model_of_guide()
+    right = int((model.predict(images, verbose=0).argmax(-1) == labels).sum())
+    assert loop == f"{right} of {NUM_EXAMPLES} correct"
+    accuracy = float(np.float32(right) / np.float32(NUM_EXAMPLES))
+    assert ast.literal_eval(mirrored)["accuracy"] == accuracy
+    found, everything = (
+        ast.literal_eval(alone),
+        model.evaluate(images, labels, batch_size=NUM_EXAMPLES, verbose=0, return_dict=True),
+    )
+    assert found["accuracy"] == everything["accuracy"] == accuracy
+    assert found["cross_entropy"] == pytest.approx(everything["loss"], rel=1e-6)
+    places = -(-NUM_EXAMPLES // 64) * 64
+    assert found["loss"] * places / NUM_EXAMPLES == pytest.approx(everything["loss"], rel=1e-6)
+
+
+@pytest.fixture(scope="module")
+def padded(folder: Path) -> Any:
+    """A function that makes the batches of the guide."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(folder / "mnist" / "1.0.0")
+
+    def prepare(one: Any) -> Any:
+        return tf.cast(one["image"], tf.float32) / 255, one["label"]
+
+    def batches(**arguments: Any) -> Any:
+        return shardctl.tfds.evaluation(
+            builder, "test", batch=64, transform=prepare, sample_weight=True, **arguments
+        )
+
+    return batches
+
+
+def test_what_equals_an_evaluation_of_all_examples(padded: Any, arrays: tuple[Any, Any]) -> None:
+    import keras
+
+    images, labels = arrays
+    model = model_of_guide(metrics=[keras.metrics.SparseCategoricalAccuracy(name="of_places")])
+
+    def evaluate_all() -> Any:
+        return model.evaluate(images, labels, batch_size=NUM_EXAMPLES, verbose=0, return_dict=True)
+
+    everything, places = evaluate_all(), -(-NUM_EXAMPLES // 64) * 64
+    for batches in (padded(), padded(padding="zeros")):
+        found = model.evaluate(batches, verbose=0, return_dict=True)
+        assert found["accuracy"] == everything["accuracy"]
+        assert found["of_places"] != everything["of_places"]
+        assert found["cross_entropy"] == pytest.approx(everything["cross_entropy"], rel=1e-6)
+        assert found["loss"] * places / NUM_EXAMPLES == pytest.approx(everything["loss"], rel=1e-6)
+        assert found == model.evaluate(batches, steps=len(batches), verbose=0, return_dict=True)
+        add_cases()
+    _, read, weights = zip(*batches.as_numpy_iterator(), strict=True)
+    predicted = model.predict(batches, verbose=0).argmax(-1)
+    right = (predicted == np.concatenate(read))[np.concatenate(weights) > 0]
+    assert len(right) == NUM_EXAMPLES
+    assert everything["accuracy"] == float(np.float32(right.sum()) / np.float32(NUM_EXAMPLES))
+    history = model.fit(images, labels, batch_size=67, validation_data=batches, verbose=0).history
+    assert history["val_accuracy"] == [evaluate_all()["accuracy"]]
+
+
+def test_every_host_runs_one_shape_and_their_counts_add_up(
+    padded: Any, arrays: tuple[Any, Any]
+) -> None:
+    import keras
+
+    class Noted(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            traced.append(x.shape[0])
+            return x
+
+    traced: list[int] = []
+    images, labels = arrays
+    model = model_of_guide()
+    noted = keras.Sequential([keras.Input((28, 28, 1)), Noted(), *model.layers])
+    noted.compile(loss=model.loss, weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()])
+    traced.clear()
+    right, steps = 0, set()
+    for index in range(3):  # each has 67 examples
+        batches = padded(hosts=3, host=index)
+        found = noted.evaluate(batches, verbose=0)[1] * 67
+        assert found == pytest.approx(round(found), abs=1e-4)
+        right += round(found)
+        steps.add(len(batches))
+    assert traced == [64]
+    assert steps == {2}
+    assert right == int((model.predict(images, verbose=0).argmax(-1) == labels).sum())
+    noted.evaluate(images, labels, batch_size=64, verbose=0)  # without padding
+    assert traced == [64, None]

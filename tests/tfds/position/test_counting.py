@@ -1,0 +1,172 @@
+"""Loops over what a position hands out: what is counted as trained on, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
+from shardctl.errors import UsageError
+from shardctl.tfds import Position, exact_order
+from tests.core.order.order_cases import changed
+
+SETTINGS = ReadSettings(
+    cycle=2, block=2, shuffle_seed=5, buffer=5, buffer_seed=1, epochs=2, batch=4
+)
+
+
+class Trained:
+    """A loop's own count of the batches that it trained on."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def __call__(self) -> int:
+        return self.steps
+
+
+def saved(position: Any) -> int:
+    return int(json.loads(position.get_state())["consumed"])
+
+
+def test_a_state_before_the_batch_in_hand_is_trained_on_is_that_before_it(builder: Any) -> None:
+    import tensorflow as tf
+
+    for step in (tf.Variable(3), Trained()):
+        position = Position(builder, "train", SETTINGS, consumed=8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for number, _ in enumerate(position.count(position.dataset(), step=step)):
+                assert (position.consumed, saved(position)) == (
+                    min(12 + 4 * number, 34),
+                    8 + 4 * number,
+                )
+                step.assign_add(1) if hasattr(step, "assign_add") else vars(step).update(
+                    steps=step.steps + 1
+                )
+                assert saved(position) == position.consumed
+        assert saved(position) == 34
+
+
+def test_a_loop_that_ends_in_mid_batch_has_not_trained_on_it(builder: Any) -> None:
+    """As the plan to resume says, from which the next dataset is made."""
+    step, position = Trained(), Position(builder, "train", SETTINGS)
+    with contextlib.suppress(KeyboardInterrupt):
+        for number, _ in enumerate(position.count(position.dataset(), step=step)):
+            if number == 2:
+                raise KeyboardInterrupt
+            step.steps += 1
+    assert saved(position) == 8
+    assert position.plan().consumed == 8
+    for number, batch in enumerate(position.count(position.dataset(), step=step)):
+        if number == 1:
+            break  # without a step for it
+        rest = exact_order(builder, "train", SETTINGS, consumed=8)
+        assert batch["id"].numpy().tolist() == next(iter(rest))["id"].numpy().tolist()
+        step.steps += 1
+    assert saved(position) == position.consumed == 12
+
+
+def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
+    def loop(added: int) -> Any:
+        step, position = Trained(), Position(builder, "train", SETTINGS)
+        batches = position.count(position.dataset(), step=step)
+        next(batches)
+        step.steps += added
+        with pytest.raises(UsageError, match=f"step was 0 .* and is {added} when the next"):
+            next(batches)
+        return position
+
+    assert saved(loop(0)) == 0  # the batch was not trained on
+    with pytest.raises(UsageError, match="step was 0 when a batch was handed out, and is 2 now"):
+        loop(2).get_state()
+    position = Position(builder, "train", SETTINGS)
+    with pytest.raises(UsageError, match="not what reads ahead of it"):
+        list(position.count(position.dataset(), step=Trained()))
+    for step in (3, "3", 1.5):
+        with pytest.raises(UsageError, match="step"):
+            position.count(position.dataset(), step=step)
+
+
+def test_without_a_step_what_is_handed_out_counts(builder: Any) -> None:
+    position = Position(builder, "train", SETTINGS)
+    for _ in position.count(position.dataset()):
+        break
+    assert saved(position) == position.consumed == 4
+
+
+def test_one_loop_counts_at_a_time_and_nothing_else_moves_the_position(builder: Any) -> None:
+    def moved_by(move: Callable[[Any], Any]) -> None:
+        position = Position(builder, "train", SETTINGS)
+        batches = position.count(position.dataset())
+        next(batches)
+        move(position)
+        there = position.consumed
+        with pytest.raises(UsageError, match=f"the position went to {there} while a loop counted"):
+            next(batches)
+        assert position.consumed == there
+
+    moved_by(lambda position: position.advance(4))
+    moved_by(lambda position: next(position.count(position.dataset())))
+    first = Position(builder, "train", SETTINGS).get_state()
+    moved_by(lambda position: position.set_state(first))
+    position = Position(builder, "train", SETTINGS)
+    for _ in range(2):  # one after the other is as people do it
+        for _ in itertools.islice(position.count(position.dataset()), 2):
+            pass
+    assert position.consumed == 16
+
+
+def test_a_smaller_batch_is_the_last_of_an_epoch_or_of_what_is_counted(builder: Any) -> None:
+    import numpy as np
+
+    settings = changed(SETTINGS, batch=None)
+    rows: Callable[[int], Any] = np.zeros
+    position = Position(builder, "train", settings)
+    # Epochs of 17, batched each for itself.
+    assert sum(1 for _ in position.count(map(rows, [6, 6, 5, 6, 6, 5]), batch=6)) == 6
+    assert position.consumed == 34
+    position = Position(builder, "train", settings)
+    assert sum(1 for _ in position.count(map(rows, [6, 3]), batch=6)) == 2
+    assert position.consumed == 9
+    position = Position(builder, "train", settings)
+    # Images of 3 rows that are no batches.
+    with pytest.raises(UsageError, match="less than 6 examples is followed by another"):
+        list(position.count(map(rows, [3, 3]), batch=6))
+
+
+def test_a_failed_count_leaves_the_position_where_it_was(builder: Any) -> None:
+    position = Position(builder, "train", SETTINGS, consumed=30)
+
+    def elements() -> Any:
+        yield from position_elements()
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        list(position.count(elements()))
+    assert saved(position) == 34
+    with pytest.raises(UsageError, match="4 examples after 34"):
+        list(position.count(position_elements()))
+    assert saved(position) == 34
+
+
+def position_elements() -> Any:
+    import numpy as np
+
+    return [{"id": np.zeros(4)}]
+
+
+def test_elements_of_stages_are_counted_with_their_steps(builder: Any) -> None:
+    settings = as_settings({"stages": "train | shuffle(5, seed=1) | batch(4) | repeat(2)"})
+    step, position = Trained(), Position(builder, None, settings)
+    for _ in position.count(position.dataset(), step=step):
+        before = saved(position)
+        step.steps += 1
+        assert saved(position) - before == (1 if step.steps in (5, 10) else 4)
+    assert saved(position) == 34

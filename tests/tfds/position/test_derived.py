@@ -1,0 +1,108 @@
+"""What stands between the dataset of a position and its count: taken where it keeps the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
+from shardctl.errors import UsageError
+from shardctl.tfds import Position
+from tests.core.order.order_cases import changed
+
+SETTINGS = ReadSettings(cycle=2, shuffle_seed=5, buffer=5, buffer_seed=1, epochs=2)
+BATCHED = changed(SETTINGS, batch=4)
+
+# What a script does with examples, and how many of the 34 are then handed out.
+TAKEN: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "nothing": (lambda ds: ds, 34),
+    "map": (lambda ds: ds.map(lambda x: x["id"]).prefetch(2), 34),
+    "take": (lambda ds: ds.take(5).enumerate(), 5),
+    "zip": (lambda ds: __import__("tensorflow").data.Dataset.zip((ds, ds.range(9))), 9),
+}
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "cache": lambda ds: ds.cache(),
+    "concatenate": lambda ds: ds.concatenate(ds),
+    "filter": lambda ds: ds.filter(lambda x: x["id"] > 3),
+    "flat_map": lambda ds: ds.flat_map(lambda x: __import__("tensorflow").data.Dataset.range(1)),
+    "group_by_window": lambda ds: ds.group_by_window(
+        key_func=lambda x: x["id"] % 2, reduce_func=lambda _, part: part, window_size=2
+    ),
+    "ignore_errors": lambda ds: ds.ignore_errors(),
+    "interleave": lambda ds: ds.interleave(
+        lambda x: __import__("tensorflow").data.Dataset.range(1)
+    ),
+    "repeat": lambda ds: ds.repeat(2),
+    "sample_from_datasets": lambda ds: ds.sample_from_datasets([ds, ds], [0.5, 0.5]),
+    "shard": lambda ds: ds.shard(2, 0),
+    "shuffle": lambda ds: ds.shuffle(9).map(lambda x: x),
+    "skip": lambda ds: ds.skip(2),
+    "snapshot": lambda ds: ds.snapshot("/nowhere"),
+    "unique": lambda ds: ds.map(lambda x: x["id"]).unique(),
+    "window": lambda ds: ds.window(2),
+}
+
+
+def test_what_keeps_the_order_is_counted(builder: Any) -> None:
+    for name, (derive, number) in TAKEN.items():
+        position = Position(builder, "train", SETTINGS)
+        for _ in position.count(derive(position.dataset())):
+            pass
+        assert position.consumed == number, name
+
+
+def test_what_hands_out_others_is_refused_by_name(builder: Any) -> None:
+    position = Position(builder, "train", SETTINGS)
+    examples = position.dataset()
+    for name, derive in REFUSED.items():
+        with pytest.raises(UsageError, match=rf"^{name} behind position\.dataset"):
+            next(position.count(derive(examples)))
+    assert position.consumed == 0
+
+
+def test_batches_are_counted_as_they_are_made(builder: Any) -> None:
+    def first(settings: ReadSettings, derive: Callable[[Any], Any], **how: Any) -> int:
+        position = Position(builder, None if settings.stages else "train", settings)
+        next(position.count(derive(position.dataset()), **how))
+        return position.consumed
+
+    as_it_is: Callable[[Any], Any] = lambda ds: ds  # noqa: E731
+    assert first(SETTINGS, lambda ds: ds.batch(5), batch=5) == 5
+    assert first(SETTINGS, lambda ds: ds.padded_batch(5), batch=5) == 5
+    assert first(SETTINGS, lambda ds: ds.batch(5, num_parallel_calls=2), batch=5) == 5
+    assert first(BATCHED, as_it_is) == 4
+    assert first(BATCHED, lambda ds: ds.unbatch().batch(3), batch=3) == 3
+    with pytest.raises(UsageError, match=r"batches are handed out .* count\(.., batch=N\)"):
+        first(SETTINGS, lambda ds: ds.batch(5))
+    with pytest.raises(UsageError, match="examples are handed out, and batches are counted"):
+        first(SETTINGS, as_it_is, batch=5)
+    with pytest.raises(UsageError, match="examples are handed out, and batches are counted"):
+        first(BATCHED, lambda ds: ds.unbatch())
+    with pytest.raises(UsageError, match="batches of batches"):
+        first(BATCHED, lambda ds: ds.batch(2))
+    staged = as_settings({"stages": "train | shuffle(5, seed=1) | batch(4)"})
+    assert first(staged, as_it_is) == 4
+    with pytest.raises(UsageError, match="batches of batches"):
+        first(staged, lambda ds: ds.batch(2))
+
+
+def test_elements_of_another_position_are_refused(builder: Any) -> None:
+    import tensorflow as tf
+
+    train, valid = (Position(builder, spec, SETTINGS) for spec in ("train[:50%]", "train[50%:]"))
+    with pytest.raises(UsageError, match="these are of another position, <Position 0 of 18"):
+        next(train.count(valid.dataset().map(lambda x: x["id"])))
+    both = tf.data.Dataset.zip((valid.dataset(), train.dataset()))
+    next(train.count(both))
+    assert (train.consumed, valid.consumed) == (1, 0)
+
+
+def test_a_pipeline_of_ones_own_is_believed(builder: Any) -> None:
+    import tensorflow as tf
+
+    position = Position(builder, "train", SETTINGS)
+    own = tf.data.Dataset.range(34).shuffle(3).batch(17)
+    assert sum(1 for _ in position.count(own, batch=17)) == 2
+    assert position.consumed == 34

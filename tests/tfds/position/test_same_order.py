@@ -1,0 +1,197 @@
+"""A position is refused in any other order than its own, each thing that changed by its name."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
+from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.planning.order import plan_order
+from shardctl.tfds import Position, dataset_of
+from tests.cases import add_cases
+from tests.core.order.order_cases import changed
+from tests.tfds_datasets import build_dataset
+
+SETTINGS = ReadSettings(
+    cycle=2,
+    block=2,
+    shuffle_seed=5,
+    buffer=5,
+    buffer_seed=1,
+    epochs=2,
+    batch=4,
+    host=Host(index=0, count=2),
+)
+SHARDS = [f"toy-train.tfrecord-0000{shard}-of-00004" for shard in (0, 1, 2, 3)]
+
+# Every field, with other values of it, and what has to change with it.
+OTHERS: dict[str, list[dict[str, Any]]] = {
+    "cycle": [{"cycle": 3}, {"cycle": None}, {"cycle": "auto", "cpus": 12}],
+    "cpus": [],  # with cycle="auto" alone, whose number is the cycle
+    "block": [{"block": 3}],
+    "shuffle_files": [{"shuffle_files": False}],
+    "shuffle_seed": [{"shuffle_seed": 6}, {"shuffle_seed": None}],
+    "reshuffle": [{"reshuffle": False}],
+    "deterministic": [{"deterministic": True}],
+    "buffer": [{"buffer": 6}, {"buffer": -2}, {"buffer": None, "buffer_seed": None}],
+    "buffer_seed": [{"buffer_seed": 2}],
+    "buffer_reshuffle": [{"buffer_reshuffle": False}],
+    "global_seed": [{"global_seed": 3}],
+    "epochs": [{"epochs": 3}],
+    "repeat_files": [{"repeat_files": True}],
+    "reverse": [{"reverse": True}],
+    "file_order": [{"file_order": tuple(SHARDS[::-1])}],
+    "host": [{"host": None}, {"host": Host(index=1, count=2)}, {"host": Host(index=0, count=3)}],
+    "host_by": [{"host_by": "files"}, {"host_by": "examples"}],
+    "batch": [{"batch": 5}, {"batch": None}],
+    "drop_remainder": [{"drop_remainder": True}],
+    "stages": [
+        {
+            "buffer": None,
+            "buffer_seed": None,
+            "epochs": 1,
+            "batch": None,
+            "stages": as_settings({"stages": "train | shuffle(5, seed=1)"}).stages,
+        }
+    ],
+    "pass_index": [{"pass_index": 1}],
+    "loop": [{"loop": "keras-fit"}],
+}
+
+
+def position_of(builder: Any, settings: ReadSettings, **how: Any) -> Any:
+    return Position(builder, None if settings.stages else "train", settings, **how)
+
+
+def test_every_setting_that_changed_is_named(builder: Any) -> None:
+    assert set(OTHERS) == {field.name for field in dataclasses.fields(ReadSettings)}
+    state = position_of(builder, SETTINGS, consumed=8).get_state()
+    num_cases = 0
+    for name, values in OTHERS.items():
+        for value in values:
+            settings = changed(SETTINGS, **value)
+            other = position_of(builder, settings, consumed=4)
+            option = SETTING_BY_FIELD[name].name
+            with pytest.raises(UsageError, match=rf"another order: .*\b{option} was .*, now "):
+                other.set_state(state)
+            assert other.consumed == 4
+            back = position_of(builder, SETTINGS, consumed=4)
+            num_cases += 1
+            if name == "loop":  # a place in an epoch of fit, which ResumeFit goes to
+                back.set_state(other.get_state())
+                assert (back.epoch_of_fit, back.num_examples) == (0, other.num_examples)
+                continue
+            with pytest.raises(UsageError, match=rf"another order: .*\b{option} was .*, now "):
+                back.set_state(other.get_state())
+            assert back.consumed == 4
+            num_cases += 1
+    add_cases(num_cases)
+
+
+def test_every_pair_of_settings_is_named(builder: Any) -> None:
+    """Of those that can change together."""
+    state = position_of(builder, SETTINGS, consumed=8).get_state()
+    single = [(name, values[0]) for name, values in OTHERS.items() if values and name != "stages"]
+    num_cases = 0
+    for (one, first), (two, second) in itertools.combinations(single, 2):
+        try:
+            other = position_of(builder, changed(SETTINGS, **first, **second))
+        except (UsageError, UnpredictableOrderError):
+            continue  # the two exclude each other
+        with pytest.raises(UsageError) as refusal:
+            other.set_state(state)
+        for name in (one, two):
+            assert re.search(rf"\b{SETTING_BY_FIELD[name].name} was ", str(refusal.value)), (
+                one,
+                two,
+            )
+        num_cases += 1
+    assert num_cases > 100
+    add_cases(num_cases)
+
+
+def test_settings_that_mean_the_same_are_taken(builder: Any) -> None:
+    """And they do: the orders are the same, example by example."""
+    settings = changed(SETTINGS, cycle=4, host=None)
+    state = position_of(builder, settings, consumed=8).get_state()
+    expected = plan_order(dataset_of(builder), "train", settings).order.read(0, 34).tolist()
+    for value in (
+        {"cycle": "auto", "cpus": 12},
+        {"cycle": "auto", "cpus": 11},
+        {"shuffle_files": True},
+        {"reshuffle": True},
+        {"buffer_reshuffle": True},
+    ):
+        same = changed(settings, **value)
+        position = position_of(builder, same)
+        position.set_state(state)
+        assert position.consumed == 8
+        found = plan_order(dataset_of(builder), "train", same).order.read(0, 34).tolist()
+        assert found == expected
+
+
+def test_what_is_meant_to_change_has_a_way_out(builder: Any) -> None:
+    state = position_of(builder, SETTINGS, consumed=8).get_state()
+    longer = changed(SETTINGS, epochs=3)
+    message = r"epochs was 2, now 3; where that is meant, .* consumed=8$"
+    with pytest.raises(UsageError, match=message):
+        position_of(builder, longer).set_state(state)
+    order = [
+        plan_order(dataset_of(builder), "train", settings).order.read(0, 16).tolist()
+        for settings in (SETTINGS, longer)
+    ]
+    assert order[0] == order[1]
+    assert position_of(builder, longer, consumed=8).consumed == 8
+
+
+def test_another_spec_format_or_dataset_is_named(builder: Any, tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    settings = changed(SETTINGS, host=None)
+    state = position_of(builder, settings, consumed=8).get_state()
+    with pytest.raises(UsageError, match=r"SPEC was train, now train\[:50%\]"):
+        Position(builder, "train[:50%]", settings).set_state(state)
+    lengths = {"train": [4, 0, 7, 6]}
+    others: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("its name was toy, now other", {"name": "other"}),
+        ("its version was 1.0.0, now 1.1.0", {"version": "1.1.0"}),
+        ("its config was none, now c", {"config": "c"}),
+        ("its file format was tfrecord, now parquet", {"file_format": "parquet"}),
+        ("disable_shuffling.* was false, now true", {"disable_shuffling": True}),
+        ("train had 17 examples in 4 shards, now 18 in 4", {"splits": {"train": [4, 0, 7, 7]}}),
+        ("the lengths .* changed, the totals did not", {"splits": {"train": [4, 1, 6, 6]}}),
+        ("split test is new", {"splits": {**lengths, "test": [2]}}),
+        ("file name template of train", {"template": "{SPLIT}_{SHARD_X_OF_Y}.{FILEFORMAT}"}),
+    )
+    for words, how in others:
+        path = tmp_path / words[:9].replace(" ", "-") / str(len(words))
+        where = build_dataset(path, **{"splits": lengths, "with_files": False, **how})
+        other = tfds.builder_from_directory(where)
+        own = settings if "disable_shuffling" not in how else ReadSettings()
+        position = Position(other, "train", own, consumed=1)
+        with pytest.raises(DatasetError, match=words):
+            position.set_state(state)
+        assert position.consumed == 1
+
+
+def test_a_source_of_a_mixture_that_changed_is_named(tmp_path: Path, builder: Any) -> None:
+    other = build_dataset(tmp_path, "other", {"train": [4, 3]})
+    mixture = f"sample_from_datasets([train, read(train, data='{other}')], seed=1)"
+    settings = as_settings({"stages": mixture})
+    state = Position(builder, None, settings, consumed=3).get_state()
+    again = Position(builder, None, settings)
+    again.set_state(state)
+    assert again.consumed == 3
+    build_dataset(tmp_path, "other", {"train": [4, 4]})
+    grown = Position(builder, None, settings, consumed=1)
+    with pytest.raises(DatasetError, match=r"other:1.0.0: train had 7 examples .*, now 8 in 2"):
+        grown.set_state(state)
+    assert grown.consumed == 1
