@@ -658,10 +658,7 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "tfds.Position.begin_epoch_of_fit": [_moved("begin_epoch_of_fit", epoch=2)],
     "tfds.ResumeFit": [
-        Call(
-            lambda world: shardctl.tfds.ResumeFit,
-            lambda world: {"position": shardctl.tfds.Position(world.builder, "train")},
-        )
+        Call(lambda world: shardctl.tfds.ResumeFit, lambda world: {"position": world.position})
     ],
     "orbax.Checkpointable": [
         _for_orbax("Checkpointable", position=_position, allow_version=False, host=1)
