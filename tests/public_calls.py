@@ -656,7 +656,7 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position.set_states": [
         _moved("set_states", states=lambda world: [world.state], allow_version=_always(False))
     ],
-    "tfds.Position.begin_epoch_of_fit": [_moved("begin_epoch_of_fit", epoch=2)],
+    "tfds.Position.begin_epoch_of_fit": [_moved("begin_epoch_of_fit", epoch=0)],
     "tfds.ResumeFit": [
         Call(lambda world: shardctl.tfds.ResumeFit, lambda world: {"position": world.position})
     ],
