@@ -46,7 +46,7 @@ def evaluation(
 ) -> Any:
     """Return the `tf.data.Dataset` of one host's evaluation: padded batches, each with its mask.
 
-    The plan is that of `shardctl eval --remainder pad`, with its numbers: over all hosts each
+    The plan is that of `shardctl eval --pad`, with its numbers: over all hosts each
     example comes once with its mask true, every batch has one static shape, so that a step is
     compiled once, and every host makes as many steps as the one with the most, by batches of
     padding alone at the end. So no host waits in a collective for one that is done. Examples come
@@ -55,7 +55,7 @@ def evaluation(
     are read anew in each iteration; `.cache()` behind it keeps what is small.
 
     An element is `(examples, mask)`, or where an example is a tuple that tuple with the mask behind
-    it: `(x, y, mask)` of `(x, y)`, as Keras takes `(x, y, sample_weight)`. The mask is bool, one a
+    it, as `(x, y, mask)` of `(x, y)`. The mask is bool, one a
     place of the batch. Padding repeats an example of the dataset, so that whatever is finite for
     examples is for padding: a NaN of zeros (a mean over none, a norm of nothing) would get past a
     mask that it is multiplied by.
