@@ -1,4 +1,4 @@
-"""100 pipelines over real TFDS datasets: inspected, then iterated three times, and the same."""
+"""Random pipelines over real TFDS datasets: inspected, then iterated three times, and the same."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def checked(rng: random.Random, sources: Sources, num_cases: int, *, attempts: i
 
 
 def test_what_is_said_is_what_is_read(tf: Any, sources: Sources, tmp_path: Path) -> None:
-    tally = checked(random.Random(0), sources, 100, attempts=3)
+    tally = checked(random.Random(0), sources, 40, attempts=3)
     counts = tally.counts
-    assert counts["pipelines told"] > 75, counts
-    assert counts["passes compared"] > 230, counts
+    assert counts["pipelines told"] > 30, counts
+    assert counts["passes compared"] > 92, counts
     refused = counts["pipelines refused"] + counts["later passes refused"]
     assert counts["refusals proven"] >= min(2, refused), reasons(tally)
     settings_say_the_same(tally, tmp_path)

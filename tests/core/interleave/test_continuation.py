@@ -106,7 +106,7 @@ def check_against_tensorflow(tf: Any, num_cases: int, seed: int) -> None:
 
 
 def test_tensorflow_continues_exactly_from_the_continuation(tf: Any) -> None:
-    check_against_tensorflow(tf, 100, seed=3)
+    check_against_tensorflow(tf, 50, seed=3)
 
 
 @pytest.mark.fuzz

@@ -99,7 +99,7 @@ def test_what_is_lost_and_repeated_is_as_the_plan_says(toys: Toys) -> None:
     def check(drawn: tuple[Case, list[int]]) -> int:
         return check_without_seed(toys, *drawn)
 
-    assert check_cases(stops(buffered=True), check, 4) >= 10
+    assert check_cases(stops(buffered=True), check, 2) >= 5
 
 
 @pytest.mark.fuzz
@@ -197,7 +197,7 @@ def _check_hosts(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:
 
 
 def test_other_hosts_lose_and_repeat_what_the_plan_says(toys: Toys) -> None:
-    assert _check_hosts(toys, 5) >= 3
+    assert _check_hosts(toys, 3) >= 2
 
 
 @pytest.mark.fuzz

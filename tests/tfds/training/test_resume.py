@@ -105,7 +105,7 @@ def check_stops(
     check_cases(stops(buffered=buffered), one, num_cases, fuzz=fuzz)
 
 
-@pytest.mark.parametrize(("buffered", "num_cases"), [(False, 4), (True, 5)])
+@pytest.mark.parametrize(("buffered", "num_cases"), [(False, 3), (True, 3)])
 def test_it_continues_as_the_uninterrupted_pipeline(
     toys: Toys,
     buffered: bool,
