@@ -662,6 +662,13 @@ CALLS: Mapping[str, list[Call]] = {
     "orbax.PositionHandler": [_for_orbax("PositionHandler", process="1/3")],
     "orbax.Restore": [_for_orbax("Restore", position=_position, allow_version=False, host=1)],
     "orbax.Save": [_for_orbax("Save", position=_position, host=1)],
+    "tfds.Position.begin_epoch_of_fit": [_moved("begin_epoch_of_fit", epoch=2)],
+    "tfds.ResumeFit": [
+        Call(
+            lambda world: shardctl.tfds.ResumeFit,
+            lambda world: {"position": shardctl.tfds.Position(world.builder, "train")},
+        )
+    ],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,

@@ -54,6 +54,7 @@ _WITH_DATASETS = (
     "code.md",
     "questions.md",
     "keras.md",
+    "keras-evaluation.md",
     "petabyte.md",
     "pipeline.md",
     "training.md",

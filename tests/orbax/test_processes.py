@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import socket
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.cases import FUZZ, add_cases
+from tests.forked_scripts import ForkedScripts
 from tests.tfds_datasets import build_dataset
 
-REPOSITORY = Path(__file__).parents[2]
 LENGTHS = [70, 0, 110, 45, 90, 3, 82]  # 400 examples
 EPOCHS = 2
 SAVED = 24  # steps that every process of 3 has, so that all of them take part in every save
 MAX_SECONDS = 150
 
 WORKER = f"""
+import os
+import signal
 import sys
+import time
+from pathlib import Path
 
 import jax
 
-folder, run, log, address, count, index = sys.argv[1:]
-count, index = int(count), int(index)
-jax.distributed.initialize(address, count, index)
+folder, run, log, address, count, index, last, delay = sys.argv[1:]
+Path(f"{{log}}.pid").write_text(str(os.getpid()))
+jax.distributed.initialize(address, int(count), int(index))
 
 import numpy as np
 import orbax.checkpoint as ocp
@@ -49,6 +48,7 @@ sharding = NamedSharding(Mesh(np.array(jax.devices()), ("data",)), PartitionSpec
 weights = jax.make_array_from_callback((6,), sharding, lambda i: np.arange(6.0)[i])
 checkpoints = ocp.CheckpointManager(run, options=ocp.CheckpointManagerOptions(max_to_keep=2))
 step = checkpoints.latest_step() or 0
+last = int(last) and int(last) + step
 if step:
     items = ocp.args.Composite(
         state=ocp.args.StandardRestore({{"weights": weights}}),
@@ -64,33 +64,12 @@ with open(log, "w") as file:
             state = ocp.args.StandardSave({{"weights": weights}})
             data = shardctl_args.Save(position)
             checkpoints.save(step, args=ocp.args.Composite(state=state, data=data))
+        if step == last and index == "0":  # all of them end here, wherever the others are
+            time.sleep(float(delay))
+            for i in reversed(range(int(count))):
+                os.kill(int(Path(f"{{log[:-1]}}{{i}}.pid").read_text()), signal.SIGKILL)
 checkpoints.close()
 """
-
-
-def start(folder: Path, root: Path, generation: int, count: int) -> list[subprocess.Popen[bytes]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    (root / "worker.py").write_text(WORKER)
-    return [
-        _started(
-            [folder, root / "run", log_of(root, generation, i), address, count, i],
-            root / "worker.py",
-            root / f"said-{generation}-{i}",
-        )
-        for i in range(count)
-    ]
-
-
-def _started(arguments: list[object], script: Path, said: Path) -> subprocess.Popen[bytes]:
-    with open(said, "wb") as errors:
-        return subprocess.Popen(
-            [sys.executable, str(script), *map(str, arguments)],
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "JAX_PLATFORMS": "cpu"},
-        )
 
 
 def log_of(root: Path, generation: int, process: int) -> Path:
@@ -98,35 +77,43 @@ def log_of(root: Path, generation: int, process: int) -> Path:
 
 
 def lines_of(root: Path, generation: int, process: int) -> list[list[str]]:
-    file = log_of(root, generation, process)
-    text = file.read_text() if file.exists() else ""
+    text = log_of(root, generation, process).read_text()
     return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
-def run_until(root: Path, generation: int, folder: Path, count: int, steps: int | None) -> None:
-    """Run processes to their end, or kill all once the first has trained so many steps."""
-    processes = start(folder, root, generation, count)
-    deadline = time.monotonic() + MAX_SECONDS
-    try:
-        while any(process.poll() is None for process in processes):
-            said = [(root / f"said-{generation}-{i}").read_text()[-1500:] for i in range(count)]
-            assert time.monotonic() < deadline, said
-            assert all(process.poll() in (None, 0) for process in processes), said
-            if steps is not None and len(lines_of(root, generation, 0)) > steps:
-                break
-            time.sleep(0.005)
-    finally:
-        for process in processes:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+def run(
+    scripts: ForkedScripts,
+    root: Path,
+    generation: int,
+    folder: Path,
+    *,
+    count: int,
+    last: int,
+    delay: float,
+) -> None:
+    """Run processes to their end, or kill all `delay` after the first has trained `last` steps."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    (root / "worker.py").write_text(WORKER)
+    commands: list[list[str | Path]] = []
+    for i in range(count):
+        log = log_of(root, generation, i)
+        numbers = (str(number) for number in (count, i, last, delay))
+        commands.append([root / "worker.py", folder, root / "run", log, address, *numbers])
+    for ran in scripts.run(commands, seconds=MAX_SECONDS):
+        assert ran.code == (-9 if last else 0), ran.errors[-2000:]
 
 
-def check(folder: Path, root: Path, counts: list[int], numbers: random.Random) -> None:
+def check(
+    scripts: ForkedScripts, folder: Path, root: Path, counts: list[int], numbers: random.Random
+) -> None:
     """Check that what counts of all logs, that is up to each restore, is every example once."""
     root.mkdir()
     for generation, count in enumerate(counts):
-        last = generation == len(counts) - 1
-        run_until(root, generation, folder, count, None if last else numbers.randint(5, 9))
+        last = 0 if generation == len(counts) - 1 else numbers.randint(5, 9)
+        delay = numbers.random() / 20
+        run(scripts, root, generation, folder, count=count, last=last, delay=delay)
     seen: list[tuple[int, list[int]]] = []
     for generation, count in enumerate(counts):
         logs = [lines_of(root, generation, i) for i in range(count)]
@@ -152,6 +139,8 @@ def test_processes_killed_and_started_as_another_number_read_every_example_once(
 ) -> None:
     seed = random.SystemRandom().getrandbits(32)
     print(f"seed {seed}")
-    for number in range(max(1, FUZZ // 10_000)):
-        counts = [3, 2] if FUZZ <= 2000 else random.Random(seed + number).choices([1, 2, 3], k=4)
-        check(folder, tmp_path / str(number), counts, random.Random(seed + number))
+    with ForkedScripts(tmp_path, JAX_PLATFORMS="cpu") as scripts:
+        for number in range(max(1, FUZZ // 10_000)):
+            numbers = random.Random(seed + number)
+            counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=4)
+            check(scripts, folder, tmp_path / str(number), counts, numbers)

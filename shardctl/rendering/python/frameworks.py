@@ -75,7 +75,7 @@ def train_step(x, y):
     return value
 
 
-for x, y in position.count(position.dataset(transform=prepare)):
+for x, y in position.count(position.dataset(transform=prepare), step=step):
     value = train_step(x, y)
     step.assign_add(1)
     if step % 100 == 0 or position.consumed == position.num_examples:

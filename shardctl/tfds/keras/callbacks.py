@@ -17,12 +17,12 @@ _STATEFUL = {
 
 def callbacks_of_fit() -> Sequence[Any]:
     """Return the callbacks of the `fit` that calls one of them; none is told of the others."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(1).f_back
     while frame is not None:
         caller = frame.f_locals.get("self")
         if type(caller).__name__ == "CallbackList":
-            return tuple(caller.callbacks)
-        frame = frame.f_back  # type: ignore[assignment]
+            return tuple(getattr(caller, "callbacks", ()))
+        frame = frame.f_back
     raise UsageError("ResumeFit is a callback: model.fit(.., callbacks=[.., ResumeFit(position)])")
 
 

@@ -85,13 +85,14 @@ class FitEpochs:
             )
         self._elements: Elements = elements_of(self._start.order)
         if steps_per_epoch is None:
-            last = replace(position.settings, pass_index=max(num_epochs - 1, 0), loop="keras-fit")
-            self._start.with_settings(last)  # refused now, and not when the epoch begins
             if not self._elements.num_elements:
                 raise UsageError(
                     "fit has no end of an epoch without steps_per_epoch, for the order has "
                     f"{'none' if self._elements.num_elements is None else 'no batches'}"
                 )
+            last = replace(position.settings, pass_index=max(num_epochs - 1, 0), loop="keras-fit")
+            # What is left open is refused now, and not when that epoch begins.
+            elements_of(self._start.with_settings(last).order).examples(0, 1)
         elif settings.loop == "keras-fit":
             raise UsageError(
                 phrase(

@@ -15,7 +15,9 @@ _ONE_FOR_ONE = (
     "_ParallelMapDataset",
     "_PrefetchDataset",
     "_OptionsDataset",
-    "_RebatchDataset",
+    "_AutoShardDataset",  # of tf.distribute, here for one worker
+    "_RestructuredDataset",
+    "_RebatchDataset",  # a batch in as many parts as there are replicas
     "_LegacyRebatchDataset",
 )
 
@@ -72,5 +74,4 @@ def check_dataset(iterator: Any, position: object) -> None:
 def _datasets_read(iterator: Any) -> Iterator[Any]:
     """Yield the datasets that an iterator reads, one a worker."""
     for worker in getattr(iterator, "_iterators", None) or [iterator]:
-        own = getattr(worker, "_iterator", worker)
-        yield getattr(own, "_dataset", own)
+        yield getattr(worker, "_dataset", worker)

@@ -62,9 +62,13 @@ class ResumeFit:
         MissingDependencyError: TensorFlow, and Keras with it, is not installed.
     """
 
+    model: Any  # of Keras's Callback, as is the next
+    params: dict[str, Any]
+
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Return a callback of Keras; the import of shardctl.tfds loads none."""
-        return object.__new__(_callback_class(cls))
+        made: Self = object.__new__(_callback_class(cls))
+        return made
 
     @checked
     def __init__(self, position: Position) -> None:
@@ -201,16 +205,21 @@ class _Counted:
     """The train function of a model, which tells a callback of each step."""
 
     def __init__(self, function: Any, by: ResumeFit) -> None:
-        self.function = function.function if isinstance(function, _Counted) else function
+        own = isinstance(function, _Counted)  # of a fit that was broken off
+        self.function: Callable[[Any], Any] = function.function if own else function
         self.by = by
 
     def __call__(self, iterator: Any) -> Any:
         return self.by.train(self.function, iterator)
 
 
-@cache
 def _callback_class(of: Any) -> Any:
     """Return a class that is a callback of Keras too, of the same name."""
+    return _made_class(of)
+
+
+@cache
+def _made_class(of: Any) -> Any:
     tensorflow()
     import keras
 

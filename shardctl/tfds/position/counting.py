@@ -142,6 +142,24 @@ class OrderCounter:
         return self._elements.width_of(step)
 
 
+def elements_left(order: Order, consumed: int, batch: int | None) -> int | None:
+    """Return how many elements are left at most behind so many examples, None if nobody knows.
+
+    `batch` is that of batches which are made behind the order, perhaps each epoch for itself.
+    """
+    settings = order.settings
+    if settings.stages is not None:
+        elements = elements_of(order)
+        if batch is not None or elements.num_elements is None:
+            return None
+        return elements.num_elements - elements.element_after(consumed)
+    rest = order.num_examples - consumed
+    if batch is None:
+        return -(-rest // (settings.batch or 1))
+    parts = -(-rest // max(order.epoch_size, 1)) if order.epoch_size % batch else 0
+    return -(-rest // batch) + parts
+
+
 def _num_rows(batch: Any) -> int:
     components = tensorflow().nest.flatten(batch)
     shape = tuple(getattr(components[0], "shape", ())) if components else ()

@@ -53,11 +53,12 @@ class _Rest:
 
 @cache
 def _kind() -> Any:
-    tf = tensorflow()
+    tf: Any = tensorflow()
+    any_dataset: Any = tf.data.Dataset
     to_variant = tf.data.experimental.to_variant
     from_variant = tf.data.experimental.from_variant
 
-    class PositionDataset(tf.data.Dataset):  # type: ignore[misc]
+    class PositionDataset(any_dataset):  # type: ignore[misc]
         """What is left at a position, of each iterator from where the position is then."""
 
         def __init__(

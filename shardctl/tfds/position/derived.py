@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from shardctl.core.text import counted
 from shardctl.errors import UsageError
+from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.position.deferred import position_of
 
 # By what tf.data calls the dataset objects that its methods make, without "_" and "Dataset".
@@ -84,6 +86,26 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
             "of how many they are, or ReadSettings(batch=N) makes them"
         )
     raise UsageError("elements: examples are handed out, and batches are counted")
+
+
+def check_length(elements: Any, left: int | None) -> None:
+    """Refuse a dataset that has more elements than an order has left, None where nobody knows.
+
+    So is one that begins at the start of the order, where a position is further on.
+
+    Raises:
+        UsageError: it has more, as far as tf.data knows how many.
+    """
+    tf = tensorflow()
+    if left is None or not isinstance(elements, tf.data.Dataset) or not tf.executing_eagerly():
+        return
+    number = int(elements.cardinality())
+    if number > left:
+        raise UsageError(
+            f"{counted(number, 'element')} to count, and the order has {left:,} left from here: "
+            "a dataset from its beginning, or of other settings? position.dataset() goes on from "
+            "where the position is"
+        )
 
 
 def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:

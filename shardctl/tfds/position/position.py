@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from inspect import signature
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
@@ -30,9 +32,9 @@ from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps
+from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
 from shardctl.tfds.position.deferred import deferred
-from shardctl.tfds.position.derived import check_derived
+from shardctl.tfds.position.derived import check_derived, check_length
 from shardctl.tfds.position.same_order import check_same_order
 from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
@@ -98,6 +100,9 @@ class Position:
         self._run: SharedRun | None = None
         self._loop: Loop | None = None  # that is counted
         self._consumed = self._sum(0, consumed)
+
+    # Of a class with `__new__` Python would show the arguments of that, which takes any.
+    __signature__ = signature(partial(__init__, None))  # type: ignore[arg-type]
 
     @property
     def consumed(self) -> int:
@@ -176,10 +181,10 @@ class Position:
         it, a state is to be taken after.
 
         Raises:
-            UsageError: more examples than the order has left, or batches larger than said, or
-                smaller ones in mid-epoch; elements of `dataset` that were shuffled, filtered or
-                batched otherwise than they are counted; the position went elsewhere meanwhile; or
-                `step` does not go up by one.
+            UsageError: more examples than the order has left, or a dataset that is longer; batches
+                larger than said, or smaller ones in mid-epoch; elements of `dataset` that were
+                shuffled, filtered or batched otherwise than they are counted; the position went
+                elsewhere meanwhile; or `step` does not go up by one.
         """
         settings = self._settings
         of_order = settings.stages is not None and batch is None
@@ -192,6 +197,8 @@ class Position:
             )
         loop = self._loop = Loop(self._trained(), step)
         self._consumed = loop.consumed
+        if self._run is None:  # else epochs have other sizes
+            check_length(elements, elements_left(self._planned.order, loop.consumed, batch))
         counter = OrderCounter if of_order else RowCounter
         first = 0 if self._run is None else self._run.rest.size
         width_of = counter(self._planned.order, loop, batch or settings.batch, first)

@@ -57,10 +57,11 @@ def resume(
     `allow_version` takes a plan of another version or config whose files are the same.
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
-    again, from where it began. A buffer holds serialized examples, decoded as they leave it, and
-    with a buffer that was in mid-epoch records pass through Python, so that the dataset cannot
-    be sent to another machine. So they do where the settings have stages, whose maps and batches
-    are given the examples that are left; `transform` stands behind each reader, as in `pipeline`.
+    again, from where it began, also by several iterators at once. A buffer holds serialized
+    examples, decoded as they leave it. No Python runs in the dataset but that of `transform`, of
+    decoders and of Parquet files, so that its graph can be sent to another process; where the
+    settings have stages records pass through Python, since their maps and batches are given the
+    examples that are left. `transform` stands behind each reader, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.

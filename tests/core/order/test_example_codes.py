@@ -59,6 +59,20 @@ def test_ids_are_numbers_where_one_split_is_read_and_texts_where_several_are() -
     assert ExampleCodes(TOY, ["test", "train"]).ids(np.array([4, 6])) == ["train:4", "test:1"]
 
 
+@pytest.mark.parametrize("read", [["test"], ["test", "train"]])
+def test_ids_lead_back_to_their_codes(read: list[str]) -> None:
+    codes = ExampleCodes(TOY, read)
+    every = np.arange(codes.num_codes)
+    assert codes.of_ids(codes.ids(every[::-1])).tolist() == every[::-1].tolist()
+    assert codes.of_ids(()).dtype == np.int64
+    assert codes.of_ids(["test:1", "2"] if len(read) == 1 else ["test:1"])[0] == codes.parse(
+        "test:1"
+    )
+    for beyond in (3, -1):
+        with pytest.raises(UsageError, match=r"test has 3 examples|number from 0|split:id"):
+            codes.of_ids([beyond])
+
+
 def test_one_split_takes_ids_with_and_without_its_name() -> None:
     codes = ExampleCodes(TOY, ["test"])
     assert (codes.parse("2"), codes.parse("test:2")) == (2, 2)

@@ -148,6 +148,7 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("ConsumedSource", "data"): ("other",),
     ("ConsumedSource", "spec"): ("train",),
     ("Read", "data"): (),
+    ("ResumePlan", "shared"): (),  # it is in no file, as little as `stretches`
     ("Read", "spec"): ("train[:60%]",),
     ("Shuffle", "reshuffle"): (True, False),
 }

@@ -334,9 +334,9 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
     all_ran = forked.run(together, XLA_FLAGS=forced(2))
     check_padded(all_ran, dataset, right, devices=2)
     told = GUIDE.read_text("utf-8")
-    *said, shapes = lines_of(all_ran[0])
-    said = [line for line in said if line.startswith("test")]
-    assert "```text\n" + "\n".join([*said, shapes]) + "\n```" in told
+    result, _, shapes = results_of(all_ran[0])
+    steps = f"{steps_of(all_ran[0], 'test')} steps"
+    assert f"{steps} and prints `{result}` and `{shapes}`" in told
 
     hanging = as_processes(scripts["ragged"], dataset, "test")
     address = free_address()

@@ -1,10 +1,11 @@
-"""Keras and tf.distribute on padded batches: what equals an evaluation of all examples, and what not."""
+"""Keras on padded batches: what equals an evaluation of all examples, and what does not."""
 
 from __future__ import annotations
 
-import ast
+import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,10 @@ import pytest
 import shardctl
 import shardctl.tfds
 from tests.cases import add_cases
+from tests.sessions import TOY
 from tests.tfds_datasets import build_dataset
 
-GUIDE = Path(shardctl.__file__).parent / "guide" / "evaluation.md"
+GUIDE = Path(shardctl.__file__).parent / "guide" / "keras-evaluation.md"
 LENGTHS = [100, 0, 81, 20]  # batches of 64 leave 9
 NUM_EXAMPLES = sum(LENGTHS)
 
@@ -30,7 +32,7 @@ def example(i: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a dataset like that of the guide."""
+    """A folder with a dataset like MNIST."""
     import tensorflow_datasets as tfds
 
     root = tmp_path_factory.mktemp("data")
@@ -46,21 +48,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def arrays() -> tuple[Any, Any]:
-    """All images, as the scripts prepare them, and labels."""
+    """All images, as the pipeline prepares them, and labels."""
     examples = [example(i) for i in range(NUM_EXAMPLES)]
     images = np.stack([one["image"] for one in examples]).astype(np.float32) / 255
     return images, np.array([one["label"] for one in examples])
 
 
-def script(name: str) -> str:
-    """Return a script as it is in the guide."""
-    (found,) = re.findall(
-        rf"^```python\n(# {re.escape(name)}.*?)^```$", GUIDE.read_text("utf-8"), re.M | re.S
-    )
-    return str(found)
-
-
-def model_of_guide(**arguments: Any) -> Any:
+def compiled_model(**arguments: Any) -> Any:
     import keras
 
     keras.utils.set_random_seed(1)
@@ -78,41 +72,9 @@ def model_of_guide(**arguments: Any) -> Any:
     return model
 
 
-def test_the_scripts_of_the_guide(folder: Path, arrays: tuple[Any, Any]) -> None:
-    names = ("strategy.py", "keras_evaluate.py")  # the first of which sets the devices up
-    for name in names:
-        (folder / name).write_text(script(name))
-    runs = "; ".join(f"runpy.run_path({name!r})" for name in names)
-    done = subprocess.run(
-        [sys.executable, "-c", f"import runpy; {runs}"],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    mirrored, loop, alone = done.stdout.splitlines()[-3:]
-    images, labels = arrays
-    model = model_of_guide()
-    right = int((model.predict(images, verbose=0).argmax(-1) == labels).sum())
-    assert loop == f"{right} of {NUM_EXAMPLES} correct"
-    accuracy = float(np.float32(right) / np.float32(NUM_EXAMPLES))
-    assert ast.literal_eval(mirrored)["accuracy"] == accuracy
-    found, everything = (
-        ast.literal_eval(alone),
-        model.evaluate(images, labels, batch_size=NUM_EXAMPLES, verbose=0, return_dict=True),
-    )
-    assert found["accuracy"] == everything["accuracy"] == accuracy
-    assert found["cross_entropy"] == pytest.approx(everything["loss"], rel=1e-6)
-    places = -(-NUM_EXAMPLES // 64) * 64
-    assert found["loss"] * places / NUM_EXAMPLES == pytest.approx(everything["loss"], rel=1e-6)
-
-
 @pytest.fixture(scope="module")
 def padded(folder: Path) -> Any:
-    """A function that makes the batches of the guide."""
+    """A function that makes padded batches."""
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
@@ -133,7 +95,7 @@ def test_what_equals_an_evaluation_of_all_examples(padded: Any, arrays: tuple[An
     import keras
 
     images, labels = arrays
-    model = model_of_guide(metrics=[keras.metrics.SparseCategoricalAccuracy(name="of_places")])
+    model = compiled_model(metrics=[keras.metrics.SparseCategoricalAccuracy(name="of_places")])
 
     def evaluate_all() -> Any:
         return model.evaluate(images, labels, batch_size=NUM_EXAMPLES, verbose=0, return_dict=True)
@@ -168,7 +130,7 @@ def test_every_host_runs_one_shape_and_their_counts_add_up(
 
     traced: list[int] = []
     images, labels = arrays
-    model = model_of_guide()
+    model = compiled_model()
     noted = keras.Sequential([keras.Input((28, 28, 1)), Noted(), *model.layers])
     noted.compile(loss=model.loss, weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()])
     traced.clear()
@@ -184,3 +146,47 @@ def test_every_host_runs_one_shape_and_their_counts_add_up(
     assert right == int((model.predict(images, verbose=0).argmax(-1) == labels).sum())
     noted.evaluate(images, labels, batch_size=64, verbose=0)  # without padding
     assert traced == [64, None]
+
+
+@pytest.mark.fuzz
+def test_the_loop_of_the_guide_on_two_workers(tmp_path: Path) -> None:
+    (script,) = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text("utf-8"), re.M | re.S)
+    counted = re.findall(r"^\d+ of 400 correct$", GUIDE.read_text("utf-8"), re.M)
+    script = re.sub(r"^cpu = .*\n.*LogicalDevice.*\n", "", script, flags=re.M)
+    script = re.sub(r"^padded = .*?(?=^def of_worker)", "", script, flags=re.M | re.S)
+    script = script.replace(".MirroredStrategy(", ".MultiWorkerMirroredStrategy(")
+    (tmp_path / "evaluate.py").write_text(script)
+    build_dataset(tmp_path, splits=TOY)
+    ports = []
+    for _ in range(2):
+        with socket.socket() as found:
+            found.bind(("localhost", 0))
+            ports.append(found.getsockname()[1])
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "evaluate.py"],
+            cwd=tmp_path,
+            env=os.environ
+            | {
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "TF_CONFIG": json.dumps(
+                    {
+                        "cluster": {"worker": [f"localhost:{port}" for port in ports]},
+                        "task": {"type": "worker", "index": index},
+                    }
+                ),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    try:
+        for worker in workers:
+            out, errors = worker.communicate(timeout=200)
+            assert out.splitlines()[-1:] == counted, errors[-2000:]
+            add_cases()
+    finally:
+        for worker in workers:
+            worker.kill()

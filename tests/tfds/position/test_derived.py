@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
-from shardctl.tfds import Position
+from shardctl.tfds import Position, pipeline, resume
 from tests.core.order.order_cases import changed
 
 SETTINGS = ReadSettings(cycle=2, shuffle_seed=5, buffer=5, buffer_seed=1, epochs=2)
@@ -97,6 +97,27 @@ def test_elements_of_another_position_are_refused(builder: Any) -> None:
     both = tf.data.Dataset.zip((valid.dataset(), train.dataset()))
     next(train.count(both))
     assert (train.consumed, valid.consumed) == (1, 0)
+
+
+def test_a_pipeline_from_its_beginning_is_refused_where_the_position_is_further_on(
+    builder: Any,
+) -> None:
+    whole = pipeline(builder, "train", BATCHED)
+    for consumed in (4, 8, 32):
+        position = Position(builder, "train", BATCHED, consumed=consumed)
+        left = -(-(34 - consumed) // 4)
+        with pytest.raises(UsageError, match=f"9 elements to count, and the order has {left} left"):
+            next(position.count(whole))
+        rest = resume(builder, position.plan())
+        assert sum(1 for _ in position.count(rest)) == left
+    staged = as_settings({"stages": "train | shuffle(5, seed=1) | batch(4) | repeat(2)"})
+    position = Position(builder, None, staged, consumed=17)
+    with pytest.raises(UsageError, match="10 elements to count, and the order has 5 left"):
+        next(position.count(pipeline(builder, None, staged)))
+    # Epochs that are batched each for itself have more batches.
+    position = Position(builder, "train", SETTINGS)
+    epochs = [pipeline(builder, "train", changed(SETTINGS, epochs=1)).batch(4)] * 2
+    assert sum(1 for _ in position.count(epochs[0].concatenate(epochs[1]), batch=4)) == 10
 
 
 def test_a_pipeline_of_ones_own_is_believed(builder: Any) -> None:

@@ -135,6 +135,8 @@ def check_history(builder: Any, rng: random.Random, max_hosts: int) -> None:
     print(settings)
     done: Counter[bytes] = Counter()
     states: list[bytes] = []
+    if settings.host_by == "files":
+        max_hosts = min(max_hosts, 8)  # as many as there are files with examples
     histories = [rng.randint(0, max_hosts) for _ in range(rng.randint(2, 4))]
     for number, count in enumerate(histories):
         if histories[number - 1 : number] != [count]:  # as many hosts have the very batches
@@ -218,6 +220,8 @@ def test_a_process_alone_becomes_two_and_they_become_one(builder: Any) -> None:
 
 
 def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
+    import tensorflow_datasets as tfds
+
     states = []
     for index in range(2):
         place = position(builder, index, 2)
@@ -235,7 +239,7 @@ def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
     ]
     assert [len(epoch) for epoch in by_epoch] == [68, 80]
     assert [example for epoch in by_epoch for example in epoch] == predicted(place)
-    elsewhere = type(builder)(builder_dir=builder.data_dir)  # whose dataset is another object
+    elsewhere = tfds.builder_from_directory(builder.data_dir)  # whose dataset is another object
     again = shardctl.tfds.resume(elsewhere, plan, transform=name, add_tfds_id=True)
     assert flat(again.as_numpy_iterator()) == predicted(place)
     with pytest.raises(UsageError, match="the shared rest of this plan"):
@@ -256,12 +260,10 @@ def test_it_is_kept_in_checkpoints_and_files_as_any_other(builder: Any, tmp_path
     place.advance(6)
     saved = tf.train.Checkpoint(data=place).save(str(tmp_path / "checkpoint"))
     place.save(tmp_path / "position")
-    for restore in (
-        lambda one: tf.train.Checkpoint(data=one).restore(saved).assert_consumed(),
-        lambda one: one.restore(tmp_path / "position"),
-    ):
-        again = position(builder, 1, 2)
-        restore(again)
+    from_checkpoint, from_file = (position(builder, 1, 2) for _ in range(2))
+    tf.train.Checkpoint(data=from_checkpoint).restore(saved).assert_consumed()
+    from_file.restore(tmp_path / "position")
+    for again in (from_checkpoint, from_file):
         assert again.is_shared
         assert again.get_state() == place.get_state()
         assert (again.consumed, predicted(again)) == (6, predicted(place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 import sys
@@ -210,3 +211,9 @@ def test_without_tensorflow_a_position_is_none_of_its_objects(
     assert type(Position.__new__(Position)) is not Position
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     assert type(Position.__new__(Position)) is Position
+
+
+def test_its_arguments_are_those_that_it_takes() -> None:
+    shown = inspect.signature(Position)
+    taken = list(inspect.signature(Position.__init__).parameters.values())
+    assert list(shown.parameters.values()) == taken[1:]
