@@ -65,12 +65,16 @@ class Loop:
                     "next is asked for: it must have gone up by one; count what the loop itself "
                     "receives, not what reads ahead of it"
                 )
+            # In this order, here and below: a handler of signals takes a state between any two.
+            self._in_hand = False
             self._step = now
         self._in_hand = False
 
     def hand_out(self, consumed: int) -> None:
         """Note that one more element is handed out, which ends after so many examples."""
-        self._before, self.consumed, self._in_hand = self.consumed, consumed, True
+        self._before = self.consumed
+        self._in_hand = True
+        self.consumed = consumed
 
     def trained(self) -> int:
         """Return how many examples were trained on, counted from the start of the order.

@@ -195,8 +195,8 @@ class Position:
                 batched=of_order or settings.batch is not None,
                 counts_batches=of_order or (settings.batch or batch) is not None,
             )
-        loop = self._loop = Loop(self._trained(), step)
-        self._consumed = loop.consumed
+        loop = Loop(self._trained(), step)
+        self._consumed, self._loop = loop.consumed, loop
         if self._run is None:  # else epochs have other sizes
             check_length(elements, elements_left(self._planned.order, loop.consumed, batch))
         counter = OrderCounter if of_order else RowCounter
@@ -206,8 +206,9 @@ class Position:
             for element in elements:
                 self._check_is_in(loop)
                 loop.ask()
-                self.advance(width_of(element))
-                loop.hand_out(self._consumed)
+                consumed = self._sum(self._consumed, width_of(element))
+                loop.hand_out(consumed)
+                self._consumed = consumed
                 yield element
             loop.ask()
         finally:
