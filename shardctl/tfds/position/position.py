@@ -343,10 +343,10 @@ class Position:
         own and hands out the very batches. Otherwise what no host has handed out of the epoch is
         shared evenly among the hosts that there are now, and the epochs behind it are read as by so
         many: together they hand out every example that is left once, also where the hosts had
-        consumed different numbers or were in different epochs. `batch` may then be another than it
-        was. `dataset`, `count`, `consumed` and `num_examples` are from then on about this host's
-        part; `get_state` holds what the hosts before had consumed, so that it is restored as any
-        other position, and shared again.
+        consumed different numbers or were in different epochs. `batch` and `host_by` may then be
+        others than they were. `dataset`, `count`, `consumed` and `num_examples` are from then on
+        about this host's part; `get_state` holds what the hosts before had consumed, so that it is
+        restored as any other position, and shared again.
 
         Raises:
             DatasetError: as for `set_state`, or a state that is none; the text says which.
@@ -357,9 +357,7 @@ class Position:
         self._check_global_seed()
         first = records[0]
         own = [record for record in records if record.settings.host == self._settings.host]
-        besides = ["host"] if own else ["host", "batch"]
-        if not own and first.settings.host is None and not first.stretches:
-            besides.append("host_by")  # one alone was no host by any mode
+        besides = ("host",) if own else ("host", "host_by", "batch")
         for record in {record.dataset: record for record in records}.values():
             self._check(record, allow_version=allow_version, besides=besides)
         if own:

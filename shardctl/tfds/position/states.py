@@ -58,6 +58,7 @@ def stretch_of(records: Sequence[PositionRecord]) -> Stretch:
     return Stretch(
         consumed=tuple(record.consumed for record in records),
         batch=settings.batch,
+        host_by=settings.host_by,
         alone=settings.host is None,
     )
 
