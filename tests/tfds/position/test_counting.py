@@ -91,11 +91,11 @@ def test_a_signal_between_any_two_instructions_finds_what_was_trained_on(builder
     before = sys.gettrace()
     try:
         sys.settrace(trace)
-        for _ in position.count(position.dataset(), step=step):
+        for _ in position.count(position.dataset().take(2), step=step):
             step.steps += 1
     finally:
         sys.settrace(before)
-    assert found == {(min(4 * steps, 34), steps) for steps in range(10)}
+    assert found == {(0, 0), (4, 1), (8, 2)}
 
 
 def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
