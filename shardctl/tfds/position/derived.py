@@ -44,6 +44,7 @@ _OTHERS = {
     "Skip": "skip",
     "Snapshot": "snapshot",
     "Unique": "unique",
+    "Unordered": "deterministic=False",
     "Window": "window",
 }
 
@@ -58,12 +59,15 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
         UsageError: a call behind it picks, repeats or reorders examples, or batches them otherwise
             than they are counted; or these are elements of another position.
     """
-    found = _names_behind(elements)
+    dataset = _dataset_read(elements)
+    found = _names_behind(dataset)
     if not found:
         return
     names = next((names for of, names in found if of is position), None)
     if names is None:
         raise UsageError(f"elements: these are of another position, {found[0][0]!r}")
+    if dataset.options().deterministic is False:
+        names.append("Unordered")
     depth = int(batched)
     for name in names:
         depth += _BATCHES.get(name, 0)
@@ -114,11 +118,20 @@ def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:
     if position is not None:
         return [(position, [])]
     name = type(dataset).__name__.strip("_").removesuffix("Dataset")
+    if getattr(dataset, "_deterministic", "") == "false":
+        name = "Unordered"
     return [
         (position, [*names, name])
         for source in _inputs(dataset)
         for position, names in _names_behind(source)
     ]
+
+
+def _dataset_read(elements: Any) -> Any:
+    """Return the dataset of elements; that of an iterator, or of `tf.distribute`, is in it."""
+    if isinstance(elements, tensorflow().data.Dataset):
+        return elements
+    return getattr(elements, "_original_dataset", getattr(elements, "_dataset", elements))
 
 
 def _inputs(dataset: Any) -> Iterator[Any]:

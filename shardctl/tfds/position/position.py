@@ -33,7 +33,7 @@ from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
-from shardctl.tfds.position.deferred import deferred
+from shardctl.tfds.position.deferred import deferred, keep_place, place_of
 from shardctl.tfds.position.derived import check_derived, check_length
 from shardctl.tfds.position.same_order import check_same_order
 from shardctl.tfds.position.states import records_of, stretch_of
@@ -195,19 +195,27 @@ class Position:
                 batched=of_order or settings.batch is not None,
                 counts_batches=of_order or (settings.batch or batch) is not None,
             )
-        loop = self._loop = Loop(self._trained(), step)
-        self._consumed = loop.consumed
+        loop = Loop(self._trained(), step)
+        self._consumed, self._loop = loop.consumed, loop
         if self._run is None:  # else epochs have other sizes
             check_length(elements, elements_left(self._planned.order, loop.consumed, batch))
         counter = OrderCounter if of_order else RowCounter
         first = 0 if self._run is None else self._run.rest.size
         width_of = counter(self._planned.order, loop, batch or settings.batch, first)
+        now, run = self._now, self._run
+        if place_of(elements) not in (None, (now, run, loop.consumed)):
+            raise UsageError(
+                "elements: this iterator goes on elsewhere than the position is, which went on or "
+                "was restored since the iterator began; make another of position.dataset()"
+            )
         try:
             for element in elements:
                 self._check_is_in(loop)
                 loop.ask()
-                self.advance(width_of(element))
-                loop.hand_out(self._consumed)
+                consumed = self._sum(self._consumed, width_of(element))
+                loop.hand_out(consumed)
+                self._consumed = consumed
+                keep_place(elements, (now, run, consumed))
                 yield element
             loop.ask()
         finally:

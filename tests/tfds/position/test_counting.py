@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -71,6 +72,30 @@ def test_a_loop_that_ends_in_mid_batch_has_not_trained_on_it(builder: Any) -> No
         assert batch["id"].numpy().tolist() == next(iter(rest))["id"].numpy().tolist()
         step.steps += 1
     assert saved(position) == position.consumed == 12
+
+
+def test_a_signal_between_any_two_instructions_finds_what_was_trained_on(builder: Any) -> None:
+    step, position = Trained(), Position(builder, "train", SETTINGS)
+    found = set[tuple[int, int]]()
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        if not frame.f_code.co_filename.endswith(("position/position.py", "position/counting.py")):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            sys.settrace(None)
+            found.add((position.plan().consumed, step.steps))
+            sys.settrace(trace)
+        return trace
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        for _ in position.count(position.dataset().take(2), step=step):
+            step.steps += 1
+    finally:
+        sys.settrace(before)
+    assert found == {(0, 0), (4, 1), (8, 2)}
 
 
 def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
