@@ -183,8 +183,9 @@ class Position:
         Raises:
             UsageError: more examples than the order has left, or a dataset that is longer; batches
                 larger than said, or smaller ones in mid-epoch; elements of `dataset` that were
-                shuffled, filtered or batched otherwise than they are counted; the position went
-                elsewhere meanwhile; or `step` does not go up by one.
+                shuffled, filtered, mapped in any order or batched otherwise than they are counted;
+                an iterator that goes on where the position is not; the position went elsewhere
+                meanwhile; or `step` does not go up by one.
         """
         settings = self._settings
         of_order = settings.stages is not None and batch is None
