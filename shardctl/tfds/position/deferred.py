@@ -32,14 +32,14 @@ def position_of(dataset: Any) -> object | None:
 
 
 def place_of(iterator: Any) -> Hashable | None:
-    """Return where an iterator of such a dataset goes on, None where nobody knows."""
+    """Return where an iterator goes on, None where nobody knows."""
     return getattr(getattr(iterator, "_iterator", iterator), _PLACE, None)
 
 
 def keep_place(iterator: Any, place: Hashable) -> None:
-    """Note where an iterator goes on, if it is one of such a dataset."""
+    """Note where an iterator of tf.data goes on; what else is counted keeps no place."""
     iterator = getattr(iterator, "_iterator", iterator)  # of that of `as_numpy_iterator`
-    if hasattr(iterator, _PLACE):
+    if isinstance(iterator, tensorflow().data.Iterator):
         setattr(iterator, _PLACE, place)
 
 
