@@ -66,8 +66,6 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
     names = next((names for of, names in found if of is position), None)
     if names is None:
         raise UsageError(f"elements: these are of another position, {found[0][0]!r}")
-    if dataset.options().deterministic is False:
-        names.append("Unordered")
     depth = int(batched)
     for name in names:
         depth += _BATCHES.get(name, 0)
@@ -112,19 +110,26 @@ def check_length(elements: Any, left: int | None) -> None:
         )
 
 
+def leaves_order_open(dataset: Any) -> bool:
+    """Return whether a call or its options hand out elements as they are ready, in any order."""
+    by_call = getattr(dataset, "_deterministic", "") == "false"
+    return by_call or dataset.options().deterministic is False
+
+
 def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:
     """Return the positions that a dataset begins with, each with the dataset objects behind it."""
     position = position_of(dataset)
     if position is not None:
         return [(position, [])]
     name = type(dataset).__name__.strip("_").removesuffix("Dataset")
-    if getattr(dataset, "_deterministic", "") == "false":
-        name = "Unordered"
-    return [
+    found = [
         (position, [*names, name])
         for source in _inputs(dataset)
         for position, names in _names_behind(source)
     ]
+    if found and leaves_order_open(dataset):
+        return [(position, [*names, "Unordered"]) for position, names in found]
+    return found
 
 
 def _dataset_read(elements: Any) -> Any:
