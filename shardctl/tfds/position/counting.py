@@ -13,7 +13,10 @@ from shardctl.errors import UsageError
 from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
 
-_NEEDED = "a tf.Variable that goes up by one a batch is needed, or a function that returns a number"
+_NEEDED = (
+    "a tf.Variable that goes up by one a batch is needed, or a function that returns a number, as "
+    "lambda: state.step"
+)
 
 _SEVERAL = (
     "each replica is handed an element of its own: make batches that are for all of them, and part "
@@ -23,12 +26,24 @@ _SEVERAL = (
 
 def _steps_of(value: Any) -> Callable[[], int]:
     """Return a function that says how many steps are trained by now."""
-    if callable(value) and not hasattr(value, "numpy"):
+    if callable(value) and not hasattr(type(value), "__int__"):  # as a variable of Flax has too
         return lambda: whole_number(value())
-    if isinstance(value, int | str | bytes):
-        raise UsageError(_NEEDED)  # it stays what it is
     whole_number(value)
+    if not _may_change(value):
+        raise UsageError(_NEEDED)
     return lambda: whole_number(value)
+
+
+def _may_change(number: Any) -> bool:
+    """Return whether a number may be another later: a variable, an array, not an int or a tensor.
+
+    >>> _may_change(7)
+    False
+    """
+    kind = type(number)
+    if kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
+        return False  # where `__setitem__` says so
+    return hasattr(kind, "assign") or hasattr(kind, "__setitem__")
 
 
 Steps = Annotated[Any, Kind(take=_steps_of, needed=_NEEDED, several="tf.Variables")]

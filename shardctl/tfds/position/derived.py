@@ -133,10 +133,17 @@ def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:
 
 
 def _dataset_read(elements: Any) -> Any:
-    """Return the dataset of elements; that of an iterator, or of `tf.distribute`, is in it."""
-    if isinstance(elements, tensorflow().data.Dataset):
-        return elements
-    return getattr(elements, "_original_dataset", getattr(elements, "_dataset", elements))
+    """Return the dataset of an iterator, or of what `tfds.as_numpy` or tf.distribute made of one.
+
+    Anything else is returned as it is.
+    """
+    any_dataset = tensorflow().data.Dataset
+    if not isinstance(elements, any_dataset):
+        for name in ("_dataset", "_ds", "_original_dataset"):
+            dataset = getattr(elements, name, None)
+            if isinstance(dataset, any_dataset):
+                return dataset
+    return elements
 
 
 def _inputs(dataset: Any) -> Iterator[Any]:

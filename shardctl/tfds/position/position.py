@@ -99,6 +99,7 @@ class Position:
         self._check_global_seed()
         self._run: SharedRun | None = None
         self._loop: Loop | None = None  # that is counted
+        self._has_ended = False  # of a loop that was counted, at the end of the order
         self._consumed = self._sum(0, consumed)
 
     # Of a class with `__new__` Python would show the arguments of that, which takes any.
@@ -198,6 +199,13 @@ class Position:
             )
         loop = Loop(self._trained(), step)
         self._consumed, self._loop = loop.consumed, loop
+        if self._has_ended and self._consumed == self.num_examples:
+            warnings.warn(
+                f"a loop before has handed out all {self.num_examples} examples of the order of "
+                f"{self._spec}, and this one gets none: all epochs of ReadSettings(epochs=N) are "
+                "one loop",
+                stacklevel=2,
+            )
         if self._run is None:  # else epochs have other sizes
             check_length(elements, elements_left(self._planned.order, loop.consumed, batch))
         counter = OrderCounter if of_order else RowCounter
@@ -219,6 +227,7 @@ class Position:
                 keep_place(elements, (now, run, consumed))
                 yield element
             loop.ask()
+            self._has_ended = loop.consumed == self.num_examples
         finally:
             if self._loop is loop:
                 with suppress(Exception):  # where it cannot be told, it stays in hand

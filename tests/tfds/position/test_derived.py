@@ -178,3 +178,32 @@ def test_a_pipeline_of_ones_own_is_believed(builder: Any) -> None:
     own = tf.data.Dataset.range(34).shuffle(3).batch(17)
     assert sum(1 for _ in position.count(own, batch=17)) == 2
     assert position.consumed == 34
+
+
+def test_what_arrays_are_made_of_is_looked_at(builder: Any) -> None:
+    import tensorflow_datasets as tfds
+
+    position = Position(builder, "train", BATCHED)
+    with pytest.raises(UsageError, match=r"^shuffle behind position\.dataset"):
+        next(position.count(tfds.as_numpy(position.dataset().shuffle(9))))
+    next(position.count(tfds.as_numpy(position.dataset().prefetch(1))))
+    assert position.consumed == 4
+
+
+def test_an_iterator_of_more_than_the_dataset_stays_where_it_was_counted(builder: Any) -> None:
+    """A cell of a notebook is stopped before the batch in hand was trained on, and run again."""
+    import tensorflow as tf
+
+    position, step = Position(builder, "train", BATCHED), tf.Variable(0)
+    batches = iter(position.dataset().map(lambda x: x["id"]).prefetch(2))
+
+    def cell(stop: int) -> None:
+        for _ in position.count(batches, step=step):
+            if step == stop:
+                break
+            step.assign_add(1)
+
+    cell(2)
+    with pytest.raises(UsageError, match="this iterator goes on elsewhere"):
+        cell(4)
+    assert position.consumed == 8
