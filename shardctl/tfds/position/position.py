@@ -360,7 +360,8 @@ class Position:
         own and hands out the very batches. Otherwise what no host has handed out of the epoch is
         shared evenly among the hosts that there are now, and the epochs behind it are read as by so
         many: together they hand out every example that is left once, also where the hosts had
-        consumed different numbers or were in different epochs. `batch` and `host_by` may then be
+        consumed different numbers or were in different epochs; but for a last batch of each that
+        `drop_remainder` drops. `batch` and `host_by` may then be
         others than they were. `dataset`, `count`, `consumed` and `num_examples` are from then on
         about this host's part; `get_state` holds what the hosts before had consumed, so that it is
         restored as any other position, and shared again.
