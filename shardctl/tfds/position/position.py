@@ -35,7 +35,7 @@ from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
 from shardctl.tfds.position.deferred import deferred, keep_place, place_of
 from shardctl.tfds.position.derived import check_derived, check_length
-from shardctl.tfds.position.same_order import check_same_order
+from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
 from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
@@ -375,7 +375,7 @@ class Position:
         self._check_global_seed()
         first = records[0]
         own = [record for record in records if record.settings.host == self._settings.host]
-        besides = ("host",) if own else ("host", "host_by", "batch")
+        besides = ("host",) if own else SHAREABLE
         for record in {record.dataset: record for record in records}.values():
             self._check(record, allow_version=allow_version, besides=besides)
         if own:
