@@ -656,19 +656,16 @@ CALLS: Mapping[str, list[Call]] = {
     "tfds.Position.set_states": [
         _moved("set_states", states=lambda world: [world.state], allow_version=_always(False))
     ],
+    "tfds.Position.begin_epoch_of_fit": [_moved("begin_epoch_of_fit", epoch=0)],
+    "tfds.ResumeFit": [
+        Call(lambda world: shardctl.tfds.ResumeFit, lambda world: {"position": world.position})
+    ],
     "orbax.Checkpointable": [
         _for_orbax("Checkpointable", position=_position, allow_version=False, host=1)
     ],
     "orbax.PositionHandler": [_for_orbax("PositionHandler", process="1/3")],
     "orbax.Restore": [_for_orbax("Restore", position=_position, allow_version=False, host=1)],
     "orbax.Save": [_for_orbax("Save", position=_position, host=1)],
-    "tfds.Position.begin_epoch_of_fit": [_moved("begin_epoch_of_fit", epoch=2)],
-    "tfds.ResumeFit": [
-        Call(
-            lambda world: shardctl.tfds.ResumeFit,
-            lambda world: {"position": shardctl.tfds.Position(world.builder, "train")},
-        )
-    ],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,

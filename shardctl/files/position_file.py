@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from shardctl.core.dataset.identity import DatasetIdentity
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.resume.stretch import MAX_HOSTS, Stretch
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
@@ -144,10 +145,15 @@ def _stretch_document(stretch: Stretch) -> dict[str, Any]:
     """Return a stretch as a mapping; hosts in step are [count, hosts], as many as have it in turn.
 
     >>> _stretch_document(Stretch(consumed=(64, 64, 48), batch=8))
-    {'consumed': [[64, 2], [48, 1]], 'batch': 8, 'alone': False}
+    {'consumed': [[64, 2], [48, 1]], 'batch': 8, 'host_by': 'even', 'alone': False}
     """
     runs = [[count, sum(1 for _ in hosts)] for count, hosts in groupby(stretch.consumed)]
-    return {"consumed": runs, "batch": stretch.batch, "alone": stretch.alone}
+    return {
+        "consumed": runs,
+        "batch": stretch.batch,
+        "host_by": stretch.host_by,
+        "alone": stretch.alone,
+    }
 
 
 def _stretch(document: Mapping[str, object], where: str) -> Stretch:
@@ -161,12 +167,16 @@ def _stretch(document: Mapping[str, object], where: str) -> Stretch:
             raise DatasetError(f"{where}.consumed: {MAX_HOSTS} hosts at most")
         counts += [count] * num_hosts
     batch = document.get("batch")
+    host_by = next((word for word in get_args(HostBy) if word == document.get("host_by")), None)
+    if host_by is None:
+        raise DatasetError(f"{where}.host_by: {fields.shown(document.get('host_by'))} is no mode")
     alone = document.get("alone")
     if not counts or not isinstance(alone, bool) or (alone and len(counts) > 1):
         raise DatasetError(f"{where}: hosts, and whether it was one alone, are needed")
     return Stretch(
         consumed=tuple(counts),
         batch=None if batch is None else fields.count(batch, f"{where}.batch"),
+        host_by=host_by,
         alone=alone,
     )
 

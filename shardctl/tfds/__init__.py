@@ -1,6 +1,37 @@
 """The bridge to TensorFlow Datasets: plans and orders as datasets that a training loop reads.
 
-Importing this loads neither TensorFlow nor TFDS; the calls do.
+BUILDER is a TFDS builder, as `tfds.builder("mnist")`; SPEC and SETTINGS are those of shardctl, and
+PLAN is a plan file of `shardctl resume` or what `shardctl.resume` returns.
+
+Training that is stopped and goes on
+    Position(BUILDER, SPEC, SETTINGS)      how far a loop has come: dataset(), count(..), and for
+                                           checkpoints get_state, set_state, set_states
+    ResumeFit(POSITION)                    the callback with which Keras `fit` goes on
+    keras_epochs(BUILDER, .., epochs=)     `fit` epoch by epoch, from any on
+    resume(BUILDER, PLAN)                  what a plan has left, in exact order
+    resume_epochs(BUILDER, PLAN)           the same, a dataset an epoch
+    resume_like(TF_DATASET, ..)            what a pipeline of your own has left
+    exact_order(BUILDER, .., consumed=)    what an order has left, without a plan
+    read_config(PLAN)                      the tfds.ReadConfig for a tfds.load of your own
+    pipeline(BUILDER, SPEC, SETTINGS)      the TFDS and tf.data calls that settings stand for
+
+Evaluation
+    evaluation(BUILDER, SPEC, batch=)      every example once, padded batches with masks, and hosts
+                                           that end together
+
+Whether it is right
+    inspect(TF_DATASET)                    the stages of a pipeline, and where its order is open
+    verify(DATASET, SPEC, SETTINGS)        an order beside the one that TensorFlow reads
+    verify_dataset(TF_DATASET)             what is predicted of a pipeline beside what it hands out
+    verify_plan(DATASET, PLAN)             a plan, resumed and compared with the rest of its order
+
+Builders
+    dataset_of(BUILDER)                    the Dataset of shardctl that a builder reads
+    record_files(DATASET)                  what stands for a builder of files without metadata
+    write_metadata(DATASET, FOLDER, ..)    the metadata with which TFDS reads such files
+
+ReadSettings and Host are those of shardctl. Importing this loads neither TensorFlow nor TFDS; the
+calls do. `shardctl.orbax` puts positions into the checkpoints of Orbax.
 """
 
 from shardctl.core.hosts.host import Host

@@ -90,7 +90,7 @@ SHARED = replace(
     RECORD,
     stretches=(
         Stretch(consumed=(4, 4, 3, 4), batch=2),
-        Stretch(consumed=(0,), alone=True),
+        Stretch(consumed=(0,), host_by="files", alone=True),
     ),
 )
 
@@ -103,8 +103,8 @@ def test_what_hosts_had_consumed_before_is_read_back() -> None:
     assert position_text(found) == text
     assert document["format_version"] == 2
     assert document["stretches"] == [
-        {"consumed": [[4, 2], [3, 1], [4, 1]], "batch": 2, "alone": False},
-        {"consumed": [[0, 1]], "batch": None, "alone": True},
+        {"consumed": [[4, 2], [3, 1], [4, 1]], "batch": 2, "host_by": "even", "alone": False},
+        {"consumed": [[0, 1]], "batch": None, "host_by": "files", "alone": True},
     ]
 
 
@@ -123,10 +123,15 @@ def test_a_thousand_hosts_in_step_take_no_more_room_than_one() -> None:
         ([], "a position of version 2 has at least one"),
         ([{}], r"stretches[0].consumed must be a list"),
         ([{"consumed": [[1]], "batch": None, "alone": False}], "[count, hosts] is needed"),
-        ([{"consumed": [], "batch": None, "alone": False}], "hosts, and whether"),
-        ([{"consumed": [[1, 2]], "batch": None, "alone": True}], "hosts, and whether"),
-        ([{"consumed": [[1, 2]], "batch": None}], "hosts, and whether"),
-        ([{"consumed": [[1, 2]], "batch": "x", "alone": False}], "batch must be a whole number"),
+        ([{"consumed": [], "host_by": "even", "alone": False}], "hosts, and whether"),
+        ([{"consumed": [[1, 2]], "host_by": "even", "alone": True}], "hosts, and whether"),
+        ([{"consumed": [[1, 2]], "host_by": "even"}], "hosts, and whether"),
+        ([{"consumed": [[1, 2]], "host_by": "all", "alone": False}], "host_by: 'all' is no mode"),
+        ([{"consumed": [[1, 2]], "alone": False}], "host_by: nothing is no mode"),
+        (
+            [{"consumed": [[1, 2]], "batch": "x", "host_by": "even", "alone": False}],
+            "batch must be a whole number",
+        ),
         ([{"consumed": [[1, 10**12]], "batch": 1, "alone": False}], "100000 hosts at most"),
         ([{"consumed": [[-1, 2]], "batch": 1, "alone": False}], "negative"),
     ],

@@ -44,9 +44,10 @@ class SharedRest:
     ...                  [SplitRange(split=train, start=2, stop=9)])
     >>> rest = SharedRest(epoch=0, reads=whole, cycle=2, block=1, buffer=None, buffer_seeds=None)
     >>> np.concatenate([*rest.chunks(0, 7, ExampleCodes(whole.dataset, ["train"], whole))]).tolist()
-    [2, 3, 6, 4, 7, 5, 8]
-    >>> [(i.filename[-14:], i.skip, i.take) for i in rest.left(3)]
-    [('00001-of-00003', 1, 2), ('00002-of-00003', 1, 2)]
+    [2, 3, 4, 6, 5, 7, 8]
+    >>> left = rest.left(3)
+    >>> list(zip(left.shard.tolist(), left.skip.tolist(), left.take.tolist()))
+    [(1, 2, 1), (2, 0, 3)]
     """
 
     epoch: int

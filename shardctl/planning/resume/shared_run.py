@@ -204,7 +204,9 @@ def _hosts_of(
     count = stretch.num_hosts
     shares = None if before is None else even_shares(before.left, count)
     old = []
-    of_first = replace(settings, batch=stretch.batch, host=_host(stretch, 0))
+    of_first = replace(
+        settings, batch=stretch.batch, host_by=stretch.host_by, host=_host(stretch, 0)
+    )
     first = order_of(resolved, of_first)
     for index, consumed in enumerate(stretch.consumed):
         planned = first

@@ -46,15 +46,16 @@ def evaluation(
 ) -> Any:
     """Return the `tf.data.Dataset` of one host's evaluation: padded batches, each with its mask.
 
-    The plan is that of `shardctl eval --remainder pad`, with its numbers: over all hosts each
+    The plan is that of `shardctl eval --pad`, with its numbers: over all hosts each
     example comes once with its mask true, every batch has one static shape, so that a step is
     compiled once, and every host makes as many steps as the one with the most, by batches of
     padding alone at the end. So no host waits in a collective for one that is done. Examples come
-    in the order of `shardctl simulate` for the host, which reads its own files alone; the length
-    is known, `len(dataset)`.
+    in the order of `shardctl simulate` for the host, and no other files are opened than there, but
+    by a host that has no example, for one to repeat. The length is known, `len(dataset)`. Examples
+    are read anew in each iteration; `.cache()` behind it keeps what is small.
 
     An element is `(examples, mask)`, or where an example is a tuple that tuple with the mask behind
-    it: `(x, y, mask)` of `(x, y)`, as Keras takes `(x, y, sample_weight)`. The mask is bool, one a
+    it, as `(x, y, mask)` of `(x, y)`. The mask is bool, one a
     place of the batch. Padding repeats an example of the dataset, so that whatever is finite for
     examples is for padding: a NaN of zeros (a mean over none, a norm of nothing) would get past a
     mask that it is multiplied by.
@@ -66,11 +67,14 @@ def evaluation(
             shuffles, repeats or batches is refused.
         batch: examples in the batch of one device, as in `shardctl eval`.
         hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. What is
-            left out is asked of JAX and tf.distribute where they run; else there is one host.
+            left out is asked of JAX, once it runs as several processes, and of tf.distribute; where
+            neither says anything there is one host.
         devices: how many this host has; its batch is as many times `batch`.
         device_axis: whether batches are (devices, batch, ..), as `jax.pmap` takes them, in place of
             (devices * batch, ..).
-        padding: "repeat", or "zeros", for which no host reads any example but its own.
+        padding: "repeat", or "zeros", for which no host opens a file of another.
+        sample_weight: whether elements are `(x, y, sample_weight)` for Keras, of examples `(x, y)`
+            or `(x, y, weight)`; `shardctl help keras-evaluation` says which metrics heed it.
         as_supervised: as of `as_dataset`, examples as `(x, y)`.
         transform: a function of one example, as for `Dataset.map`, that makes all one shape.
         decoders, add_tfds_id: as of `shardctl.tfds.pipeline`.

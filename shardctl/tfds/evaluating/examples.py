@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import sorted_reads
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.planning.eval.eval import Evaluation
-from shardctl.tfds.calls.host_calls import examples_of_host, split_of_host
-from shardctl.tfds.imports import tensorflow, tensorflow_datasets
-from shardctl.tfds.training.pipeline import Transform, tfds_config
+from shardctl.tfds.calls.host_calls import examples_of_host
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.records import RecordReader
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostExamples:
-    """What a host reads of the plan of an evaluation, by TFDS's own reader."""
+    """What a host reads of the plan of an evaluation, as TFDS's reader reads and decodes it."""
 
     builder: Any
     plan: Evaluation
@@ -48,73 +47,64 @@ class HostExamples:
         """Return the `tf.data.Dataset` of this host's examples, in the order of `simulate`."""
         if not self.num_examples:
             return self.one_example().take(0)
-        settings = self.plan.settings
-        config = tfds_config(settings, self.plan.dataset, add_tfds_id=self.add_tfds_id)
-        if settings.host_mode.refuses_files(len(self.plan.reads), self.host.count):
-            config.experimental_interleave_sort_fn = _with_empty_rows(
-                config.experimental_interleave_sort_fn, self.host.count
-            )
-        read = examples_of_host(self._read(self.plan.spec, settings, config), settings)
-        known = tensorflow().data.experimental.assert_cardinality(self.num_examples)
-        return self._transformed(read.apply(known))
+        records = examples_of_host(self._reader.read(self._own), self.plan.settings)
+        return self._decoded(records, self.num_examples)
 
     def one_example(self) -> Any:
         """Return the `tf.data.Dataset` of one example, of the files of this host if it has any."""
-        settings = ReadSettings()
-        config = tfds_config(settings, self.plan.dataset, add_tfds_id=self.add_tfds_id)
-        config.try_autocache = False
-        split, first = self._first()
-        one = tensorflow_datasets().core.ReadInstruction(
-            split, from_=first, to=first + 1, unit="abs"
-        )
-        return self._transformed(self._read(one, settings, config))
-
-    def _read(self, spec: Any, settings: ReadSettings, config: Any) -> Any:
-        return self.builder.as_dataset(
-            split=split_of_host(spec, settings),
-            read_config=config,
-            decoders=self.decoders,
-            **({"as_supervised": True} if self.as_supervised else {}),
+        for reads in (self._own, self.plan.reads, self._readable):
+            filled = np.flatnonzero(reads.take)
+            if len(filled):
+                first = replace(reads.select(filled[:1]), take=np.ones(1, np.int64))
+                return self._decoded(self._reader.read(first), 1)
+        raise DatasetError(
+            f"{self.plan.dataset.title} has no examples at all, so nothing says what a batch "
+            "looks like"
         )
 
-    def _transformed(self, examples: Any) -> Any:
+    @cached_property
+    def _own(self) -> Reads:
+        """The file instructions of this host, of `ds.shard` those of all."""
+        plan = self.plan
+        reads = sorted_reads(plan.dataset, plan.resolved.ranges, plan.settings)
+        rows = plan.settings.host_mode.own_instructions(len(reads), self.host)
+        return reads.select(np.arange(*rows.indices(len(reads))))
+
+    @cached_property
+    def _readable(self) -> Reads:
+        """What the spec reads; where that is nothing, whatever there is of the dataset."""
+        plan = self.plan
+        if plan.total:
+            return plan.reads
+        whole = (SplitRange(split=s, start=0, stop=s.num_examples) for s in plan.dataset.splits)
+        return reads_of(plan.dataset, [piece for piece in whole if piece.num_examples])
+
+    @cached_property
+    def _reader(self) -> RecordReader:
+        # Not `as_dataset`: its decoding keeps no order where a user's options let it go, and hosts
+        # of `ds.shard` that read each another one would not share the examples.
+        plan, reads = self.plan, self._readable
+        names = [reads.split_names[split] for split in dict.fromkeys(reads.split.tolist())]
+        return RecordReader(
+            builder=self.builder,
+            codes=ExampleCodes(plan.dataset, names, reads),
+            cycle=plan.settings.cycle_length(ordered=plan.dataset.ordered),
+            block=plan.settings.block,
+            with_ids=self.add_tfds_id,
+        )
+
+    def _decoded(self, records: Any, num_records: int) -> Any:
+        known = tensorflow().data.experimental.assert_cardinality(num_records)
+        examples = self._reader.decode(records.apply(known), self.decoders)
+        if self.as_supervised:
+            examples = examples.map(self._supervised)
         if self.transform is None:
             return examples
         return examples.map(
             self.transform, num_parallel_calls=tensorflow().data.AUTOTUNE, deterministic=True
         )
 
-    def _first(self) -> tuple[str, int]:
-        """Return the split and the id of the example to pad with."""
-        plan = self.plan
-        own = sorted_reads(plan.dataset, plan.resolved.ranges, plan.settings)
-        rows = plan.settings.host_mode.own_instructions(len(own), self.host)
-        own = own.select(np.arange(*rows.indices(len(own))))
-        for reads in (own, plan.reads, _everything(plan.dataset)):
-            filled = np.flatnonzero(reads.take)
-            if len(filled):
-                row = reads.select(filled[:1])
-                return row.split_names[int(row.split[0])], int(row.first[0])
-        raise DatasetError(
-            f"{plan.dataset.title} has no examples at all, so nothing says what a batch looks like"
-        )
-
-
-def _everything(dataset: Dataset) -> Reads:
-    whole = (SplitRange(split=s, start=0, stop=s.num_examples) for s in dataset.splits)
-    return reads_of(dataset, [piece for piece in whole if piece.num_examples])
-
-
-def _with_empty_rows(
-    sort: Callable[[list[Any]], list[Any]] | None, num_hosts: int
-) -> Callable[[list[Any]], list[Any]]:
-    """Return a sort function that fills the file instructions up to one a host.
-
-    TFDS refuses an `InputContext` with fewer, though the hosts that have one read as ever.
-    """
-
-    def filled(files: list[Any]) -> list[Any]:
-        files = list(files) if sort is None else sort(files)
-        return files + [files[0].replace(skip=0, take=0)] * (num_hosts - len(files))
-
-    return filled
+    def _supervised(self, example: Any) -> Any:
+        """Return the features that `as_supervised` of TFDS returns, in its structure."""
+        keys = self.builder.info.supervised_keys
+        return tensorflow().nest.map_structure(example.__getitem__, keys)

@@ -8,6 +8,7 @@ from typing import Any
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.position.deferred import position_of
+from shardctl.tfds.position.derived import leaves_order_open
 
 # Datasets of tf.data that hand out element for element what they are given.
 _ONE_FOR_ONE = (
@@ -67,6 +68,11 @@ def check_dataset(iterator: Any, position: object) -> None:
                     f"fit reads a {name.strip('_')} that is not position.dataset(), or is behind "
                     "it: give fit position.dataset(transform=..) of the position that ResumeFit "
                     "has; behind it only map and prefetch leave the batches what they are"
+                )
+            if leaves_order_open(dataset):
+                raise UsageError(
+                    "fit reads batches behind position.dataset() as they are ready, not in its "
+                    "order: leave deterministic=False out"
                 )
             dataset = inputs[0]
 

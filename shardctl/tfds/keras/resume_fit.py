@@ -14,6 +14,7 @@ from shardctl.tfds.keras.callbacks import (
     callbacks_of_fit,
     check_callbacks,
     learning_rate,
+    metrics_of_none,
     show_length,
 )
 from shardctl.tfds.keras.fit_place import FitEpochs, FitPlace, place_and_position
@@ -33,44 +34,12 @@ class _EndOfEpoch:
 _END_OF_EPOCH = _EndOfEpoch()
 
 
-class ResumeFit:
-    """A callback beside `keras.callbacks.BackupAndRestore`, which saves and restores the position.
-
-        position = Position(builder, "train", settings)
-        model.fit(
-            position.dataset(transform=prepare),
-            epochs=9,
-            callbacks=[keras.callbacks.BackupAndRestore("backup"), ResumeFit(position)],
-        )
-
-    Stopped at any moment and started again, the same script trains on the very batches of the run
-    that nobody stopped. The position is in the weights file that BackupAndRestore writes, so that
-    both are of one moment, and the file is moved to its place when it is whole.
-
-    Epoch e of `fit` trains on the order that `shardctl simulate --loop keras-fit --pass e` shows,
-    which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
-    part of the one order of `settings.epochs` epochs. Where a run goes on in mid-epoch, Keras
-    counts the batches of that epoch from 0, and its logs speak of the rest alone.
-
-    Raises (as `fit` begins):
-        UsageError: BackupAndRestore is missing or stands behind; a callback that begins anew what
-            it would have to go on with; several steps an execution, or several workers; another
-            dataset than the position's, or one that was shuffled or batched again; a position
-            elsewhere than where `fit` begins; an order that is shorter than `fit`.
-        DatasetError: what is restored is of another dataset.
-        UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
-        MissingDependencyError: TensorFlow, and Keras with it, is not installed.
-    """
+class _FitCallback:
+    """What ResumeFit does when Keras calls it."""
 
     model: Any  # of Keras's Callback, as is the next
     params: dict[str, Any]
 
-    def __new__(cls, *args: object, **kwargs: object) -> Self:
-        """Return a callback of Keras; the import of shardctl.tfds loads none."""
-        made: Self = object.__new__(_callback_class(cls))
-        return made
-
-    @checked
     def __init__(self, position: Position) -> None:
         super().__init__()
         self._position = position
@@ -141,7 +110,7 @@ class ResumeFit:
             check_dataset(iterator, self._position)
             self._iterator = iterator
         if not epochs.num_left:  # stopped behind the last batch, with the end of the epoch to come
-            return self.model.get_metrics_result()
+            return metrics_of_none(self.model, iterator.element_spec)
         logs = function(iterator)
         epochs.trained()
         return logs
@@ -201,10 +170,49 @@ class ResumeFit:
             self.model.stop_training = False
 
 
+class ResumeFit(_FitCallback):
+    """A callback beside `keras.callbacks.BackupAndRestore`, which saves and restores the position.
+
+        position = Position(builder, "train", settings)
+        model.fit(
+            position.dataset(transform=prepare),
+            epochs=9,
+            callbacks=[keras.callbacks.BackupAndRestore("backup"), ResumeFit(position)],
+        )
+
+    Stopped at any moment and started again, the same script trains on the very batches of the run
+    that nobody stopped. The position is in the weights file that BackupAndRestore writes, so that
+    both are of one moment, and the file is moved to its place when it is whole.
+
+    Epoch e of `fit` trains on the order that `shardctl simulate --loop keras-fit --pass e` shows,
+    which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
+    part of the one order of `settings.epochs` epochs. Where a run goes on in mid-epoch, Keras
+    counts the batches of that epoch from 0, and its logs speak of the rest alone.
+
+    Raises (as `fit` begins):
+        UsageError: BackupAndRestore is missing or stands behind; a callback that begins anew what
+            it would have to go on with; several steps an execution, or several workers; another
+            dataset than the position's, or one that was shuffled or batched again; a position
+            elsewhere than where `fit` begins; an order that is shorter than `fit`.
+        DatasetError: what is restored is of another dataset.
+        UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        MissingDependencyError: TensorFlow, and Keras with it, is not installed.
+    """
+
+    def __new__(cls, position: Position) -> Self:
+        """Return a callback of Keras; the import of shardctl.tfds loads none."""
+        made: Self = object.__new__(_callback_class(cls))
+        return made
+
+    @checked
+    def __init__(self, position: Position) -> None:
+        super().__init__(position)
+
+
 class _Counted:
     """The train function of a model, which tells a callback of each step."""
 
-    def __init__(self, function: Any, by: ResumeFit) -> None:
+    def __init__(self, function: Any, by: _FitCallback) -> None:
         own = isinstance(function, _Counted)  # of a fit that was broken off
         self.function: Callable[[Any], Any] = function.function if own else function
         self.by = by

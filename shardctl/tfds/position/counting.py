@@ -13,17 +13,37 @@ from shardctl.errors import UsageError
 from shardctl.tfds.graphs.predicted import elements_of
 from shardctl.tfds.imports import tensorflow
 
-_NEEDED = "a tf.Variable that goes up by one a batch is needed, or a function that returns a number"
+_NEEDED = (
+    "a tf.Variable that goes up by one a batch is needed, or a function that returns a number, as "
+    "lambda: state.step"
+)
+
+_SEVERAL = (
+    "each replica is handed an element of its own: make batches that are for all of them, and part "
+    "those, strategy.experimental_distribute_dataset(position.dataset())"
+)
 
 
 def _steps_of(value: Any) -> Callable[[], int]:
     """Return a function that says how many steps are trained by now."""
-    if callable(value) and not hasattr(value, "numpy"):
+    if callable(value) and not hasattr(type(value), "__int__"):  # as a variable of Flax has too
         return lambda: whole_number(value())
-    if isinstance(value, int | str | bytes):
-        raise UsageError(_NEEDED)  # it stays what it is
     whole_number(value)
+    if not _may_change(value):
+        raise UsageError(_NEEDED)
     return lambda: whole_number(value)
+
+
+def _may_change(number: Any) -> bool:
+    """Return whether a number may be another later: a variable, an array, not an int or a tensor.
+
+    >>> _may_change(7)
+    False
+    """
+    kind = type(number)
+    if kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
+        return False  # where `__setitem__` says so
+    return hasattr(kind, "assign") or hasattr(kind, "__setitem__")
 
 
 Steps = Annotated[Any, Kind(take=_steps_of, needed=_NEEDED, several="tf.Variables")]
@@ -65,12 +85,16 @@ class Loop:
                     "next is asked for: it must have gone up by one; count what the loop itself "
                     "receives, not what reads ahead of it"
                 )
+            # In this order, here and below: a handler of signals takes a state between any two.
+            self._in_hand = False
             self._step = now
         self._in_hand = False
 
     def hand_out(self, consumed: int) -> None:
         """Note that one more element is handed out, which ends after so many examples."""
-        self._before, self.consumed, self._in_hand = self.consumed, consumed, True
+        self._before = self.consumed
+        self._in_hand = True
+        self.consumed = consumed
 
     def trained(self) -> int:
         """Return how many examples were trained on, counted from the start of the order.
@@ -106,6 +130,8 @@ class RowCounter:
             UsageError: more than a batch, or it comes after less than one in mid-epoch.
         """
         if self._batch is None:
+            if len(_parts(element)) > 1:
+                raise UsageError(_SEVERAL)
             return 1
         rows = _num_rows(element)
         if rows > self._batch:
@@ -139,7 +165,10 @@ class OrderCounter:
         step, self._next = self._next, self._next + 1
         if self._elements.up_to(step + 1) == step:
             return 1
-        return self._elements.width_of(step)
+        width = self._elements.width_of(step)
+        if len(_parts(element)) > 1 and _num_rows(element) != width:
+            raise UsageError(_SEVERAL)
+        return width
 
 
 def elements_left(order: Order, consumed: int, batch: int | None) -> int | None:
@@ -161,8 +190,14 @@ def elements_left(order: Order, consumed: int, batch: int | None) -> int | None:
 
 
 def _num_rows(batch: Any) -> int:
-    components = tensorflow().nest.flatten(batch)
-    shape = tuple(getattr(components[0], "shape", ())) if components else ()
-    if not shape:
+    shapes = [tuple(getattr(part, "shape", ())) for part in _parts(batch)]
+    if not all(shapes):
         raise UsageError("elements: batches are counted, and one of them has no rows")
-    return int(shape[0])
+    return sum(int(shape[0]) for shape in shapes)
+
+
+def _parts(element: Any) -> tuple[Any, ...]:
+    """Return the first component of an element, in as many parts as `tf.distribute` made of it."""
+    tf = tensorflow()
+    first = (*tf.nest.flatten(element), None)[0]
+    return first.values if isinstance(first, tf.distribute.DistributedValues) else (first,)

@@ -11,6 +11,7 @@ from shardctl.tfds.graphs.at_exit import end_iterators_at_exit
 from shardctl.tfds.imports import tensorflow, without_autograph
 
 _MARK = "_shardctl_position"
+_PLACE = "_shardctl_place"
 _NUM_KEPT = 8  # datasets made within a graph, whose iterators may still run
 
 
@@ -32,23 +33,39 @@ def position_of(dataset: Any) -> object | None:
     return getattr(dataset, _MARK, None)
 
 
+def place_of(elements: Any) -> Hashable | None:
+    """Return where an iterator of tf.data goes on, None where nobody knows."""
+    return getattr(_iterator(elements), _PLACE, None)
+
+
+def keep_place(elements: Any, place: Hashable) -> None:
+    """Note where elements go on, if they are an iterator of tf.data."""
+    iterator = _iterator(elements)
+    if isinstance(iterator, tensorflow().data.Iterator):
+        setattr(iterator, _PLACE, place)
+
+
+def _iterator(elements: Any) -> Any:
+    return getattr(elements, "_iterator", elements)  # of that of `as_numpy_iterator`
+
+
 class _Rest:
     """What is left, made at most once a place unless it is read."""
 
     def __init__(self, rest: Callable[[], Any], place: Callable[[], Hashable]) -> None:
-        self._rest, self._place = rest, place
+        self._rest, self.place = rest, place
         self._made: list[tuple[Hashable, Any]] = []
 
     def here(self) -> Any:
         """Return the dataset for the place of now, to look at."""
         made = self.to_read()
-        self._made = [(self._place(), made)]
+        self._made = [(self.place(), made)]
         return made
 
     def to_read(self) -> Any:
         """Return the dataset for the place of now, which nobody else reads."""
         made, self._made = self._made, []
-        if made and made[0][0] == self._place():
+        if made and made[0][0] == self.place():
             return made[0][1]
         return self._rest()
 
@@ -91,7 +108,9 @@ def _kind() -> Any:
                 return super().__iter__()
             dataset = self._rest.to_read()
             setattr(dataset, _MARK, getattr(self, _MARK))
-            return iter(dataset)
+            iterator = iter(dataset)
+            setattr(iterator, _PLACE, self._rest.place())
+            return iterator
 
         def __len__(self) -> int:
             return len(self._rest.here())

@@ -44,6 +44,7 @@ _OTHERS = {
     "Skip": "skip",
     "Snapshot": "snapshot",
     "Unique": "unique",
+    "Unordered": "deterministic=False",
     "Window": "window",
 }
 
@@ -58,7 +59,8 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
         UsageError: a call behind it picks, repeats or reorders examples, or batches them otherwise
             than they are counted; or these are elements of another position.
     """
-    found = _names_behind(elements)
+    dataset = _dataset_read(elements)
+    found = _names_behind(dataset)
     if not found:
         return
     names = next((names for of, names in found if of is position), None)
@@ -108,17 +110,40 @@ def check_length(elements: Any, left: int | None) -> None:
         )
 
 
+def leaves_order_open(dataset: Any) -> bool:
+    """Return whether a call or its options hand out elements as they are ready, in any order."""
+    by_call = getattr(dataset, "_deterministic", "") == "false"
+    return by_call or dataset.options().deterministic is False
+
+
 def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:
     """Return the positions that a dataset begins with, each with the dataset objects behind it."""
     position = position_of(dataset)
     if position is not None:
         return [(position, [])]
     name = type(dataset).__name__.strip("_").removesuffix("Dataset")
-    return [
+    found = [
         (position, [*names, name])
         for source in _inputs(dataset)
         for position, names in _names_behind(source)
     ]
+    if found and leaves_order_open(dataset):
+        return [(position, [*names, "Unordered"]) for position, names in found]
+    return found
+
+
+def _dataset_read(elements: Any) -> Any:
+    """Return the dataset of an iterator, or of what `tfds.as_numpy` or tf.distribute made of one.
+
+    Anything else is returned as it is.
+    """
+    any_dataset = tensorflow().data.Dataset
+    if not isinstance(elements, any_dataset):
+        for name in ("_dataset", "_ds", "_original_dataset"):
+            dataset = getattr(elements, name, None)
+            if isinstance(dataset, any_dataset):
+                return dataset
+    return elements
 
 
 def _inputs(dataset: Any) -> Iterator[Any]:

@@ -33,9 +33,9 @@ from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
-from shardctl.tfds.position.deferred import deferred
+from shardctl.tfds.position.deferred import deferred, keep_place, place_of
 from shardctl.tfds.position.derived import check_derived, check_length
-from shardctl.tfds.position.same_order import check_same_order
+from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
 from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
@@ -99,6 +99,7 @@ class Position:
         self._check_global_seed()
         self._run: SharedRun | None = None
         self._loop: Loop | None = None  # that is counted
+        self._has_ended = False  # of a loop that was counted, at the end of the order
         self._consumed = self._sum(0, consumed)
 
     # Of a class with `__new__` Python would show the arguments of that, which takes any.
@@ -183,8 +184,9 @@ class Position:
         Raises:
             UsageError: more examples than the order has left, or a dataset that is longer; batches
                 larger than said, or smaller ones in mid-epoch; elements of `dataset` that were
-                shuffled, filtered or batched otherwise than they are counted; the position went
-                elsewhere meanwhile; or `step` does not go up by one.
+                shuffled, filtered, mapped in any order or batched otherwise than they are counted;
+                an iterator that goes on where the position is not; the position went elsewhere
+                meanwhile; or `step` does not go up by one.
         """
         settings = self._settings
         of_order = settings.stages is not None and batch is None
@@ -195,21 +197,37 @@ class Position:
                 batched=of_order or settings.batch is not None,
                 counts_batches=of_order or (settings.batch or batch) is not None,
             )
-        loop = self._loop = Loop(self._trained(), step)
-        self._consumed = loop.consumed
+        loop = Loop(self._trained(), step)
+        self._consumed, self._loop = loop.consumed, loop
+        if self._has_ended and self._consumed == self.num_examples:
+            warnings.warn(
+                f"a loop before has handed out all {self.num_examples} examples of the order of "
+                f"{self._spec}, and this one gets none: all epochs of ReadSettings(epochs=N) are "
+                "one loop",
+                stacklevel=2,
+            )
         if self._run is None:  # else epochs have other sizes
             check_length(elements, elements_left(self._planned.order, loop.consumed, batch))
         counter = OrderCounter if of_order else RowCounter
         first = 0 if self._run is None else self._run.rest.size
         width_of = counter(self._planned.order, loop, batch or settings.batch, first)
+        now, run = self._now, self._run
+        if place_of(elements) not in (None, (now, run, loop.consumed)):
+            raise UsageError(
+                "elements: this iterator goes on elsewhere than the position is, which went on or "
+                "was restored since the iterator began; make another of position.dataset()"
+            )
         try:
             for element in elements:
                 self._check_is_in(loop)
                 loop.ask()
-                self.advance(width_of(element))
-                loop.hand_out(self._consumed)
+                consumed = self._sum(self._consumed, width_of(element))
+                loop.hand_out(consumed)
+                self._consumed = consumed
+                keep_place(elements, (now, run, consumed))
                 yield element
             loop.ask()
+            self._has_ended = loop.consumed == self.num_examples
         finally:
             if self._loop is loop:
                 with suppress(Exception):  # where it cannot be told, it stays in hand
@@ -342,10 +360,11 @@ class Position:
         own and hands out the very batches. Otherwise what no host has handed out of the epoch is
         shared evenly among the hosts that there are now, and the epochs behind it are read as by so
         many: together they hand out every example that is left once, also where the hosts had
-        consumed different numbers or were in different epochs. `batch` may then be another than it
-        was. `dataset`, `count`, `consumed` and `num_examples` are from then on about this host's
-        part; `get_state` holds what the hosts before had consumed, so that it is restored as any
-        other position, and shared again.
+        consumed different numbers or were in different epochs; but for a last batch of each that
+        `drop_remainder` drops. `batch` and `host_by` may then be
+        others than they were. `dataset`, `count`, `consumed` and `num_examples` are from then on
+        about this host's part; `get_state` holds what the hosts before had consumed, so that it is
+        restored as any other position, and shared again.
 
         Raises:
             DatasetError: as for `set_state`, or a state that is none; the text says which.
@@ -356,9 +375,7 @@ class Position:
         self._check_global_seed()
         first = records[0]
         own = [record for record in records if record.settings.host == self._settings.host]
-        besides = ["host"] if own else ["host", "batch"]
-        if not own and first.settings.host is None and not first.stretches:
-            besides.append("host_by")  # one alone was no host by any mode
+        besides = ("host",) if own else SHAREABLE
         for record in {record.dataset: record for record in records}.values():
             self._check(record, allow_version=allow_version, besides=besides)
         if own:

@@ -89,7 +89,7 @@ def _inputs_read(spec: Any, held: Any, held_codes: Int64s, state: ShuffleState) 
         read = starts.map(without_autograph(look_up))
         if held is not None:
             read = held.map(without_autograph(fill)).concatenate(read)
-        return read.prefetch(2).unbatch()
+        return read.unbatch()
 
     positions_ascending = tf.constant(np.sort(positions))
     return tf.data.Dataset.from_tensors(0).flat_map(without_autograph(of_iterator))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -150,6 +151,8 @@ def settings_of(case: Case, stretch: int, index: int, count: int) -> ReadSetting
     settings = case.settings
     if settings.batch is not None:
         settings = replace(settings, batch=case.batches[stretch])
+    modes: tuple[HostBy, ...] = ("even", "files", "examples")
+    settings = replace(settings, host_by=modes[case.batches[-1 - stretch] % 3])
     alone = count == 1 and stretch % 2 == 0
     return replace(settings, host=None if alone else host(index, count))
 
@@ -161,10 +164,11 @@ def check(case: Case) -> None:
     stretches: list[Stretch] = []
     for number, stops in enumerate((*case.stops, (None,) * case.last)):
         consumed, batch = [], None
+        host_by = case.settings.host_by
         before = stretches
         for index, given in enumerate(stops):
             settings = settings_of(case, number, index, len(stops))
-            batch = settings.batch
+            batch, host_by = settings.batch, settings.host_by
             try:
                 order = order_of(resolved, settings).order
             except (UsageError, UnpredictableOrderError):  # fewer files than hosts, or a race
@@ -183,7 +187,8 @@ def check(case: Case) -> None:
                 check_plan(run, stop)
             consumed.append(stop)
         alone = settings.host is None
-        stretches = [*before, Stretch(consumed=tuple(consumed), batch=batch, alone=alone)]
+        stretch = Stretch(consumed=tuple(consumed), batch=batch, host_by=host_by, alone=alone)
+        stretches = [*before, stretch]
     whole = replace(case.settings, batch=None, drop_remainder=False, loop="python")
     order = order_of(resolved, whole).order
     expected = Counter(order.read(0, order.num_examples).tolist())

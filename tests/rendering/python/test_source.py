@@ -72,6 +72,12 @@ def test_definitions_have_two_empty_lines_around_them() -> None:
 
 
 def test_two_lines_stand_around_definitions() -> None:
-    parts = (["a = 1"], ["b = a", "", "", "def f():", "    return b"], ["c = f()"], [], ["d = c"])
+    parts: tuple[list[str], ...] = (
+        ["a = 1"],
+        ["b = a", "", "", "def f():", "    return b"],
+        ["c = f()"],
+        [],
+        ["d = c"],
+    )
     text = "".join(module(*parts))
     assert text == "a = 1\n\nb = a\n\n\ndef f():\n    return b\n\n\nc = f()\n\nd = c\n"

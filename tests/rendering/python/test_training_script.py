@@ -78,7 +78,7 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
             trained.append(np.asarray(y).tolist())
             yield x, y
 
-    class Stop(keras.callbacks.Callback):
+    class Stop(keras.callbacks.Callback):  # type: ignore[misc]
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             trained.append([])
             if len(trained) == after:

@@ -94,3 +94,36 @@ def test_ids_are_those_of_all_folders(tmp_path: Path) -> None:
     config = tfds.ReadConfig(add_tfds_id=True)
     read = builder.as_dataset(split="test", read_config=config).as_numpy_iterator()
     assert sorted(found) == sorted(example["tfds_id"].decode() for example in read)
+
+
+def test_an_order_let_go_behind_it_loses_no_example(tmp_path: Path, tf: Any) -> None:
+    """Hosts of `ds.shard` share examples by the order of all, which decoding might not keep."""
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {"id": np.int64, "image": tfds.features.Image(shape=(None, None, 1))}
+    )
+
+    def example(i: int) -> Any:  # every seventh takes much longer to decode
+        size = 400 if i % 7 == 0 else 2
+        image = np.random.default_rng(i).integers(0, 256, (size, size, 1), np.uint8)
+        return {"id": i, "image": image}
+
+    folder = build_dataset(tmp_path, splits={"test": [50]}, features=features, example=example)
+    options = tf.data.Options()
+    options.deterministic = False
+    found = []
+    for index in range(2):
+        batches = shardctl.tfds.evaluation(
+            tfds.builder_from_directory(folder),
+            "test",
+            {"host_by": "examples"},
+            batch=8,
+            hosts=2,
+            host=index,
+            transform=lambda one: one["id"],
+        )
+        for ids, mask in batches.with_options(options).as_numpy_iterator():
+            found += ids[mask].tolist()
+    assert sorted(found) == list(range(50))

@@ -82,16 +82,18 @@ def test_an_order_that_ends_before_fit_is_refused(builder: Any) -> None:
         FitEpochs(repeated, 2, None)
 
 
-def test_a_position_elsewhere_is_refused(builder: Any) -> None:
+def test_a_fit_begins_where_the_position_is_or_is_refused(builder: Any) -> None:
     position = position_of(builder)
-    epochs = FitEpochs(position, 3, None)
-    epochs.check_start(2)
+    epochs = FitEpochs(position, 4, None)
     position.advance(5)
     with pytest.raises(UsageError, match="is not where epoch 0 of this fit begins"):
-        epochs.check_start(0)
+        epochs.start(0)
     position.begin_epoch_of_fit(1)
-    epochs.check_start(1)
     with pytest.raises(UsageError, match="is not where epoch 2 of this fit begins"):
-        epochs.check_start(2)
-    position.advance(16)
-    epochs.check_start(2)
+        epochs.start(2)
+    position.advance(10)
+    epochs.start(1)
+    assert (epochs.steps, epochs.num_left) == (2, 2)
+    position.advance(6)
+    epochs.start(2)
+    assert (position.epoch_of_fit, position.consumed, epochs.num_left) == (2, 0, 4)

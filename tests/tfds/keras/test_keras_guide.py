@@ -17,7 +17,7 @@ LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs of 32 batches, the last 
 
 def final_weights(run: Path) -> Mapping[str, Any]:
     """Return what the weights file holds that the script has written at its end."""
-    import h5py
+    import h5py  # type: ignore[import-untyped]
 
     found: dict[str, Any] = {}
 

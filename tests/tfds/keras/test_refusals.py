@@ -59,6 +59,19 @@ def test_other_calls_behind_the_dataset_are_refused(
         fit(builder, tmp_path, of)
 
 
+def test_a_map_in_any_order_is_refused(builder: Any, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.deterministic = False
+    for of in (
+        lambda dataset: dataset.map(lambda *x: x, 2, deterministic=False),
+        lambda dataset: dataset.map(lambda *x: x, 2).with_options(options),
+    ):
+        with pytest.raises(UsageError, match="leave deterministic=False out"):
+            fit(builder, tmp_path, of)
+
+
 def test_the_dataset_of_another_position_is_refused(builder: Any, tmp_path: Path) -> None:
     other = shardctl.tfds.Position(builder, "train", SETTINGS)
     with pytest.raises(UsageError, match=r"is not position.dataset\(\)"):

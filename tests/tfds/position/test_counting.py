@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -71,6 +72,30 @@ def test_a_loop_that_ends_in_mid_batch_has_not_trained_on_it(builder: Any) -> No
         assert batch["id"].numpy().tolist() == next(iter(rest))["id"].numpy().tolist()
         step.steps += 1
     assert saved(position) == position.consumed == 12
+
+
+def test_a_signal_between_any_two_instructions_finds_what_was_trained_on(builder: Any) -> None:
+    step, position = Trained(), Position(builder, "train", SETTINGS)
+    found = set[tuple[int, int]]()
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        if not frame.f_code.co_filename.endswith(("position/position.py", "position/counting.py")):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            sys.settrace(None)
+            found.add((position.plan().consumed, step.steps))
+            sys.settrace(trace)
+        return trace
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        for _ in position.count(position.dataset().take(2), step=step):
+            step.steps += 1
+    finally:
+        sys.settrace(before)
+    assert found == {(0, 0), (4, 1), (8, 2)}
 
 
 def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
@@ -170,3 +195,42 @@ def test_elements_of_stages_are_counted_with_their_steps(builder: Any) -> None:
         step.steps += 1
         assert saved(position) - before == (1 if step.steps in (5, 10) else 4)
     assert saved(position) == 34
+
+
+def test_steps_of_every_library_and_none_that_stays(builder: Any) -> None:
+    import jax.numpy as jnp
+    import keras
+    import numpy as np
+    import tensorflow as tf
+    from flax import nnx
+
+    array, held = np.zeros((), int), {"step": jnp.zeros((), int)}
+    variable = nnx.Variable(jnp.zeros((), jnp.uint32))
+    of_keras = keras.optimizers.SGD().iterations
+
+    def one_more() -> None:
+        array[...] += 1
+        held["step"] += 1
+        variable[...] += 1
+        of_keras.assign_add(1)
+
+    position = Position(builder, "train", SETTINGS)
+    for step in (array, lambda: held["step"], variable, of_keras):
+        consumed = position.consumed
+        for _ in position.count(position.dataset().take(2), step=step):
+            one_more()
+        assert position.consumed == consumed + 8
+    for stays in (0, np.int64(0), tf.constant(0), jnp.zeros((), int)):
+        with pytest.raises(UsageError, match=r"or a function .* as lambda: state\.step"):
+            position.count(position.dataset(), step=stays)
+
+
+def test_a_loop_behind_the_end_is_told_so(builder: Any) -> None:
+    position = Position(builder, "train", SETTINGS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(position.count(position.dataset()))) == 9
+        again = Position(builder, "train", SETTINGS, consumed=position.consumed)
+        assert not list(again.count(again.dataset()))  # as where a run is started once more
+    with pytest.warns(UserWarning, match="and this one gets none: all epochs of"):
+        assert not list(position.count(position.dataset()))

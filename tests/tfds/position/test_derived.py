@@ -23,6 +23,9 @@ TAKEN: dict[str, tuple[Callable[[Any], Any], int]] = {
     "zip": (lambda ds: __import__("tensorflow").data.Dataset.zip((ds, ds.range(9))), 9),
 }
 REFUSED: dict[str, Callable[[Any], Any]] = {
+    "deterministic=False": lambda ds: ds.map(
+        lambda x: x, num_parallel_calls=2, deterministic=False
+    ),
     "cache": lambda ds: ds.cache(),
     "concatenate": lambda ds: ds.concatenate(ds),
     "filter": lambda ds: ds.filter(lambda x: x["id"] > 3),
@@ -59,7 +62,55 @@ def test_what_hands_out_others_is_refused_by_name(builder: Any) -> None:
     for name, derive in REFUSED.items():
         with pytest.raises(UsageError, match=rf"^{name} behind position\.dataset"):
             next(position.count(derive(examples)))
+        with pytest.raises(UsageError, match=rf"^{name} behind position\.dataset"):
+            next(position.count(iter(derive(examples))))
     assert position.consumed == 0
+
+
+def test_options_that_leave_the_order_open_are_refused(builder: Any) -> None:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.deterministic = False
+    position = Position(builder, "train", SETTINGS)
+    open_order = position.dataset().map(lambda x: x, num_parallel_calls=2).with_options(options)
+    with pytest.raises(UsageError, match=r"^deterministic=False behind position\.dataset"):
+        next(position.count(open_order))
+
+
+def test_an_iterator_that_began_elsewhere_is_refused(builder: Any) -> None:
+    for begin in (iter, lambda ds: ds.as_numpy_iterator(), lambda ds: iter(ds.map(lambda x: x))):
+        position = Position(builder, "train", BATCHED)
+        iterator = begin(position.dataset())
+        for _ in range(2):  # goes on where it is
+            for _ in zip(range(2), position.count(iterator), strict=False):
+                pass
+        here = position.consumed
+        position.set_state(Position(builder, "train", BATCHED, consumed=4).get_state())
+        with pytest.raises(UsageError, match="this iterator goes on elsewhere than the position"):
+            next(position.count(iterator))
+        position.set_state(Position(builder, "train", BATCHED, consumed=here).get_state())
+        assert len([*position.count(iterator)]) > 2
+        assert position.consumed == 34
+
+
+def test_a_batch_that_is_parted_among_replicas_is_one_batch(builder: Any) -> None:
+    from tensorflow.python.distribute.values import PerReplica
+
+    position = Position(builder, "train", BATCHED)
+    batches = [x["id"] for x in position.dataset()]
+    parted = [PerReplica((batch[: len(batch) // 2], batch[len(batch) // 2 :])) for batch in batches]
+    assert [position.consumed for _ in position.count(parted)] == [*range(4, 34, 4), 34]
+    staged = as_settings({"stages": "train | shuffle(5, seed=1) | batch(4)"})
+    position = Position(builder, None, staged)
+    assert [position.consumed for _ in position.count(parted[:2])] == [4, 8]
+    # An element a replica is not one of the order's.
+    with pytest.raises(UsageError, match="each replica is handed an element of its own"):
+        next(position.count([PerReplica((batches[2], batches[3]))]))
+    with pytest.raises(UsageError, match="a batch of 8 examples where batches of 4 are counted"):
+        next(Position(builder, "train", BATCHED).count([PerReplica((batches[2], batches[3]))]))
+    with pytest.raises(UsageError, match="each replica is handed an element of its own"):
+        next(Position(builder, "train", SETTINGS).count([PerReplica((batches[0], batches[1]))]))
 
 
 def test_batches_are_counted_as_they_are_made(builder: Any) -> None:
@@ -127,3 +178,32 @@ def test_a_pipeline_of_ones_own_is_believed(builder: Any) -> None:
     own = tf.data.Dataset.range(34).shuffle(3).batch(17)
     assert sum(1 for _ in position.count(own, batch=17)) == 2
     assert position.consumed == 34
+
+
+def test_what_arrays_are_made_of_is_looked_at(builder: Any) -> None:
+    import tensorflow_datasets as tfds
+
+    position = Position(builder, "train", BATCHED)
+    with pytest.raises(UsageError, match=r"^shuffle behind position\.dataset"):
+        next(position.count(tfds.as_numpy(position.dataset().shuffle(9))))
+    next(position.count(tfds.as_numpy(position.dataset().prefetch(1))))
+    assert position.consumed == 4
+
+
+def test_an_iterator_of_more_than_the_dataset_stays_where_it_was_counted(builder: Any) -> None:
+    """A cell of a notebook is stopped before the batch in hand was trained on, and run again."""
+    import tensorflow as tf
+
+    position, step = Position(builder, "train", BATCHED), tf.Variable(0)
+    batches = iter(position.dataset().map(lambda x: x["id"]).prefetch(2))
+
+    def cell(stop: int) -> None:
+        for _ in position.count(batches, step=step):
+            if step == stop:
+                break
+            step.assign_add(1)
+
+    cell(2)
+    with pytest.raises(UsageError, match="this iterator goes on elsewhere"):
+        cell(4)
+    assert position.consumed == 8

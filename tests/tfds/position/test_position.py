@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -87,7 +88,7 @@ def test_a_position_in_another_order_is_refused(builder: Any, tmp_path: Path) ->
     with pytest.raises(UsageError, match="cycle was 2, now 3, buffer was 5, now 6"):
         other.restore(file)
     other = shardctl.tfds.Position(builder, "train[:50%]", SETTINGS)
-    with pytest.raises(UsageError, match="SPEC was train, now"):
+    with pytest.raises(UsageError, match="spec was train, now"):
         other.restore(file)
     # What is left out is the same as its default.
     same = shardctl.tfds.Position(builder, None, changed(SETTINGS, reshuffle=True))
@@ -207,6 +208,13 @@ def test_every_public_name_says_what_it_does() -> None:
     for name in shardctl.tfds.__all__:
         assert getattr(shardctl.tfds, name).__doc__, name
     assert sorted(shardctl.tfds.__all__) == shardctl.tfds.__all__
+
+
+def test_help_lists_every_public_name() -> None:
+    text = shardctl.tfds.__doc__ or ""
+    for name in shardctl.tfds.__all__:
+        assert re.search(rf"^    {name}\(", text, re.M) or name in ("Host", "ReadSettings"), name
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: Path) -> None:

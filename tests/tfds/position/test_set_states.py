@@ -13,6 +13,7 @@ import pytest
 
 import shardctl.tfds
 from shardctl.core.hosts.host import Host
+from shardctl.core.hosts.modes import HostBy
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.files.plan.writer import plan_json
@@ -135,12 +136,12 @@ def check_history(builder: Any, rng: random.Random, max_hosts: int) -> None:
     print(settings)
     done: Counter[bytes] = Counter()
     states: list[bytes] = []
-    if settings.host_by == "files":
-        max_hosts = min(max_hosts, 8)  # as many as there are files with examples
+    modes: list[HostBy] = ["even", "files", "examples"]
+    max_hosts = min(max_hosts, 8)  # as many as there are files with examples
     histories = [rng.randint(0, max_hosts) for _ in range(rng.randint(2, 4))]
     for number, count in enumerate(histories):
         if histories[number - 1 : number] != [count]:  # as many hosts have the very batches
-            settings = replace(settings, batch=rng.randint(1, 5))
+            settings = replace(settings, batch=rng.randint(1, 5), host_by=rng.choice(modes))
         last = number == len(histories) - 1
         new_states = []
         for index in range(max(count, 1)):
@@ -278,7 +279,6 @@ def states_of(builder: Any, count: int, settings: ReadSettings = SETTINGS) -> li
     [
         ({"cycle": 4}, {}, "cycle was 4, now 2"),
         ({"epochs": 3}, {}, "epochs was 3, now 2"),
-        ({"host_by": "files"}, {}, "host_by was files, now even"),
         ({"stages": "batch(4)"}, {"stages": "batch(4)"}, "not for stages; go on with 3, each"),
         ({"repeat_files": True}, {"repeat_files": True}, "run into one another without end"),
     ],
@@ -300,6 +300,15 @@ def test_what_cannot_be_shared_is_refused_and_changes_nothing(
 def test_a_state_of_another_number_of_hosts_says_who_takes_it(builder: Any) -> None:
     with pytest.raises(UsageError, match=r"host was 0/3, now 0/2; set_states takes .* all 3"):
         position(builder, 0, 2).set_state(states_of(builder, 3)[0])
+
+
+def test_states_in_another_order_are_not_sent_back_to_set_states(builder: Any) -> None:
+    states = states_of(builder, 3, changed(SETTINGS, buffer_seed=8))
+    place = position(builder, 0, 2)
+    with pytest.raises(UsageError, match=r"now \d+; give those that it had, to set_states too$"):
+        place.set_states(states)
+    with pytest.raises(UsageError, match=r"host was 0/3, .* give those .*, to set_states too$"):
+        place.set_state(states[0])
 
 
 def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> None:
