@@ -13,16 +13,21 @@ import tensorflow_datasets as tfds
 import shardctl.tfds
 from shardctl import ReadSettings
 builder = tfds.builder_from_directory(sys.argv[1])
-settings = ReadSettings(stages="repeat(30) | shuffle(7, seed=2) | batch(3)")
-position = shardctl.tfds.Position(builder, "train", settings, consumed=30)
+stages = (
+    "sample_from_datasets([train[:60%] | shuffle(9, seed=1) | repeat, read(train, shuffle_seed=3)"
+    " | repeat], weights=[0.7, 0.3], seed=42) | shuffle(20, seed=3) | take(1200) | batch(7)"
+)
+settings = ReadSettings(stages=stages)
+position = shardctl.tfds.Position(builder, None, settings, consumed=70)
 elements = iter(position.count(position.dataset()))
 print(len(next(elements)))
 """
 
 
 def test_a_script_that_leaves_its_loop_early_ends(tmp_path: Path) -> None:
-    # TFDS reads Parquet in Python, which makes the threads that read ahead slow.
-    folder = build_dataset(tmp_path, splits={"train": [300, 200]}, file_format="parquet")
+    # TFDS reads Parquet in Python, which keeps the threads that read ahead busy with it.
+    lengths = [300, 0, 500, 170, 160, 10, 330]
+    folder = build_dataset(tmp_path, splits={"train": lengths}, file_format="parquet")
     script = tmp_path / "left.py"
     script.write_text(LEFT)
     with ForkedScripts(tmp_path) as scripts:
