@@ -181,6 +181,7 @@ class NodeSource(Source):
 
 def _rows(elements: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the elements of a dataset as tuples of their components."""
+    elements = _in_own_threads(elements)
     spec = elements.element_spec
     if isinstance(spec, tuple):
         yield from elements.as_numpy_iterator()
@@ -188,3 +189,17 @@ def _rows(elements: Any) -> Iterator[tuple[Any, ...]]:
     for batch in elements.batch(PIECE_SIZE).as_numpy_iterator():
         for record in batch.tolist():
             yield (record,)
+
+
+def _in_own_threads(elements: Any) -> Any:
+    """Return a dataset that another one may read from within its Python code.
+
+    Parquet files are read by Python too, as TFDS does it. In the threads that all datasets share,
+    it may wait for the very call that waits for it; and read ahead of that call, it may still run
+    Python when the dataset is left, for which the interpreter then waits at its end.
+    """
+    options = tensorflow().data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.inject_prefetch = False
+    options.threading.private_threadpool_size = 1
+    return elements.with_options(options)

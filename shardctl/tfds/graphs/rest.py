@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.tfds.graphs.at_exit import end_iterators_at_exit
 from shardctl.tfds.graphs.edited import EditedGraph
 from shardctl.tfds.graphs.gather import PIECE_SIZE, Source
 from shardctl.tfds.graphs.predicted import Elements
@@ -37,6 +38,7 @@ class Rest:
 
     def dataset(self) -> Any:
         """Return the `tf.data.Dataset`; it may be iterated again, from `start`."""
+        end_iterators_at_exit()
         tf = tensorflow()
         bounds = tf.TensorSpec([2], tf.int64)
         windows = tf.data.Dataset.from_generator(self.windows, output_signature=bounds)

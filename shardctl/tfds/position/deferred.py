@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any
 
+from shardctl.tfds.graphs.at_exit import end_iterators_at_exit
 from shardctl.tfds.imports import tensorflow, without_autograph
 
 _MARK = "_shardctl_position"
@@ -23,6 +24,7 @@ def deferred(position: object, rest: Callable[[], Any], place: Callable[[], Hash
     TensorFlow is not told how many elements there are, which depends on when they are counted;
     `len` says how many are left now.
     """
+    end_iterators_at_exit()
     return _kind()(position, rest, place)
 
 
