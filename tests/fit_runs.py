@@ -36,7 +36,7 @@ def recording(log: list[tuple[int, list[int]]], **compiled: Any) -> Any:
 
     number = keras.Input((1,))
     model = Recording(number, keras.layers.Dense(1, kernel_initializer="ones")(number))
-    options = {"loss": "mse", "run_eagerly": True, **compiled}
+    options = {"loss": "mse", "metrics": ["mae"], "run_eagerly": True, **compiled}
     model.compile(keras.optimizers.SGD(0.001, momentum=0.9), **options)
     return model
 

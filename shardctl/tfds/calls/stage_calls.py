@@ -213,7 +213,10 @@ def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool 
         output_shapes=[part.shape for part in parts],
         reshuffle_each_iteration=reshuffle is not False,
     )
-    return tf.data.experimental.from_variant(shuffled, spec)
+    dataset = tf.data.experimental.from_variant(shuffled, spec)
+    # Its functions go with `made`, and a graph made of this dataset later has but their names.
+    dataset._shuffled = made
+    return dataset
 
 
 def _array(weights: Sequence[float], source: call.SampleFromDatasets) -> Any:

@@ -81,3 +81,15 @@ def learning_rate(model: Any) -> float | None:
 
     variable = getattr(model.optimizer, "learning_rate", None)
     return float(variable.numpy()) if isinstance(variable, keras.Variable) else None
+
+
+def metrics_of_none(model: Any, element_spec: Any) -> dict[str, Any]:
+    """Return the metrics of an epoch of which no batch is left.
+
+    Those of `compile` have no variables before the first step, and Keras asks them all the same.
+    """
+    metrics = model._compile_metrics
+    if metrics is not None and not metrics.built:
+        model._symbolic_build(data_batch=element_spec)
+    results: dict[str, Any] = model.get_metrics_result()
+    return results

@@ -14,6 +14,7 @@ from shardctl.tfds.keras.callbacks import (
     callbacks_of_fit,
     check_callbacks,
     learning_rate,
+    metrics_of_none,
     show_length,
 )
 from shardctl.tfds.keras.fit_place import FitEpochs, FitPlace, place_and_position
@@ -109,7 +110,7 @@ class _FitCallback:
             check_dataset(iterator, self._position)
             self._iterator = iterator
         if not epochs.num_left:  # stopped behind the last batch, with the end of the epoch to come
-            return self.model.get_metrics_result()
+            return metrics_of_none(self.model, iterator.element_spec)
         logs = function(iterator)
         epochs.trained()
         return logs

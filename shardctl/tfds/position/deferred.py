@@ -31,16 +31,20 @@ def position_of(dataset: Any) -> object | None:
     return getattr(dataset, _MARK, None)
 
 
-def place_of(iterator: Any) -> Hashable | None:
-    """Return where an iterator goes on, None where nobody knows."""
-    return getattr(getattr(iterator, "_iterator", iterator), _PLACE, None)
+def place_of(elements: Any) -> Hashable | None:
+    """Return where an iterator of tf.data goes on, None where nobody knows."""
+    return getattr(_iterator(elements), _PLACE, None)
 
 
-def keep_place(iterator: Any, place: Hashable) -> None:
-    """Note where an iterator of tf.data goes on; what else is counted keeps no place."""
-    iterator = getattr(iterator, "_iterator", iterator)  # of that of `as_numpy_iterator`
+def keep_place(elements: Any, place: Hashable) -> None:
+    """Note where elements go on, if they are an iterator of tf.data."""
+    iterator = _iterator(elements)
     if isinstance(iterator, tensorflow().data.Iterator):
         setattr(iterator, _PLACE, place)
+
+
+def _iterator(elements: Any) -> Any:
+    return getattr(elements, "_iterator", elements)  # of that of `as_numpy_iterator`
 
 
 class _Rest:

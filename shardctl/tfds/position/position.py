@@ -35,7 +35,7 @@ from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
 from shardctl.tfds.position.deferred import deferred, keep_place, place_of
 from shardctl.tfds.position.derived import check_derived, check_length
-from shardctl.tfds.position.same_order import check_same_order
+from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
 from shardctl.tfds.position.states import records_of, stretch_of
 from shardctl.tfds.position.trackable import trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
@@ -184,8 +184,9 @@ class Position:
         Raises:
             UsageError: more examples than the order has left, or a dataset that is longer; batches
                 larger than said, or smaller ones in mid-epoch; elements of `dataset` that were
-                shuffled, filtered or batched otherwise than they are counted; the position went
-                elsewhere meanwhile; or `step` does not go up by one.
+                shuffled, filtered, mapped in any order or batched otherwise than they are counted;
+                an iterator that goes on where the position is not; the position went elsewhere
+                meanwhile; or `step` does not go up by one.
         """
         settings = self._settings
         of_order = settings.stages is not None and batch is None
@@ -359,7 +360,8 @@ class Position:
         own and hands out the very batches. Otherwise what no host has handed out of the epoch is
         shared evenly among the hosts that there are now, and the epochs behind it are read as by so
         many: together they hand out every example that is left once, also where the hosts had
-        consumed different numbers or were in different epochs. `batch` and `host_by` may then be
+        consumed different numbers or were in different epochs; but for a last batch of each that
+        `drop_remainder` drops. `batch` and `host_by` may then be
         others than they were. `dataset`, `count`, `consumed` and `num_examples` are from then on
         about this host's part; `get_state` holds what the hosts before had consumed, so that it is
         restored as any other position, and shared again.
@@ -373,7 +375,7 @@ class Position:
         self._check_global_seed()
         first = records[0]
         own = [record for record in records if record.settings.host == self._settings.host]
-        besides = ("host",) if own else ("host", "host_by", "batch")
+        besides = ("host",) if own else SHAREABLE
         for record in {record.dataset: record for record in records}.values():
             self._check(record, allow_version=allow_version, besides=besides)
         if own:

@@ -15,6 +15,9 @@ from shardctl.files.position_file import PositionRecord
 from shardctl.planning.resume.same_dataset import check_same_dataset
 from shardctl.tfds.builder_layout import in_order_of
 
+# What `Position.set_states` takes otherwise than it was.
+SHAREABLE = frozenset(("host", "host_by", "batch"))
+
 
 def check_same_order(
     then: PositionRecord,
@@ -44,27 +47,30 @@ def check_same_order(
     ordered = then.dataset.ordered  # as now
     old = settings_in_force(then.settings, ordered=ordered)
     new = settings_in_force(settings, ordered=ordered)
-    changed = [
-        f"{name} was {_said(name, old)}, now {_said(name, new)}"
+    changed = {
+        name: f"{name} was {_said(name, old)}, now {_said(name, new)}"
         for name in dict.fromkeys((*new, *old))
         if name not in besides and old.get(name) != new.get(name)
-    ]
+    }
     if then.spec != spec:
-        changed.insert(0, f"SPEC was {printable(then.spec, 200)}, now {printable(spec, 200)}")
+        was = f"spec was {printable(then.spec, 200)}, now {printable(spec, 200)}"
+        changed = {"spec": was, **changed}
     if changed:
         raise UsageError(
-            f"the position is one in another order: {', '.join(changed)}; "
-            f"{_way_out(then, settings)}"
+            f"the position is one in another order: {', '.join(changed.values())}; "
+            f"{_way_out(then, settings, changed)}"
         )
 
 
-def _way_out(then: PositionRecord, now: ReadSettings) -> str:
+def _way_out(then: PositionRecord, now: ReadSettings, changed: Collection[str]) -> str:
     hosts, hosts_now = (
         1 if settings.host is None else settings.host.count for settings in (then.settings, now)
     )
-    if hosts == hosts_now:
-        return f"where that is meant, begin with the count that it holds, consumed={then.consumed}"
-    return f"set_states takes the states of all {hosts} processes to go on with {hosts_now}"
+    if hosts != hosts_now and SHAREABLE.issuperset(changed):
+        return f"set_states takes the states of all {hosts} processes to go on with {hosts_now}"
+    if "spec" in changed or hosts != hosts_now:  # where its count would say nothing
+        return f"give those that it had{', to set_states too' * (hosts != hosts_now)}"
+    return f"where that is meant, begin with the count that it holds, consumed={then.consumed}"
 
 
 def _said(name: str, in_force: SettingsDocument) -> str:

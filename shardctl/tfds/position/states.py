@@ -67,7 +67,7 @@ def _differing(first: PositionRecord, record: PositionRecord) -> list[str]:
     """Return what is not as in the first of several states, besides host and dataset."""
     found = []
     if record.spec != first.spec:
-        found.append(f"SPEC is {record.spec}, not {first.spec}")
+        found.append(f"spec is {record.spec}, not {first.spec}")
     for key, value in vars(first.settings).items():
         if key != "host" and getattr(record.settings, key) != value:
             found.append(f"{key} is {getattr(record.settings, key)}, not {value}")

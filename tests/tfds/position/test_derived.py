@@ -79,7 +79,7 @@ def test_options_that_leave_the_order_open_are_refused(builder: Any) -> None:
 
 
 def test_an_iterator_that_began_elsewhere_is_refused(builder: Any) -> None:
-    for begin in (iter, lambda ds: ds.as_numpy_iterator()):
+    for begin in (iter, lambda ds: ds.as_numpy_iterator(), lambda ds: iter(ds.map(lambda x: x))):
         position = Position(builder, "train", BATCHED)
         iterator = begin(position.dataset())
         for _ in range(2):  # goes on where it is

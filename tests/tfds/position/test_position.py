@@ -88,7 +88,7 @@ def test_a_position_in_another_order_is_refused(builder: Any, tmp_path: Path) ->
     with pytest.raises(UsageError, match="cycle was 2, now 3, buffer was 5, now 6"):
         other.restore(file)
     other = shardctl.tfds.Position(builder, "train[:50%]", SETTINGS)
-    with pytest.raises(UsageError, match="SPEC was train, now"):
+    with pytest.raises(UsageError, match="spec was train, now"):
         other.restore(file)
     # What is left out is the same as its default.
     same = shardctl.tfds.Position(builder, None, changed(SETTINGS, reshuffle=True))

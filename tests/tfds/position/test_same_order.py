@@ -157,7 +157,7 @@ def test_another_spec_format_or_dataset_is_named(builder: Any, tmp_path: Path) -
 
     settings = changed(SETTINGS, host=None)
     state = position_of(builder, settings, consumed=8).get_state()
-    with pytest.raises(UsageError, match=r"SPEC was train, now train\[:50%\]"):
+    with pytest.raises(UsageError, match=r"spec was train, now train\[:50%\]; give those"):
         Position(builder, "train[:50%]", settings).set_state(state)
     lengths = {"train": [4, 0, 7, 6]}
     others: tuple[tuple[str, dict[str, Any]], ...] = (

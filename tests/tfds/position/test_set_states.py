@@ -302,6 +302,15 @@ def test_a_state_of_another_number_of_hosts_says_who_takes_it(builder: Any) -> N
         position(builder, 0, 2).set_state(states_of(builder, 3)[0])
 
 
+def test_states_in_another_order_are_not_sent_back_to_set_states(builder: Any) -> None:
+    states = states_of(builder, 3, changed(SETTINGS, buffer_seed=8))
+    place = position(builder, 0, 2)
+    with pytest.raises(UsageError, match=r"now \d+; give those that it had, to set_states too$"):
+        place.set_states(states)
+    with pytest.raises(UsageError, match=r"host was 0/3, .* give those .*, to set_states too$"):
+        place.set_state(states[0])
+
+
 def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> None:
     import tensorflow_datasets as tfds
 

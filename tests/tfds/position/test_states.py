@@ -49,7 +49,7 @@ ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
         ((record(0, 2), record(1, 3)), r"states\[1\] is .* states\[0\]: it has 3 hosts, not 2"),
         (
             (record(0, 2), replace(record(1, 2), spec="train[:5]")),
-            r"SPEC is train\[:5\], not train",
+            r"spec is train\[:5\], not train",
         ),
         (
             (

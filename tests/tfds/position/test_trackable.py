@@ -153,7 +153,7 @@ def test_several_positions_are_restored_each_as_itself(builder: Any, tmp_path: P
     status = tf.train.Checkpoint(train=again[:2], valid=again[2]).restore(path)
     status.assert_consumed()
     assert [position.consumed for position in again] == [2, 3, 4]
-    with pytest.raises(UsageError, match="SPEC was"):
+    with pytest.raises(UsageError, match="spec was"):
         tf.train.Checkpoint(train=again[1::-1], valid=again[2]).restore(path)
 
 

@@ -23,6 +23,7 @@ MIXTURE = (
 STAGES = (
     "cache | shuffle(10, seed=7) | batch(4) | repeat(3)",
     "repeat(2) | shuffle(7, seed=2) | batch(3)",
+    "shuffle(7, seed=(2, 3)) | batch(3)",
     MIXTURE,
     "zip(train | shuffle(4, seed=1), test | repeat) | batch(4)",
 )
