@@ -53,8 +53,8 @@ def check_same_order(
         if name not in besides and old.get(name) != new.get(name)
     }
     if then.spec != spec:
-        was = f"spec was {printable(then.spec, 200)}, now {printable(spec, 200)}"
-        changed = {"spec": was, **changed}
+        specs = f"spec was {printable(then.spec, 200)}, now {printable(spec, 200)}"
+        changed = {"spec": specs, **changed}
     if changed:
         raise UsageError(
             f"the position is one in another order: {', '.join(changed.values())}; "
