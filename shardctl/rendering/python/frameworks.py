@@ -28,21 +28,29 @@ class Framework:
     train: str
 
 
-# For images with labels, of any size. Other examples are refused before anything is trained.
+# For images with labels, of any size, also as plain tensors. Other examples are refused before
+# anything is trained.
 PREPARE = """\
-features = dict(builder.info.features)
+features = builder.info.features
+image, label = (dict(features).get(name) for name in ("image", "label"))
 if not (
-    isinstance(features.get("image"), tfds.features.Image)
-    and isinstance(features.get("label"), tfds.features.ClassLabel)
+    isinstance(image, (tfds.features.Image, tfds.features.Tensor))
+    and isinstance(label, tfds.features.ClassLabel)
+    and image.tf_dtype == tf.uint8
+    and len(image.shape) in (2, 3)
 ):
-    raise SystemExit(f"prepare and the model are to be written for {sorted(features)}")
-num_pixels = 32 * 32 * features["image"].shape[-1]
-num_classes = features["label"].num_classes
+    raise SystemExit(
+        f"these are no images with labels: write prepare and the model for {features}"
+    )
+num_pixels = 32 * 32 * (image.shape[2] if len(image.shape) == 3 else 1)
+num_classes = label.num_classes
 
 
 def prepare(example):
-    image = tf.image.resize(example["image"], [32, 32]) / 255
-    return tf.reshape(image, [num_pixels]), example["label"]
+    pixels = example["image"]
+    pixels = pixels if pixels.shape.rank == 3 else pixels[:, :, tf.newaxis]
+    pixels = tf.image.resize(pixels, [32, 32]) / 255
+    return tf.reshape(pixels, [num_pixels]), example["label"]
 """
 
 _KERAS_MODEL = """\

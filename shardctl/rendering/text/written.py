@@ -72,7 +72,7 @@ def plan_written(
 
 def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]:
     """Yield what a training script does, and what is left to do with it."""
-    yield f"wrote {path}: training with {framework}, from example {plan.consumed:,} on"
+    yield f"wrote {path}: a training script ({framework}), from example {plan.consumed:,} on"
     yield "next: make prepare, the model and its loss yours; run it again after any stop"
 
 

@@ -227,7 +227,7 @@ def test_a_script_for_a_framework_is_python_without_saying_so(
     written = shardctl("resume", *stopped, "--for", framework, "--prove", "-o", "train.py")
     assert Path("train.py").read_text() == printed.stdout
     assert written.stderr == (
-        f"wrote train.py: training with {framework}, from example 4 on\n"
+        f"wrote train.py: a training script ({framework}), from example 4 on\n"
         "next: make prepare, the model and its loss yours; run it again after any stop\n"
         "proof: lost 0, repeated 0, moved 0 of 7 examples\n"
     )

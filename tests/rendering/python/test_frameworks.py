@@ -7,7 +7,10 @@ import dis
 import types
 from collections.abc import Iterator
 from string import Template
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
@@ -41,5 +44,28 @@ def test_examples_without_an_image_and_a_label_are_refused(toys: Toys) -> None:
     import tensorflow_datasets as tfds
 
     names = {"builder": toys["plain"].builder, "tfds": tfds}
-    with pytest.raises(SystemExit, match=r"prepare and the model are to be written for \['id'\]"):
+    with pytest.raises(SystemExit, match=r"write prepare and the model for FeaturesDict\({\s*'id'"):
         exec(PREPARE, names)
+
+
+@pytest.mark.parametrize(("shape", "num_pixels"), [((8, 8), 1024), ((4, 6, 3), 3072)])
+def test_images_may_be_plain_tensors(shape: tuple[int, ...], num_pixels: int) -> None:
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {
+            "image": tfds.features.Tensor(shape=shape, dtype=np.uint8),
+            "label": tfds.features.ClassLabel(num_classes=5),
+        }
+    )
+    names: dict[str, Any] = {
+        "builder": SimpleNamespace(info=SimpleNamespace(features=features)),
+        "tf": tf,
+        "tfds": tfds,
+    }
+    exec(PREPARE, names)
+    assert (names["num_pixels"], names["num_classes"]) == (num_pixels, 5)
+    white = tf.fill(shape, tf.constant(255, tf.uint8))
+    pixels, label = names["prepare"]({"image": white, "label": 3})
+    assert (pixels.numpy().tolist(), label) == ([1.0] * num_pixels, 3)
