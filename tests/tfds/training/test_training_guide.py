@@ -17,7 +17,6 @@ from tests.killed_runs import (
     Script,
     WholeRun,
     check_killed_runs,
-    guide_text,
     script_of_guide,
     whole_run,
 )
@@ -98,8 +97,7 @@ def test_a_script_that_wrote_position_files_goes_over(folder: Path, tmp_path: Pa
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
-    found = re.findall(r"^```python\n(checkpoint = .*?)^```$", guide_text("training"), re.M | re.S)
-    assert len(found) == 1
+    lines = script_of_guide("training", "over.py")
 
     def names(consumed: int, step: int, **data: Any) -> dict[str, Any]:
         position = shardctl.tfds.Position(
@@ -112,7 +110,7 @@ def test_a_script_that_wrote_position_files_goes_over(folder: Path, tmp_path: Pa
 
     def restored() -> tuple[int, int]:
         now = names(0, 0)
-        exec(found[0], now)
+        exec(lines, now)
         return int(now["step"]), now["position"].consumed
 
     before = names(640, 10)
