@@ -19,6 +19,7 @@ from shardctl.readers.index.counting import local_runner
 from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import CountedFile, FileToCount
 from shardctl.readers.records.contents import FileContents
+from tests.children import start
 from tests.files.stores.fault_server import Faults
 from tests.record_files import framed, header
 
@@ -166,7 +167,7 @@ list(local_runner.LocalRunner(jobs=2).count(tasks(Path(sys.argv[1]), checksums=T
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_processes_end_with_the_one_that_asked(tmp_path: Path, end: signal.Signals) -> None:
     endless(tmp_path, 5)
-    parent = subprocess.Popen(
+    parent = start(
         [sys.executable, "-c", SCRIPT, str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
