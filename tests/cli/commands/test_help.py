@@ -58,7 +58,11 @@ def test_there_are_names_that_are_both() -> None:
     ("name", "error"),
     [
         ("resum", "error: no help page 'resum'; close help pages: resume\n"),
-        ("evalution", "error: no help page 'evalution'; close help pages: evaluation, eval\n"),
+        (
+            "evalution",
+            "error: no help page 'evalution'; "
+            "close help pages: evaluation, keras-evaluation, eval\n",
+        ),
     ],
 )
 def test_a_name_that_is_neither_is_an_error_with_the_nearest(
