@@ -74,6 +74,7 @@ def _code_of(arguments: list[str], *, ends: bool) -> int:
         _INTERRUPTS.stop()
         return _interrupted(ends=ends)
     except BrokenPipeError:
+        _INTERRUPTS.stop()
         return 0  # the reader of a pipe left; it has what it wanted
     except Exception as error:
         _INTERRUPTS.stop()
