@@ -126,6 +126,10 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     if given is not None:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
+    if settings.loader != "tfds":
+        from shardctl.core.order.loader_order import LoaderOrder
+
+        return _planned(resolved, LoaderOrder(resolved.dataset, resolved.ranges, settings), ())
     order = Order(resolved.dataset, resolved.ranges, settings)
     listed_files = listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))

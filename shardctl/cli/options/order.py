@@ -13,7 +13,7 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import setting_in_words, whole_number
-from shardctl.cli.panels import HOSTS, ORDER
+from shardctl.cli.panels import HOSTS, LOADER, ORDER
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, StageList, Switch, WholeNumber
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 Error = TypeVar("Error", bound=ShardctlError)
 
 
+_PANELS = {"order": ORDER, "hosts": HOSTS, "loader": LOADER}
+
+
 def _option(setting: Setting) -> Any:
     """Return what Typer is told of the option of a setting."""
-    kind, panel = setting.kind, HOSTS if setting.about == "hosts" else ORDER
+    kind, panel = setting.kind, _PANELS[setting.about]
     text = f"{as_options(setting.help).rstrip('.')} ({setting.stands_for})"
     text += f" [default: {setting.default}]" if setting.default else ""
     if isinstance(kind, Switch):

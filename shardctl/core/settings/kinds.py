@@ -136,6 +136,29 @@ class Word(SettingKind):
         return f"choose from {choices(nearest_first(value, self.words))}"
 
 
+class VersionNumber(SettingKind):
+    """A version of a library, as "0.2.18"; a document may have it as a number, 5.2.
+
+    >>> VersionNumber().take("5.2")
+    '5.2'
+    """
+
+    @property
+    def metavar(self) -> str:
+        return "VERSION"
+
+    def typed(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise UsageError("a version in quotes is needed, as in '5.2'")
+        return str(value)
+
+    def range_fault(self, value: Any) -> str | None:
+        parts = value.split(".")
+        if all(part.isdecimal() and part.isascii() and len(part) < 10 for part in parts):
+            return None
+        return "a version is numbers with dots, as in 5.2 or 0.2.18"
+
+
 class WhichHost(SettingKind):
     """A `Host`, which a document writes I/N."""
 

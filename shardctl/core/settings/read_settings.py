@@ -10,8 +10,9 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
+from shardctl.core.loaders.loader import LOADERS, LoaderName
 from shardctl.core.nearness import nearest_first
-from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
@@ -47,6 +48,13 @@ class ReadSettings:
     stages: all that is behind the reader, as tf.data has it, in place of buffer, epochs and batch.
     pass_index: which iteration of the same dataset object, from 0.
     loop: who iterates.
+    loader, loader_version: who reads, and of which version its rule is to be; "tfds" is TFDS's
+        reader on tf.data. What follows is for other loaders.
+    shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
+    workers: `worker_count` of Grain, `num_workers` of PyTorch.
+    drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
+    streaming: `load_dataset(streaming)` of Hugging Face. arrow: whether that reads tables.
+    input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
     True
@@ -79,6 +87,14 @@ class ReadSettings:
     stages: Pipeline | None = None
     pass_index: int = 0
     loop: Loop = "python"
+    loader: LoaderName = "tfds"
+    loader_version: str | None = None
+    shuffle: bool | None = None
+    workers: int | None = None
+    drop_shard_remainder: bool = False
+    streaming: bool | None = None
+    arrow: bool | None = None
+    input_shards: int | None = None
 
     def __repr__(self) -> str:
         stated = (
@@ -90,6 +106,7 @@ class ReadSettings:
 
     def __post_init__(self) -> None:
         keep_fields(self, _TAKERS)
+        self._check_loader()
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
                 phrase(
@@ -111,6 +128,32 @@ class ReadSettings:
             raise UsageError(phrase("{buffer_seed} and {buffer_reshuffle} need {buffer=N}"))
         if self.stages is not None:
             self._check_stages(self.stages)
+
+    def _check_loader(self) -> None:
+        loader = LOADERS.get(self.loader)
+        if loader is None:
+            beside = [name for name in _OF_LOADERS if getattr(self, name) != _DEFAULTS[name]]
+            if beside:
+                takers = [each.name for each in LOADERS.values() if beside[0] in each.takes]
+                raise UsageError(
+                    phrase(
+                        "{} is read with {loader=} only",
+                        Argument(beside[0], getattr(self, beside[0])),
+                        loader=Placeholder(" or ".join(takers or LOADERS)),
+                    )
+                )
+            return
+        taken = {"loader", "loader_version", *loader.takes}
+        for name, default in _DEFAULTS.items():
+            if name not in taken and getattr(self, name) != default:
+                raise UsageError(
+                    phrase(
+                        "{} means nothing to {}; it takes {}",
+                        Argument(name, getattr(self, name)),
+                        loader.title,
+                        listed([Argument(each) for each in loader.takes], ", "),
+                    )
+                )
 
     def _check_stages(self, stages: Pipeline) -> None:
         from shardctl.core.settings.within_stages import with_known_settings
@@ -256,6 +299,9 @@ _IN_STAGES = {
     "drop_remainder": "batch(N, drop_remainder=True)",
     "host_by": "shard(N, I)",
 }
+_OF_LOADERS = tuple(
+    setting.field for setting in SETTINGS if setting.about == "loader" and setting.name != "loader"
+)
 _SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
 _DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
 _LONGEST_SHOWN = 400  # characters of stages, in a repr

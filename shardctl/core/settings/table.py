@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
     BufferSize,
@@ -18,6 +19,7 @@ from shardctl.core.settings.kinds import (
     SettingKind,
     StageList,
     Switch,
+    VersionNumber,
     WhichHost,
     WholeNumber,
     Word,
@@ -40,7 +42,7 @@ class Setting:
     stands_for: the same in the words of TFDS, tf.data or Keras.
     default: what is in force where nobody sets it, in words, "" where that goes without saying.
     aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
-    about: what it decides, "order" or "hosts".
+    about: what it decides, "order" or "hosts"; "loader" is for other loaders than TFDS's.
     field: of `ReadSettings`, where it is not the name.
     in_force: its value in a document, of settings and of whether the dataset is ordered; None is
         what no part of the pipeline reads. Without a rule it is the value as it was set.
@@ -55,7 +57,7 @@ class Setting:
     stands_for: str
     default: str = ""
     aliases: tuple[str, ...] = ()
-    about: Literal["order", "hosts"] = "order"
+    about: Literal["order", "hosts", "loader"] = "order"
     field: str = ""
     in_force: ValueInForce | None = None
     said: Callable[[InForce], str] | None = None
@@ -73,6 +75,9 @@ class Setting:
 
     def value_in_force(self, settings: Any, *, ordered: bool) -> object:
         """Return its value in a document, with the default that is in force."""
+        loader = LOADERS.get(settings.loader)
+        if loader is not None and self.field not in (*loader.takes, "loader", "loader_version"):
+            return None
         if self.in_force is not None:
             return self.in_force(settings, ordered)
         value = getattr(settings, self.field)
@@ -316,6 +321,75 @@ SETTINGS: tuple[Setting, ...] = (
         default="python",
         said=lambda in_force: "Keras fit" if in_force["loop"] != "python" else "",
         place=10,
+    ),
+    Setting(
+        name="loader",
+        kind=Word(words=LOADER_NAMES),
+        help="Who reads.",
+        stands_for="tf.data, Grain, PyTorch, Hugging Face",
+        default="tfds",
+        about="loader",
+        in_force=lambda s, ordered: None if s.loader == "tfds" else s.loader,
+        is_rare=True,
+    ),
+    Setting(
+        name="loader_version",
+        kind=VersionNumber(),
+        help="Version of the loader's library.",
+        stands_for="pip show",
+        default="the installed one",
+        about="loader",
+        is_rare=True,
+    ),
+    Setting(
+        name="shuffle",
+        kind=Switch(),
+        help=phrase("Shuffle, with {global_seed=N}."),
+        stands_for="DataLoader(shuffle)",
+        about="loader",
+        is_rare=True,
+    ),
+    Setting(
+        name="workers",
+        kind=WholeNumber(least=0),
+        help="Worker processes of the loader.",
+        stands_for="worker_count of Grain, num_workers of PyTorch",
+        default="0",
+        about="loader",
+        is_rare=True,
+    ),
+    Setting(
+        name="drop_shard_remainder",
+        kind=Switch(),
+        help="Leave out what hosts cannot share evenly.",
+        stands_for="ShardOptions(drop_remainder) of Grain, drop_last of DistributedSampler",
+        about="loader",
+        in_force=lambda s, ordered: s.drop_shard_remainder or None,
+        is_rare=True,
+    ),
+    Setting(
+        name="streaming",
+        kind=Switch(),
+        help="Read shard by shard instead of by index.",
+        stands_for="load_dataset(streaming)",
+        about="loader",
+        is_rare=True,
+    ),
+    Setting(
+        name="arrow",
+        kind=Switch(),
+        help="Stream tables, not rows of a generator.",
+        stands_for="to_iterable_dataset, not from_generator",
+        about="loader",
+        is_rare=True,
+    ),
+    Setting(
+        name="input_shards",
+        kind=WholeNumber(least=1),
+        help="Shards that fill the buffer in turn.",
+        stands_for="IterableDataset.shuffle(max_buffer_input_shards)",
+        about="loader",
+        is_rare=True,
     ),
 )
 

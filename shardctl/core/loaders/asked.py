@@ -1,0 +1,48 @@
+"""What the rule of a loader is asked: lengths, and the settings of one process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardctl.core.arrays import Int64s
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """One process that reads examples 0 to `num_examples`, which lie in shards.
+
+    lengths: int64[shards], how many examples of each shard are read, in their order; an example is
+        named by its index in all of them, as `tfds.data_source` and `datasets.Dataset` count.
+    version: of the library, whose rule it is to be.
+    host, num_hosts: this process among those that share the examples; 0 of 1 where `shares` is not.
+    first_epoch, epochs: which epochs are read, one after the other; how the library counts them
+        (`set_epoch`, the iteration of an object, repetitions) is the rule's affair.
+
+    Settings that nobody gave are None or False.
+    """
+
+    lengths: Int64s
+    version: str
+    shuffle: bool | None = None
+    seed: int | None = None
+    global_seed: int | None = None
+    first_epoch: int = 0
+    epochs: int = 1
+    shares: bool = False
+    host: int = 0
+    num_hosts: int = 1
+    host_by: str = "even"
+    drop_shard_remainder: bool = False
+    workers: int = 0
+    batch: int | None = None
+    drop_remainder: bool = False
+    buffer: int | None = None
+    buffer_seed: int | None = None
+    streaming: bool | None = None
+    arrow: bool | None = None
+    input_shards: int | None = None
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples that all processes share."""
+        return int(self.lengths.sum())

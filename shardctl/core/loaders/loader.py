@@ -1,0 +1,76 @@
+"""The loaders: which there are, which settings each reads, and on which versions its rule is proven.
+
+Importing it loads neither NumPy nor any of the libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from shardctl.core.loaders.asked import Asked
+    from shardctl.core.loaders.handed_out import HandedOut
+
+LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loader:
+    """A library that reads examples, and the rule of its order.
+
+    name: in documents and behind `--loader`. title: what people call it.
+    library: its package, as pip knows it.
+    proven: versions on which the rule agreed with the library, ascending; `proven[-1]` is taken
+        where none is installed and none is named.
+    takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
+    rule: module and function that answers an `Asked` with what one process hands out.
+    source: where in the library the rule is.
+    """
+
+    name: LoaderName
+    title: str
+    library: str
+    proven: tuple[str, ...]
+    takes: Mapping[str, str]
+    rule: str
+    source: str
+
+    def handed_out(self, asked: Asked) -> HandedOut:
+        """Return what one process hands out.
+
+        Raises:
+            UsageError: the library refuses these settings, or the rule does not know them.
+            UnpredictableOrderError: the library leaves the order open.
+        """
+        module, _, function = self.rule.partition(":")
+        found: HandedOut = getattr(import_module(module), function)(asked)
+        return found
+
+
+_TORCH = Loader(
+    name="torch",
+    title="PyTorch's DataLoader",
+    library="torch",
+    proven=("2.13.0",),
+    takes={
+        "shuffle": "DataLoader(shuffle)",
+        "shuffle_seed": "DistributedSampler(seed)",
+        "global_seed": "torch.manual_seed",
+        "epochs": "for epoch in range(N)",
+        "host": "DistributedSampler(rank, num_replicas)",
+        "drop_shard_remainder": "DistributedSampler(drop_last)",
+        "workers": "DataLoader(num_workers)",
+        "batch": "DataLoader(batch_size)",
+        "drop_remainder": "DataLoader(drop_last)",
+        "pass_index": "sampler.set_epoch",
+    },
+    rule="shardctl.core.loaders.torch.orders:handed_out",
+    source="torch/utils/data/distributed.py, aten/src/ATen/native/TensorFactories.cpp",
+)
+
+# Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
+LOADERS: Mapping[str, Loader] = {loader.name: loader for loader in (_TORCH,)}
+LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)

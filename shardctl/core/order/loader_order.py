@@ -1,0 +1,178 @@
+"""The order in which another loader than TFDS's hands out the examples of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s, Int64sLike
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import reads_of
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.loader import LOADERS, Loader
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.order import CHUNK_SIZE, Order
+from shardctl.core.order.reads_of_host import RowLookup
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.errors import UsageError
+
+
+class LoaderOrder(Order):
+    """Every example that one process of a loader hands out, all epochs of it, from 0.
+
+    A loader counts the examples of a spec by their index, in the order of their files. Its rule
+    (`loader`) knows lengths and settings alone; here indices become codes.
+
+    Raises:
+        UnpredictableOrderError: the loader leaves this order open.
+        UsageError: the loader refuses these settings, or its rule does not know them.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        ranges: Sequence[SplitRange],
+        settings: ReadSettings,
+        *,
+        version: str | None = None,
+    ) -> None:
+        self.dataset = dataset
+        self.settings = settings
+        self.loader: Loader = LOADERS[settings.loader]
+        self.version = version or settings.loader_version or self.loader.proven[-1]
+        self._ranges = tuple(ranges)
+        self.given = self.reads = reads_of(dataset, ranges)
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
+        self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
+        host = settings.host
+        self.handed_out = self.loader.handed_out(
+            Asked(
+                lengths=self.reads.take,
+                version=self.version,
+                shuffle=settings.shuffle,
+                seed=settings.shuffle_seed,
+                global_seed=settings.global_seed,
+                first_epoch=settings.pass_index,
+                epochs=settings.epochs,
+                shares=host is not None,
+                host=0 if host is None else host.index,
+                num_hosts=1 if host is None else host.count,
+                host_by=settings.host_by,
+                drop_shard_remainder=settings.drop_shard_remainder,
+                workers=settings.workers or 0,
+                batch=settings.batch,
+                drop_remainder=settings.drop_remainder,
+                buffer=settings.buffer,
+                buffer_seed=settings.buffer_seed,
+                streaming=settings.streaming,
+                arrow=settings.arrow,
+                input_shards=settings.input_shards,
+            )
+        )
+
+    @property
+    def epoch_size(self) -> int:
+        """Number of examples in the first epoch of this process."""
+        return self.handed_out.epoch_size
+
+    @property
+    def stream_size(self) -> int:
+        """Number of examples of the whole order."""
+        return self.num_examples
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples handed out in all epochs."""
+        return self.handed_out.num_examples
+
+    @property
+    def num_buffered(self) -> int | None:
+        """None: what a loader holds back is the affair of its rule."""
+        return None
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether the loader mixes anything."""
+        return self.handed_out.shuffles
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether an epoch is a uniform permutation."""
+        return self.handed_out.is_uniform
+
+    @property
+    def has_blocks(self) -> bool:
+        """No: a loader reads single examples."""
+        return False
+
+    @checked
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+        if not 0 <= start <= stop <= self.num_examples:
+            raise UsageError(
+                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
+            )
+        for begin in range(start, stop, CHUNK_SIZE):
+            yield self._codes(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
+
+    @checked
+    def codes_at(self, positions: Int64sLike) -> Int64s:
+        """Return the codes at any positions, int64[q] each."""
+        return self._codes(self._checked(positions))
+
+    @checked
+    def positions_of(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> tuple[Int64s, Int64s]:
+        """Return (which query, position), int64[r] each, for every time an example is handed out.
+
+        Ordered by query, then by position.
+        """
+        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
+        which, positions = self.handed_out.positions_of(self._starts[rows] + offsets)
+        query = query[which]
+        order = np.lexsort((positions, query))
+        return query[order], positions[order]
+
+    @checked
+    def epoch_of(self, positions: Int64sLike) -> Int64s:
+        """Return the epoch (int64[q]) in which each position is."""
+        return self.handed_out.epochs_at(self._checked(positions))
+
+    @property
+    def num_steps(self) -> int | None:
+        """Number of batches of all epochs."""
+        batches = self.handed_out.batches
+        return self.num_examples if batches is None else batches.num_batches
+
+    @checked
+    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
+        wanted, batches = self._checked(positions), self.handed_out.batches
+        return (wanted, np.zeros_like(wanted)) if batches is None else batches.steps_of(wanted)
+
+    @checked
+    def positions_in_step(self, step: int) -> range:
+        """Return the positions of the examples of a batch."""
+        self._check_step(step)
+        batches = self.handed_out.batches
+        return range(step, step + 1) if batches is None else range(*batches.bounds(step))
+
+    def forget_readings(self) -> None:
+        """Nothing is kept that could not be asked for again."""
+
+    def _codes(self, positions: Int64s) -> Int64s:
+        if not len(positions):
+            return np.empty(0, np.int64)
+        indices = self.handed_out.indices_at(positions)
+        rows = np.searchsorted(self._starts, indices, side="right") - 1
+        codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
+        return codes
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        return RowLookup(self.reads, self._first_codes)
