@@ -1,4 +1,4 @@
-"""The loaders: which there are, which settings each reads, and on which versions its rule is proven.
+"""The loaders: which there are, which settings each reads, and which versions prove its rule.
 
 Importing it loads neither NumPy nor any of the libraries.
 """
