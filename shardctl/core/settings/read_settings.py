@@ -53,7 +53,8 @@ class ReadSettings:
     shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
     workers: `worker_count` of Grain, `num_workers` of PyTorch.
     drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
-    streaming: `load_dataset(streaming)` of Hugging Face. arrow: whether that reads tables.
+    streaming: `load_dataset(streaming)` of Hugging Face.
+    arrow: whether that reads tables, not rows of a generator.
     input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
@@ -146,9 +147,8 @@ class ReadSettings:
                 )
             return
         for name, default in _DEFAULTS.items():
-            if getattr(self, name) != default and not SETTING_BY_FIELD[name].is_read_by(
-                loader.name
-            ):
+            is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
+            if not is_read and getattr(self, name) != default:
                 raise UsageError(
                     phrase(
                         "{} means nothing to {}; it takes {}",

@@ -76,8 +76,8 @@ class Setting:
     def is_read_by(self, name: str) -> bool:
         """Return whether it means anything to the loader of a name.
 
-        >>> SETTING_BY_NAME["cycle"].is_read_by("tfds"), SETTING_BY_NAME["cycle"].is_read_by("torch")
-        (True, False)
+        >>> [SETTING_BY_NAME["cycle"].is_read_by(name) for name in ("tfds", "torch")]
+        [True, False]
         """
         loader = LOADERS.get(name)
         if loader is None:
