@@ -6,7 +6,7 @@ Importing it loads neither NumPy nor any of the libraries.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
@@ -24,10 +24,13 @@ class Loader:
     name: in documents and behind `--loader`. title: what people call it.
     library: its package, as pip knows it.
     proven: versions on which the rule agreed with the library, ascending; `proven[-1]` is taken
-        where none is installed and none is named.
+        where none is installed and none is named. `versions.py` says what counts besides.
     takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
     rule: module and function that answers an `Asked` with what one process hands out.
     source: where in the library the rule is.
+    eras: versions from which on the library follows another rule, where there were several.
+    beside: other packages that the order comes from, and their proven versions, ascending.
+    rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
     """
 
     name: LoaderName
@@ -37,6 +40,9 @@ class Loader:
     takes: Mapping[str, str]
     rule: str
     source: str
+    eras: tuple[str, ...] = ()
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rule_version: int = 1
 
     def handed_out(self, asked: Asked) -> HandedOut:
         """Return what one process hands out.
