@@ -73,10 +73,39 @@ _TORCH = Loader(
         "drop_remainder": "DataLoader(drop_last)",
         "pass_index": "sampler.set_epoch",
     },
-    rule="shardctl.core.loaders.torch.orders:handed_out",
-    source="torch/utils/data/distributed.py, aten/src/ATen/native/TensorFactories.cpp",
+    rule="shardctl.core.loaders.torch.samplers:handed_out",
+    source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
+    "aten/src/ATen/native/TensorFactories.cpp",
+)
+_STATEFUL = Loader(
+    name="stateful",
+    title="torchdata's StatefulDataLoader",
+    library="torchdata",
+    proven=("0.11.0",),
+    takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
+    rule="shardctl.core.loaders.torch.stateful:handed_out",
+    source="torchdata/stateful_dataloader/sampler.py, "
+    "torchdata/stateful_dataloader/stateful_dataloader.py",
+)
+_ACCELERATE = Loader(
+    name="accelerate",
+    title="Hugging Face Accelerate",
+    library="accelerate",
+    proven=("1.15.0",),
+    takes={
+        "shuffle": "DataLoader(shuffle)",
+        "shuffle_seed": "TrainingArguments(data_seed), or its seed",
+        "epochs": "num_train_epochs",
+        "host": "Accelerator(process_index, num_processes)",
+        "workers": "dataloader_num_workers",
+        "batch": "per_device_train_batch_size",
+        "drop_remainder": "dataloader_drop_last",
+        "pass_index": "DataLoaderShard.set_epoch",
+    },
+    rule="shardctl.core.loaders.torch.accelerate:handed_out",
+    source="accelerate/data_loader.py",
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
-LOADERS: Mapping[str, Loader] = {loader.name: loader for loader in (_TORCH,)}
+LOADERS: Mapping[str, Loader] = {loader.name: loader for loader in (_TORCH, _STATEFUL, _ACCELERATE)}
 LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)
