@@ -49,30 +49,29 @@ class LoaderOrder(Order):
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
         host = settings.host
-        self.handed_out = self.loader.handed_out(
-            Asked(
-                lengths=self.reads.take,
-                version=self.version,
-                shuffle=settings.shuffle,
-                seed=settings.shuffle_seed,
-                global_seed=settings.global_seed,
-                first_epoch=settings.pass_index,
-                epochs=settings.epochs,
-                shares=host is not None,
-                host=0 if host is None else host.index,
-                num_hosts=1 if host is None else host.count,
-                host_by=settings.host_by,
-                drop_shard_remainder=settings.drop_shard_remainder,
-                workers=settings.workers or 0,
-                batch=settings.batch,
-                drop_remainder=settings.drop_remainder,
-                buffer=settings.buffer,
-                buffer_seed=settings.buffer_seed,
-                streaming=settings.streaming,
-                arrow=settings.arrow,
-                input_shards=settings.input_shards,
-            )
+        self.asked = Asked(
+            lengths=self.reads.take,
+            version=self.version,
+            shuffle=settings.shuffle,
+            seed=settings.shuffle_seed,
+            global_seed=settings.global_seed,
+            first_epoch=settings.pass_index,
+            epochs=settings.epochs,
+            shares=host is not None,
+            host=0 if host is None else host.index,
+            num_hosts=1 if host is None else host.count,
+            host_by=settings.host_by,
+            drop_shard_remainder=settings.drop_shard_remainder,
+            workers=settings.workers or 0,
+            batch=settings.batch,
+            drop_remainder=settings.drop_remainder,
+            buffer=settings.buffer,
+            buffer_seed=settings.buffer_seed,
+            streaming=settings.streaming,
+            arrow=settings.arrow,
+            input_shards=settings.input_shards,
         )
+        self.handed_out = self.loader.handed_out(self.asked)
 
     @property
     def epoch_size(self) -> int:
@@ -168,7 +167,10 @@ class LoaderOrder(Order):
     def _codes(self, positions: Int64s) -> Int64s:
         if not len(positions):
             return np.empty(0, np.int64)
-        indices = self.handed_out.indices_at(positions)
+        return self.codes_of(self.handed_out.indices_at(positions))
+
+    def codes_of(self, indices: Int64s) -> Int64s:
+        """Return the codes of examples that a loader names by their index, int64[q]."""
         rows = np.searchsorted(self._starts, indices, side="right") - 1
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes
