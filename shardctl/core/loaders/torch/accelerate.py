@@ -39,12 +39,12 @@ def handed_out(asked: Asked) -> HandedOut:
 
 def _deal(asked: Asked) -> Deal:
     n, world = asked.num_examples, asked.num_hosts
-    if world == 1:  # prepare_data_loader leaves the batches as they are
-        return Deal(size=whole_batches(asked, n))
-    if asked.batch is None:
+    if asked.batch is None:  # prepare_data_loader then drops the sampler, too
         raise UsageError(
             phrase("Accelerate deals whole batches to its processes; give {batch=N} of one process")
         )
+    if world == 1:  # prepare_data_loader leaves the batches as they are
+        return Deal(size=whole_batches(asked, n))
     a_round = asked.batch * world
     rounds = n // a_round if asked.drop_remainder else -(-n // a_round)
     return Deal(host=asked.host, num_hosts=world, block=asked.batch, size=rounds * asked.batch)
