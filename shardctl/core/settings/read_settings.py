@@ -135,6 +135,15 @@ class ReadSettings:
             beside = [name for name in _OF_LOADERS if getattr(self, name) != _DEFAULTS[name]]
             if beside:
                 takers = [each.name for each in LOADERS.values() if beside[0] in each.takes]
+                if beside[0] == "shuffle":
+                    raise UsageError(
+                        phrase(
+                            "{}: it could be {shuffle_files} or {buffer}; say which, or who reads "
+                            "with such a switch: {loader=}",
+                            Argument("shuffle", self.shuffle),
+                            loader=Placeholder(" or ".join(takers)),
+                        )
+                    )
                 raise UsageError(
                     phrase(
                         "{} is read with {loader=} only",
