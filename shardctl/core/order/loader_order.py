@@ -13,11 +13,16 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.hugging_face.formats import reads_tables
 from shardctl.core.loaders.loader import LOADERS, Loader
+from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reads_of_host import RowLookup
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import UsageError
 
 
@@ -68,10 +73,21 @@ class LoaderOrder(Order):
             buffer=settings.buffer,
             buffer_seed=settings.buffer_seed,
             streaming=settings.streaming,
-            arrow=settings.arrow,
+            arrow=reads_tables(dataset.file_format) if settings.arrow is None else settings.arrow,
             input_shards=settings.input_shards,
+            shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
+
+    def _lengths_of_shards(self) -> Int64s:
+        """Return how many examples the files have, empty ones too where splits are read whole."""
+        if all(
+            piece.start == 0 and piece.stop == piece.split.num_examples for piece in self._ranges
+        ):
+            return np.concatenate(
+                [np.empty(0, np.int64), *(piece.split.lengths64() for piece in self._ranges)]
+            )
+        return self.reads.examples_in_shard
 
     @property
     def epoch_size(self) -> int:
@@ -107,6 +123,38 @@ class LoaderOrder(Order):
     def has_blocks(self) -> bool:
         """No: a loader reads single examples."""
         return False
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether examples come in batches."""
+        return self.handed_out.batches is not None
+
+    @property
+    def seeds(self) -> EpochSeeds:  # type: ignore[override]
+        """None of TensorFlow's."""
+        raise self._not_of_tfds("TensorFlow's seeds")
+
+    @checked
+    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
+        """Nothing reads files in turn."""
+        raise self._not_of_tfds("an interleave of files")
+
+    @checked
+    def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
+        """There is no shuffle buffer of TensorFlow's."""
+        raise self._not_of_tfds("the shuffle buffer of tf.data")
+
+    @checked
+    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
+        """There are no blocks."""
+        raise self._not_of_tfds("an interleave of files")
+
+    def _not_of_tfds(self, what: str) -> UsageError:
+        try:
+            refuse_loader(self.settings, what, "ask TFDS's reader for it")
+        except UsageError as error:
+            return error
+        raise AssertionError(self.settings.loader)
 
     @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
