@@ -86,6 +86,7 @@ _STATEFUL = Loader(
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     source="torchdata/stateful_dataloader/sampler.py, "
     "torchdata/stateful_dataloader/stateful_dataloader.py",
+    beside={"torch": ("2.13.0",)},
 )
 _ACCELERATE = Loader(
     name="accelerate",
@@ -104,6 +105,7 @@ _ACCELERATE = Loader(
     },
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
     source="accelerate/data_loader.py",
+    beside={"torch": ("2.13.0",)},
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
