@@ -56,6 +56,26 @@ class Loader:
         return found
 
 
+_GRAIN = Loader(
+    name="grain",
+    title="Grain",
+    library="grain",
+    proven=("0.2.18",),
+    takes={
+        "shuffle_seed": "IndexSampler(seed), MapDataset.shuffle",
+        "epochs": "IndexSampler(num_epochs), MapDataset.repeat",
+        "host": "ShardOptions(shard_index, shard_count)",
+        "host_by": "ShardOptions, or a slice of a MapDataset",
+        "drop_shard_remainder": "ShardOptions(drop_remainder)",
+        "workers": "DataLoader(worker_count), mp_prefetch",
+        "batch": "Batch(batch_size)",
+        "drop_remainder": "Batch(drop_remainder)",
+        "buffer": "WindowShuffleMapDataset(window_size)",
+        "buffer_seed": "WindowShuffleMapDataset(seed)",
+    },
+    rule="shardctl.core.loaders.grain.orders:handed_out",
+    source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+)
 _TORCH = Loader(
     name="torch",
     title="PyTorch's DataLoader",
@@ -134,10 +154,11 @@ _HF = Loader(
     },
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
+    eras=("4.4.0", "4.6.0", "4.8.0", "4.8.3", "5.0.0", "5.1.0"),
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
 LOADERS: Mapping[str, Loader] = {
-    loader.name: loader for loader in (_TORCH, _STATEFUL, _ACCELERATE, _HF)
+    loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
 }
 LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)
