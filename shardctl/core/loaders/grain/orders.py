@@ -136,7 +136,7 @@ def _check_windows(asked: Asked, last_window: int) -> None:
     if asked.buffer < 1:
         raise UsageError(
             phrase(
-                "Grain shuffles windows of 1 example at least, not {}; {shuffle_seed=N} shuffles all",
+                "{}: Grain shuffles windows of 1 example at least; {shuffle_seed=N} shuffles all",
                 Argument("buffer", asked.buffer),
             )
         )
