@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -122,11 +122,3 @@ def library(module: str, loader: str) -> Any:
             f"{LOADERS[loader].title} is needed for this and cannot be imported ({error}); "
             f"install it with: pip install 'shardctl[{_EXTRAS[loader]}]'"
         ) from error
-
-
-def installed_version(package: str) -> str | None:
-    """Return the version of an installed package, without importing it; None if it is not."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

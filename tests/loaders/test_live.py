@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import MissingDependencyError
-from shardctl.loaders.live import IndexRange, installed_version, library, live_loader
+from shardctl.loaders.live import IndexRange, library, live_loader
 
 
 def test_an_index_range_is_a_list_of_its_indices_in_other_processes_too() -> None:
@@ -24,11 +24,6 @@ def test_an_index_range_is_a_list_of_its_indices_in_other_processes_too() -> Non
 def test_a_missing_library_names_the_extra_that_brings_it() -> None:
     with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[torch\]'"):
         library("no_such_library", "torch")
-
-
-def test_an_installed_version_is_read_without_importing_the_package() -> None:
-    assert installed_version("numpy") is not None
-    assert installed_version("no-such-package") is None
 
 
 @pytest.mark.parametrize("name", LOADERS)

@@ -14,10 +14,14 @@ from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.loader import LOADERS, Loader
+from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reads_of_host import RowLookup
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import UsageError
 
 
@@ -107,6 +111,38 @@ class LoaderOrder(Order):
     def has_blocks(self) -> bool:
         """No: a loader reads single examples."""
         return False
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether examples come in batches."""
+        return self.handed_out.batches is not None
+
+    @property
+    def seeds(self) -> EpochSeeds:  # type: ignore[override]
+        """None of TensorFlow's."""
+        raise self._not_of_tfds("TensorFlow's seeds")
+
+    @checked
+    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
+        """Nothing reads files in turn."""
+        raise self._not_of_tfds("an interleave of files")
+
+    @checked
+    def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
+        """There is no shuffle buffer of TensorFlow's."""
+        raise self._not_of_tfds("the shuffle buffer of tf.data")
+
+    @checked
+    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
+        """There are no blocks."""
+        raise self._not_of_tfds("an interleave of files")
+
+    def _not_of_tfds(self, what: str) -> UsageError:
+        try:
+            refuse_loader(self.settings, what, "ask TFDS's reader for it")
+        except UsageError as error:
+            return error
+        raise AssertionError(self.settings.loader)
 
     @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:

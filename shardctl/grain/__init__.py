@@ -1,0 +1,18 @@
+"""tf.data's order for Grain: a sampler, a loader and a dataset over `tfds.data_source`.
+
+    import shardctl.grain
+
+    source = tfds.data_source("digits", split="train")
+    loader = shardctl.grain.data_loader(source, "digits", "train", settings, workers=2)
+
+What the model sees is what `tfds.load` with these settings would hand out, batch for batch.
+Importing this imports neither Grain nor TensorFlow, and reading needs no TensorFlow.
+"""
+
+from shardctl.grain.consumed import consumed
+from shardctl.grain.data_loader import data_loader
+from shardctl.grain.fitting import fit_epochs
+from shardctl.grain.map_dataset import map_dataset
+from shardctl.grain.sampler import Sampler
+
+__all__ = ["Sampler", "consumed", "data_loader", "fit_epochs", "map_dataset"]

@@ -1,0 +1,96 @@
+"""From the states of a run that stopped to the place where this host goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shardctl.core.phrase import phrase
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files import fields
+from shardctl.files.json_text import parse_json
+from shardctl.files.position_file import POSITION_KIND, PositionRecord, position_of_text, position_text
+from shardctl.grain.deal import Deal
+from shardctl.grain.grain_state import is_of_data_loader, records_of_data_loader, sampler_of
+from shardctl.grain.key_order import KeyOrder
+from shardctl.grain.place import place_of_text, record_of_place
+from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
+from shardctl.tfds.position.states import records_of, stretch_of
+
+
+def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
+    """Return the order from where a run stopped, whose processes had these states.
+
+    With as many hosts this one goes on with its own state; otherwise what all of them have left is
+    shared, as `Position.set_states` does.
+
+    Raises:
+        DatasetError: a state is none, or of another dataset.
+        UsageError: another spec or other settings, a host whose state is missing, or files that
+            repeat without end, of which nothing is left to share.
+    """
+    texts = [
+        position_text(_record(state, order, f"states[{index}]"))
+        for index, state in enumerate(states)
+    ]
+    records = records_of(texts)
+    own = [record for record in records if record.settings.host == order.settings.host]
+    for record in records if not own else own:
+        check_same_order(
+            record,
+            order.spec,
+            order.settings,
+            order.dataset,
+            {},
+            allow_version=False,
+            besides=("host",) if own else SHAREABLE,
+        )
+    if own:
+        return order.at(own[0].consumed, own[0].stretches)
+    if order.settings.repeat_files:
+        raise UsageError(
+            phrase(
+                "states of {} processes for other hosts: with {repeat_files=True} the epochs of "
+                "each host run into one another without end, so nothing is left over to share",
+                len(records),
+            )
+        )
+    return order.at(0, (*records[0].stretches, stretch_of(records)))
+
+
+def consumed_of(state: Mapping[str, object], *, source: str) -> int:
+    """Return how many examples were handed out by a DataLoader, counted from the order's start.
+
+    Raises:
+        DatasetError: it is no state of a DataLoader over a sampler of ours, or damaged.
+    """
+    return _consumed(_place(state, source), state, source)
+
+
+def _record(state: bytes, order: KeyOrder, source: str) -> PositionRecord:
+    document = fields.mapping(parse_json(state, source=source), source)
+    if document.get("kind") == POSITION_KIND:
+        return position_of_text(state, source=source)
+    if not is_of_data_loader(document):
+        raise DatasetError(
+            f"{source}: the state of an iterator of a MapDataset does not say of which order; give "
+            "what map_dataset(..).position(state) makes of it"
+        )
+    place = _place(document, source)
+    consumed = _consumed(place, document, source)
+    return record_of_place(place, order.dataset, consumed, source=source)
+
+
+def _place(state: Mapping[str, object], source: str) -> Mapping[str, object]:
+    return place_of_text(sampler_of(state, source=source), source=f"{source}, its sampler")
+
+
+def _consumed(place: Mapping[str, object], state: Mapping[str, object], source: str) -> int:
+    records = records_of_data_loader(state, source=source)
+    with fields.said_about(source):
+        before = fields.count(place.get("consumed"), "consumed")
+        deal = Deal(
+            size=fields.count(place.get("size"), "size") - before,
+            workers=fields.count(place.get("workers"), "workers"),
+            batch=fields.count(place.get("batch"), "batch"),
+        )
+        return before + deal.consumed(records)
