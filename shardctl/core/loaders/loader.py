@@ -106,7 +106,7 @@ _STATEFUL = Loader(
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     source="torchdata/stateful_dataloader/sampler.py, "
     "torchdata/stateful_dataloader/stateful_dataloader.py",
-    beside={"torch": ("2.13.0",)},
+    beside={"torch": _TORCH.proven},
 )
 _ACCELERATE = Loader(
     name="accelerate",
@@ -125,7 +125,7 @@ _ACCELERATE = Loader(
     },
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
     source="accelerate/data_loader.py",
-    beside={"torch": ("2.13.0",)},
+    beside={"torch": _TORCH.proven},
 )
 
 _HF = Loader(

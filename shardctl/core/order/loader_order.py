@@ -209,6 +209,17 @@ class LoaderOrder(Order):
         batches = self.handed_out.batches
         return range(step, step + 1) if batches is None else range(*batches.bounds(step))
 
+    @checked
+    def indices_at(self, positions: Int64sLike) -> Int64s:
+        """Return the indices of the examples at any positions, as the loader counts, int64[q]."""
+        return self.handed_out.indices_at(self._checked(positions))
+
+    @checked
+    def indices_in_step(self, step: int) -> Int64s:
+        """Return the indices of the examples of a batch, as the loader counts, int64[size]."""
+        positions = self.positions_in_step(step)
+        return self.indices_at(np.arange(positions.start, positions.stop))
+
     def forget_readings(self) -> None:
         """Nothing is kept that could not be asked for again."""
 
