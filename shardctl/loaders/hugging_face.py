@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,9 @@ class LiveHuggingFace(LiveLoader):
         dataset = datasets.load_dataset(
             file_format, data_files=list(files), split="train", streaming=asked.streams
         )
+        undecoded = _without_decoding(dataset.features)
+        if undecoded is not None:
+            dataset = dataset.cast(undecoded)
         yield from self._read(asked, dataset)
 
     def _read(self, asked: Asked, dataset: Any) -> Iterator[list[Any]]:
@@ -86,6 +90,28 @@ class LiveHuggingFace(LiveLoader):
             drop_last=asked.drop_remainder,
             collate_fn=list,
         )
+
+
+def _without_decoding(features: Any) -> Any:
+    """Return features whose images and sounds stay as bytes, None where there are none of them."""
+    if features is None:
+        return None
+    kept = copy.deepcopy(features)
+    changed = False
+
+    def look(feature: Any) -> None:
+        nonlocal changed
+        if getattr(feature, "decode", None) is True:
+            feature.decode, changed = False, True
+        inner = feature.values() if isinstance(feature, dict) else feature
+        if isinstance(inner, (list, tuple)) or isinstance(feature, dict):
+            for each in inner:
+                look(each)
+        elif hasattr(feature, "feature"):
+            look(feature.feature)
+
+    look(kept)
+    return kept if changed else None
 
 
 def _of_source(asked: Asked, source: Source) -> Any:
