@@ -306,6 +306,7 @@ PROVIDERS.update(
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
     to_pandas="api.tables:to_pandas",
+    verify_loader="loaders.verify:verify_loader",
     verified_version="readers.loaders.verified:verified_version",
 )
 

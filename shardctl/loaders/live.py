@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
@@ -94,7 +94,7 @@ class LiveLoader(ABC):
 
     def rows(
         self, asked: Asked, files: Sequence[str], file_format: str
-    ) -> Iterator[Sequence[Mapping[str, Any]]]:
+    ) -> Generator[Sequence[Mapping[str, Any]]]:
         """Yield the same batches of rows as the library reads them from its own kind of files.
 
         `files` are the paths of the shards, `asked.lengths` their lengths.
@@ -109,6 +109,11 @@ def live_loader(name: str) -> LiveLoader:
     return made
 
 
+def extra_of(loader: str) -> str:
+    """Return the extra of shardctl that brings the library of a loader."""
+    return _EXTRAS[loader]
+
+
 def library(module: str, loader: str) -> Any:
     """Return a module of a library, imported now.
 
@@ -120,5 +125,5 @@ def library(module: str, loader: str) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"{LOADERS[loader].title} is needed for this and cannot be imported ({error}); "
-            f"install it with: pip install 'shardctl[{_EXTRAS[loader]}]'"
+            f"install it with: pip install 'shardctl[{extra_of(loader)}]'"
         ) from error

@@ -107,6 +107,7 @@ _STATEFUL = Loader(
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     source="torchdata/stateful_dataloader/sampler.py, "
     "torchdata/stateful_dataloader/stateful_dataloader.py",
+    beside={"torch": ("2.13.0",)},
 )
 _ACCELERATE = Loader(
     name="accelerate",
@@ -125,6 +126,7 @@ _ACCELERATE = Loader(
     },
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
     source="accelerate/data_loader.py",
+    beside={"torch": ("2.13.0",)},
 )
 
 _HF = Loader(
@@ -153,6 +155,7 @@ _HF = Loader(
     },
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
+    eras=("4.4.0", "4.6.0", "4.8.0", "4.8.3", "5.0.0", "5.1.0"),
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.

@@ -137,11 +137,19 @@ class ReadSettings:
             if beside:
                 setting = SETTING_BY_FIELD[beside[0]]
                 takers = [name for name in LOADERS if setting.is_read_by(name)]
+                if beside[0] == "shuffle":
+                    raise UsageError(
+                        phrase(
+                            "{}: it could be {shuffle_files} or {buffer}; say which, or who reads "
+                            "with such a switch: {loader=}",
+                            Argument("shuffle", self.shuffle),
+                            loader=Placeholder(" or ".join(takers)),
+                        )
+                    )
                 raise UsageError(
                     phrase(
-                        "{} is read with {loader=} only{}",
+                        "{} is read with {loader=} only",
                         Argument(beside[0], getattr(self, beside[0])),
-                        _SHUFFLES_OF_TFDS if beside[0] == "shuffle" else "",
                         loader=Placeholder(" or ".join(takers or LOADERS)),
                     )
                 )
@@ -306,7 +314,6 @@ _IN_STAGES = {
     "drop_remainder": "batch(N, drop_remainder=True)",
     "host_by": "shard(N, I)",
 }
-_SHUFFLES_OF_TFDS = phrase("; of TFDS it could be {shuffle_files} or {buffer}; say which")
 _OF_LOADERS = tuple(
     setting.field for setting in SETTINGS if setting.about == "loader" and setting.name != "loader"
 )

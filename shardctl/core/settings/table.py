@@ -137,7 +137,11 @@ def _loader(in_force: InForce) -> str:
     if loader is None:
         return ""
     version = in_force.get("loader_version")
-    return loader.title if version is None else f"{loader.title}, {loader.library} {version}"
+    if version is None:
+        return loader.title
+    if loader.title.lower() == loader.library:
+        return f"{loader.title} {version}"
+    return f"{loader.title} ({loader.library} {version})"
 
 
 def _stages(document: object) -> str:

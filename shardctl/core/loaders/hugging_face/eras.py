@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,5 +90,7 @@ def era_of(version: str) -> Era:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    parts = [int(part) for part in version.split(".")]
+    """Return the numbers that a version begins with; a pre-release counts as its release."""
+    begin = re.match(r"\d+(\.\d+)*", version)
+    parts = [int(part) for part in begin[0].split(".")] if begin else []
     return tuple(parts + [0] * (3 - len(parts)))

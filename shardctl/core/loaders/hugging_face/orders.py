@@ -47,7 +47,7 @@ def _by_index(asked: Asked) -> HandedOut:
     if asked.streaming is False and asked.buffer is not None:
         raise UsageError(
             phrase(
-                "{streaming=False} reads by index, where a shuffle has no {}; leave one of both out",
+                "{streaming=False} reads by index, where a shuffle has no {}; leave out one of them",
                 Argument("buffer", asked.buffer),
             )
         )
@@ -66,6 +66,14 @@ def _by_index(asked: Asked) -> HandedOut:
     n, world = asked.num_examples, asked.num_hosts
     start = n // world * asked.host + min(asked.host, n % world)
     size = n // world + (asked.host < n % world)
+    if n and not size:
+        raise UsageError(
+            phrase(
+                "{}: datasets raises IndexError for a host that gets none of {} examples",
+                Argument("host", f"{asked.host}/{world}"),
+                n,
+            )
+        )
     sizes, batches = batches_of_epochs(
         [size] * asked.epochs, asked.batch, drop_remainder=asked.drop_remainder
     )
@@ -152,8 +160,8 @@ def _check_streaming(asked: Asked, era: Era) -> None:
         if asked.host_by == "files" and len(asked.lengths_of_shards) < asked.num_hosts:
             raise UsageError(
                 phrase(
-                    "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} hosts; "
-                    "{host_by=even} shares the examples",
+                    "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
+                    "hosts; {host_by=even} shares the examples",
                     len(asked.lengths_of_shards),
                     asked.num_hosts,
                 )
