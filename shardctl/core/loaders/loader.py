@@ -75,6 +75,7 @@ _GRAIN = Loader(
     },
     rule="shardctl.core.loaders.grain.orders:handed_out",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+    eras=("0.2.13",),
 )
 _TORCH = Loader(
     name="torch",
