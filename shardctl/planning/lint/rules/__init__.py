@@ -16,6 +16,7 @@ from shardctl.planning.lint.rules import (
     subsplits,
     unshuffled,
 )
+from shardctl.planning.lint.rules.loaders import hugging_face
 from shardctl.planning.lint.rules.stages import cached, counts, mixtures, shuffled
 
 LINT_RULES: tuple[Rule, ...] = (
@@ -68,4 +69,8 @@ LINT_RULES: tuple[Rule, ...] = (
     mixtures.cut_mixture,
     counts.open_count,
     counts.nothing_left,
+    hugging_face.hosts_read_everything,
+    hugging_face.idle_workers,
+    hugging_face.small_stream_buffer,
+    hugging_face.lost_stride,
 )

@@ -1,0 +1,1 @@
+"""The rules about loaders besides TFDS's reader, a file a library."""
