@@ -8,7 +8,12 @@ from shardctl.core.phrase import phrase
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
-from shardctl.files.position_file import POSITION_KIND, PositionRecord, position_of_text, position_text
+from shardctl.files.position_file import (
+    POSITION_KIND,
+    PositionRecord,
+    position_of_text,
+    position_text,
+)
 from shardctl.grain.deal import Deal
 from shardctl.grain.grain_state import is_of_data_loader, records_of_data_loader, sampler_of
 from shardctl.grain.key_order import KeyOrder

@@ -191,7 +191,10 @@ class _Check:
         with closing(random_orders(self.loader, self.order.version, random)) as orders:
             for order in islice(orders, NUM_SETTINGS):
                 pieces = self.process.pieces(order.asked, IndexRange(order.asked.num_examples))
-                found = first_difference(order, pieces, order.num_examples)
+                try:
+                    found = first_difference(order, pieces, order.num_examples)
+                except UsageError as refusal:
+                    return f"{order.settings!r}: {refusal}"
                 progress.advance(1)
                 if found is not None:
                     return _said_of(order, found)

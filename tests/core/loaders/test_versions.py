@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.loaders.hugging_face.eras import ERAS as OF_HUGGING_FACE
+from shardctl.core.loaders.hugging_face.eras import ERAS as CHANGES
 from shardctl.core.loaders.hugging_face.eras import era_of
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.loaders.versions import (
@@ -85,5 +85,5 @@ def test_each_loader_names_its_versions_ascending_and_its_source(loader: object)
 
 
 def test_the_eras_of_hugging_face_are_those_of_its_rule() -> None:
-    assert LOADERS["hf"].eras == tuple(era.since for era in OF_HUGGING_FACE[1:])
+    assert LOADERS["hf"].eras == tuple(era.since for era in CHANGES[1:])
     assert era_of("5.1.0rc1+cpu").since == "5.1.0"
