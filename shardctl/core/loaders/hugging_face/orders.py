@@ -47,7 +47,7 @@ def _by_index(asked: Asked) -> HandedOut:
     if asked.streaming is False and asked.buffer is not None:
         raise UsageError(
             phrase(
-                "{streaming=False} reads by index, where a shuffle has no {}; leave out one of them",
+                "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
                 Argument("buffer", asked.buffer),
             )
         )
