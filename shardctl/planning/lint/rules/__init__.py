@@ -16,6 +16,7 @@ from shardctl.planning.lint.rules import (
     subsplits,
     unshuffled,
 )
+from shardctl.planning.lint.rules.loaders import torch
 from shardctl.planning.lint.rules.stages import cached, counts, mixtures, shuffled
 
 LINT_RULES: tuple[Rule, ...] = (
@@ -68,4 +69,6 @@ LINT_RULES: tuple[Rule, ...] = (
     mixtures.cut_mixture,
     counts.open_count,
     counts.nothing_left,
+    torch.worker_order,
+    torch.repeated_in_evaluation,
 )

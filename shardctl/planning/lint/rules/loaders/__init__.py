@@ -1,0 +1,1 @@
+"""The rules about other loaders than TFDS's: a file a library."""
