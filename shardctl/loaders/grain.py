@@ -22,6 +22,10 @@ class LiveGrain(LiveLoader):
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
         """Yield what one process hands out, batch by batch."""
         grain = library("grain", "grain")
+        # Its worker processes read flags, which nobody parsed where no absl app was run.
+        flags = library("absl.flags", "grain").FLAGS
+        if not flags.is_parsed():
+            flags.mark_as_parsed()
         maps = asked.host_by == "examples" or asked.buffer is not None
         try:
             made = (_map_dataset if maps else _data_loader)(grain, asked, source)

@@ -109,6 +109,11 @@ def live_loader(name: str) -> LiveLoader:
     return made
 
 
+def extra_of(loader: str) -> str:
+    """Return the extra of shardctl that brings the library of a loader."""
+    return _EXTRAS[loader]
+
+
 def library(module: str, loader: str) -> Any:
     """Return a module of a library, imported now.
 
@@ -120,5 +125,5 @@ def library(module: str, loader: str) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"{LOADERS[loader].title} is needed for this and cannot be imported ({error}); "
-            f"install it with: pip install 'shardctl[{_EXTRAS[loader]}]'"
+            f"install it with: pip install 'shardctl[{extra_of(loader)}]'"
         ) from error

@@ -205,6 +205,13 @@ def _order(
 
     project = project_here(source, reading)
     dataset, settings = chosen_dataset(source, project), reading.settings(project)
+    if settings.loader != "tfds":
+        from shardctl.files.silence import silent_libraries
+
+        with silent_libraries(), ProgressBars() as bars:
+            from shardctl.loaders.verify import verify_loader
+
+            return verify_loader(dataset, spec, settings, take=take, watch=bars.show)
     planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
     with quiet_tensorflow(), ProgressBars() as bars:
         from shardctl.tfds.verifying.verify import verify_order

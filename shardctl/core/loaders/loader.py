@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from shardctl.core.loaders.hugging_face.eras import ERAS
+
 if TYPE_CHECKING:
     from shardctl.core.loaders.asked import Asked
     from shardctl.core.loaders.handed_out import HandedOut
@@ -75,6 +77,7 @@ _GRAIN = Loader(
     },
     rule="shardctl.core.loaders.grain.orders:handed_out",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+    eras=("0.2.13",),
 )
 _TORCH = Loader(
     name="torch",
@@ -129,8 +132,39 @@ _ACCELERATE = Loader(
     beside={"torch": _TORCH.proven},
 )
 
+_HF = Loader(
+    name="hf",
+    title="Hugging Face Datasets",
+    library="datasets",
+    proven=(
+        *("3.0.2", "3.1.0", "3.2.0", "3.3.2", "3.4.1", "3.5.1", "3.6.0"),
+        *("4.0.0", "4.1.1", "4.2.0", "4.3.0"),
+        *("4.4.0", "4.4.2", "4.5.0"),
+        *("4.6.0", "4.6.1", "4.7.0"),
+        *("4.8.0", "4.8.1", "4.8.2", "4.8.3", "4.8.4", "4.8.5"),
+        *("5.0.0", "5.0.1", "5.1.0", "5.2.0"),
+    ),
+    takes={
+        "shuffle_seed": "shuffle(seed)",
+        "epochs": "for epoch in range(N)",
+        "pass_index": "set_epoch",
+        "host": "split_dataset_by_node(rank, world_size)",
+        "host_by": "split_dataset_by_node(strategy)",
+        "workers": "DataLoader(num_workers)",
+        "batch": "DataLoader(batch_size)",
+        "drop_remainder": "DataLoader(drop_last)",
+        "streaming": "load_dataset(streaming)",
+        "buffer": "shuffle(buffer_size)",
+        "input_shards": "shuffle(max_buffer_input_shards)",
+        "arrow": "to_iterable_dataset, not from_generator",
+    },
+    rule="shardctl.core.loaders.hugging_face.orders:handed_out",
+    source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
+    eras=tuple(era.since for era in ERAS[1:]),
+)
+
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
 LOADERS: Mapping[str, Loader] = {
-    loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE)
+    loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
 }
 LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)

@@ -370,10 +370,7 @@ class LintContext:
                     raise
                 # Stages of an open count: what the hosts read is known all the same.
                 plans[read.spec] = shared(read, replace(self.settings, stages=None))
-        return {
-            spec: plan.comparisons[0].strategy(self.settings.host_by)
-            for spec, plan in plans.items()
-        }
+        return {spec: plan.comparisons[0].strategy(plan.judged) for spec, plan in plans.items()}
 
     def shares(self, read: Read) -> Strategy:
         """Return what each host gets of a spec."""

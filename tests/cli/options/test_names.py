@@ -147,7 +147,6 @@ def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
             "simulate --seed 3",
             "--seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which",
         ),
-        ("simulate --shuffle", "--shuffle is read with --loader torch"),
         ("simulate --no-shuffle", "--no-shuffle: it could be --shuffle-files or --buffer; say"),
         ("resume --experimental_interleave_sort_fn x", "--experimental_interleave_sort_fn: it "),
         ("simulate --cycle_length 0", "--cycle '0': a whole number, at least 1, is needed"),

@@ -1,4 +1,4 @@
-"""SC091 and SC092: what PyTorch's loaders make of workers, and of hosts that do not divide."""
+"""SC087 and SC088: what PyTorch's loaders make of workers, and of hosts that do not divide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
 
 
 @rule(
-    "SC091",
+    "SC087",
     "worker-order",
     "notice",
     "an order that the number of workers decides",
@@ -57,7 +57,7 @@ def worker_order(context: LintContext) -> Iterator[Violation]:
 
 
 @rule(
-    "SC092",
+    "SC088",
     "repeated-in-evaluation",
     "warning",
     "an evaluation that counts examples twice",

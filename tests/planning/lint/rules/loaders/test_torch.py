@@ -1,4 +1,4 @@
-"""SC091 and SC092: what each finds something in, and the nearest in which it does not."""
+"""SC087 and SC088: what each finds something in, and the nearest in which it does not."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ TORCH: dict[str, Any] = {"loader": "torch", "usage": {"hosts": 3}}
 DEALT: dict[str, Any] = {"loader": "accelerate", "usage": {"hosts": 4}}
 
 CASES: tuple[Row, ...] = (
-    ("SC091", case(workers=2, **STATEFUL), case(workers=0, **STATEFUL)),
-    ("SC091", case(**STATEFUL), case(**{**STATEFUL, "loader": "torch"})),
-    ("SC091", case(**STATEFUL), case(**OF_ONE)),
-    ("SC091", case(workers=2, **STATEFUL), case(workers=2, loader="stateful", global_seed=1)),
-    ("SC091", case("train", **STATEFUL), case("test", **STATEFUL)),
+    ("SC087", case(workers=2, **STATEFUL), case(workers=0, **STATEFUL)),
+    ("SC087", case(**STATEFUL), case(**{**STATEFUL, "loader": "torch"})),
+    ("SC087", case(**STATEFUL), case(**OF_ONE)),
+    ("SC087", case(workers=2, **STATEFUL), case(workers=2, loader="stateful", global_seed=1)),
+    ("SC087", case("train", **STATEFUL), case("test", **STATEFUL)),
     # 400 examples: of 3 processes 2 read one twice.
-    ("SC092", case("test", **TORCH), case("test[:399]", **TORCH)),
-    ("SC092", case("test", **TORCH), case("train", **TORCH)),
-    ("SC092", case("test", **TORCH), case("test", drop_shard_remainder=True, **TORCH)),
-    ("SC092", case("test", **TORCH), case("test", batch=7, drop_remainder=True, **TORCH)),
-    ("SC092", case("test", **TORCH), case("test", loader="torch")),
+    ("SC088", case("test", **TORCH), case("test[:399]", **TORCH)),
+    ("SC088", case("test", **TORCH), case("train", **TORCH)),
+    ("SC088", case("test", **TORCH), case("test", drop_shard_remainder=True, **TORCH)),
+    ("SC088", case("test", **TORCH), case("test", batch=7, drop_remainder=True, **TORCH)),
+    ("SC088", case("test", **TORCH), case("test", loader="torch")),
     # A round of 4 processes is 4 batches: 400 examples are 12 rounds and a half of batches of 8.
-    ("SC092", case("test", batch=8, **DEALT), case("test", batch=10, **DEALT)),
+    ("SC088", case("test", batch=8, **DEALT), case("test", batch=10, **DEALT)),
     (
-        "SC092",
+        "SC088",
         case("test", batch=8, **DEALT),
         case("test", batch=8, drop_remainder=True, **DEALT),
     ),
@@ -52,6 +52,6 @@ def test_every_rule_has_a_case() -> None:
 
 
 def test_it_says_how_many_are_read_again() -> None:
-    (found,) = [f for f in case("test", **TORCH).lint().findings if f.rule.code == "SC092"]
+    (found,) = [f for f in case("test", **TORCH).lint().findings if f.rule.code == "SC088"]
     assert 3 * math.ceil(400 / 3) == 402
     assert "3 processes read 402 examples, and there are 400: 2 are read again" in found.why
