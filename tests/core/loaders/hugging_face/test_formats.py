@@ -1,0 +1,17 @@
+"""Which record files are streamed as tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.core.loaders.hugging_face.formats import reads_tables
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "arrow"])
+def test_formats_whose_readers_make_tables(file_format: str) -> None:
+    assert reads_tables(file_format)
+
+
+@pytest.mark.parametrize("file_format", ["tfrecord", "array_record", "webdataset", "mds"])
+def test_the_others_are_rows_of_a_generator(file_format: str) -> None:
+    assert not reads_tables(file_format)
