@@ -32,6 +32,7 @@ Record files without metadata
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
+    resume_loader(.., consumed= or steps=) the same of another loader, as {"loader": "torch"}
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
     from shardctl.planning.resume.hosts import resume_on_hosts
+    from shardctl.planning.resume.loaders.resume_loader import LoaderPlan, resume_loader
     from shardctl.planning.resume.proof import Proof, prove
     from shardctl.planning.resume.resume import resume
     from shardctl.planning.resume.seen import resume_unseen
@@ -158,6 +160,7 @@ __all__ = [
     "Layout",
     "Lint",
     "ListedDataset",
+    "LoaderPlan",
     "Located",
     "Match",
     "Metric",
@@ -210,6 +213,7 @@ __all__ = [
     "read_plan",
     "read_snapshot",
     "resume",
+    "resume_loader",
     "resume_on_hosts",
     "resume_unseen",
     "simulate",
@@ -240,6 +244,7 @@ _HOMES = {
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
     "ListedDataset": "planning.list",
+    "LoaderPlan": "planning.resume.loaders.resume_loader",
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
@@ -287,6 +292,7 @@ _HOMES = {
     "read_plan": "api.arguments",
     "read_snapshot": "api.arguments",
     "resume": "planning.resume.resume",
+    "resume_loader": "planning.resume.loaders.resume_loader",
     "resume_on_hosts": "planning.resume.hosts",
     "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",

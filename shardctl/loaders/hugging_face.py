@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
-import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -35,25 +35,22 @@ class LiveHuggingFace(LiveLoader):
     ) -> Generator[Sequence[Mapping[str, Any]]]:
         """Yield the same batches of rows as `load_dataset` reads them from Parquet or Arrow files.
 
-        To be read by index they are copied, as `load_dataset` does, to a folder that is removed.
+        Where no tables are asked for, a generator streams the rows of the files.
         """
         datasets = library("datasets", "hf")
-        datasets.disable_progress_bars()
         if asked.streams and not asked.arrow:
-            generated = datasets.IterableDataset.from_generator(
+            dataset = datasets.IterableDataset.from_generator(
                 _rows_of_files, gen_kwargs={"file_format": file_format, "files": list(files)}
             )
-            yield from self._read(asked, generated)
-            return
-        with tempfile.TemporaryDirectory(prefix="shardctl-") as folder:
-            dataset = datasets.load_dataset(
-                file_format,
-                data_files=list(files),
-                split="train",
-                streaming=asked.streams,
-                cache_dir=folder,
-            )
             yield from self._read(asked, dataset)
+            return
+        dataset = datasets.load_dataset(
+            file_format, data_files=list(files), split="train", streaming=asked.streams
+        )
+        undecoded = _without_decoding(dataset.features)
+        if undecoded is not None:
+            dataset = dataset.cast(undecoded)
+        yield from self._read(asked, dataset)
 
     def _read(self, asked: Asked, dataset: Any) -> Iterator[list[Any]]:
         distributed = library("datasets.distributed", "hf")
@@ -97,6 +94,50 @@ class LiveHuggingFace(LiveLoader):
                 yield batch
 
 
+def _without_decoding(features: Any) -> Any:
+    """Return features whose images and sounds stay as bytes, None where there are none of them."""
+    if features is None:
+        return None
+    kept = copy.deepcopy(features)
+    changed = False
+
+    def look(feature: Any) -> None:
+        nonlocal changed
+        if getattr(feature, "decode", None) is True:
+            feature.decode, changed = False, True
+        inner = feature.values() if isinstance(feature, dict) else feature
+        if isinstance(inner, (list, tuple)) or isinstance(feature, dict):
+            for each in inner:
+                look(each)
+        elif hasattr(feature, "feature"):
+            look(feature.feature)
+
+    look(kept)
+    return kept if changed else None
+
+
+def _without_decoding(features: Any) -> Any:
+    """Return features whose images and sounds stay as bytes, None where there are none of them."""
+    if features is None:
+        return None
+    kept = copy.deepcopy(features)
+    changed = False
+
+    def look(feature: Any) -> None:
+        nonlocal changed
+        if getattr(feature, "decode", None) is True:
+            feature.decode, changed = False, True
+        inner = feature.values() if isinstance(feature, dict) else feature
+        if isinstance(inner, (list, tuple)) or isinstance(feature, dict):
+            for each in inner:
+                look(each)
+        elif hasattr(feature, "feature"):
+            look(feature.feature)
+
+    look(kept)
+    return kept if changed else None
+
+
 def _of_source(asked: Asked, source: Source) -> Any:
     """Return the dataset that `datasets` makes of a source: tables, or a generator of rows."""
     datasets = library("datasets", "hf")
@@ -127,9 +168,11 @@ def _rows(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[dict[
 def _rows_of_files(file_format: str, files: list[str]) -> Iterator[dict[str, Any]]:
     datasets = library("datasets", "hf")
     for file in files:
-        yield from datasets.load_dataset(
+        dataset = datasets.load_dataset(
             file_format, data_files=[file], split="train", streaming=True
         )
+        undecoded = _without_decoding(dataset.features)
+        yield from dataset if undecoded is None else dataset.cast(undecoded)
 
 
 _TABLE = 7  # rows of a table; a table ends with its shard

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
@@ -94,7 +94,7 @@ class LiveLoader(ABC):
 
     def rows(
         self, asked: Asked, files: Sequence[str], file_format: str
-    ) -> Generator[Sequence[Mapping[str, Any]]]:
+    ) -> Iterator[Sequence[Mapping[str, Any]]]:
         """Yield the same batches of rows as the library reads them from its own kind of files.
 
         `files` are the paths of the shards, `asked.lengths` their lengths.

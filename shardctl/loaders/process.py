@@ -11,6 +11,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -45,12 +46,15 @@ class LoaderProcess:
     def __init__(self, loader: str) -> None:
         self._loader = loader
         self._process: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> LoaderProcess:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.end()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def pieces(self, asked: Asked, examples: Source | RowFiles) -> Pieces:
         """Yield what the loader hands out, batches together.
@@ -96,6 +100,16 @@ class LoaderProcess:
                 if pipe is not None:
                     pipe.close()
 
+    def _environment(self) -> dict[str, str]:
+        """Return what libraries are told: no graphics card, no network, files in a folder of ours."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(
+                prefix="shardctl-", ignore_cleanup_errors=True
+            )
+        folder = self._folder.name
+        caches = dict.fromkeys(("TMPDIR", "HF_DATASETS_CACHE"), folder)
+        return {**caches, "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1"}
+
     def _started(self) -> subprocess.Popen[bytes]:
         shown = bool(os.environ.get("SHARDCTL_TRACEBACK"))
         with signals_blocked():
@@ -105,7 +119,7 @@ class LoaderProcess:
                 stdout=subprocess.PIPE,
                 stderr=None if shown else subprocess.DEVNULL,
                 start_new_session=True,
-                env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"},
+                env=os.environ | self._environment(),
             )
         self._process = process
         assert process.stdin is not None

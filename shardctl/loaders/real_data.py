@@ -86,9 +86,10 @@ def _why_not_files(
         return "the files are not opened, since not all of them are sound"
     if file_format in live.formats:
         return _why_not_rows(order, take)
-    if file_format not in FORMATS:
-        formats = " and ".join([*FORMATS, *sorted(live.formats - {*FORMATS})])
-        return f"{order.loader.title} gets {formats} files by index, these are {file_format}"
+    if live.formats or file_format not in FORMATS:
+        formats = " and ".join(sorted(live.formats or FORMATS))
+        how = "opens" if live.formats else "is given, through tfds.data_source,"
+        return f"{order.loader.title} {how} {formats} files, and these are {file_format}"
     if _folder(dataset) is None:
         return "tfds.data_source reads one folder with metadata of TFDS, and these files have none"
     missing = [name for name in ("tensorflow_datasets", "array_record") if not _is_there(name)]

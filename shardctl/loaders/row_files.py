@@ -47,7 +47,9 @@ class RowFiles:
             for batch in rows:
                 yield self.indices_of(batch)
         finally:
-            rows.close()
+            close = getattr(rows, "close", None)
+            if close is not None:
+                close()
 
     def indices_of(self, rows: Sequence[Mapping[str, Any]]) -> Int64s:
         """Return the first index with the contents of each row, -1 where there is none."""

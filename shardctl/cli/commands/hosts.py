@@ -67,8 +67,8 @@ def hosts(
         bool,
         typer.Option(
             "--check",
-            help="Exit with 1 if, under --host-by or the loader's own way, hosts are idle, differ in batches (with "
-            "--batch), read more than --max-amplification, or TFDS refuses.",
+            help="Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ "
+            "in batches (with --batch), read more than --max-amplification, or TFDS refuses.",
         ),
     ] = False,
     max_amplification: Annotated[

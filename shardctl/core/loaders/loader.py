@@ -77,6 +77,7 @@ _GRAIN = Loader(
     },
     rule="shardctl.core.loaders.grain.orders:handed_out",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+    eras=("0.2.13",),
 )
 _TORCH = Loader(
     name="torch",
@@ -103,18 +104,19 @@ _STATEFUL = Loader(
     name="stateful",
     title="torchdata's StatefulDataLoader",
     library="torchdata",
-    proven=("0.11.0",),
+    proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
+    eras=("0.11.0",),
     takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     source="torchdata/stateful_dataloader/sampler.py, "
     "torchdata/stateful_dataloader/stateful_dataloader.py",
-    beside={"torch": ("2.13.0",)},
+    beside={"torch": _TORCH.proven},
 )
 _ACCELERATE = Loader(
     name="accelerate",
     title="Hugging Face Accelerate",
     library="accelerate",
-    proven=("1.15.0",),
+    proven=("1.10.1", "1.13.0", "1.14.0", "1.15.0"),
     takes={
         "shuffle": "DataLoader(shuffle)",
         "shuffle_seed": "TrainingArguments(data_seed), or its seed",
@@ -127,7 +129,7 @@ _ACCELERATE = Loader(
     },
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
     source="accelerate/data_loader.py",
-    beside={"torch": ("2.13.0",)},
+    beside={"torch": _TORCH.proven},
 )
 
 _HF = Loader(

@@ -73,11 +73,17 @@ class LoaderOrder(Order):
             buffer=settings.buffer,
             buffer_seed=settings.buffer_seed,
             streaming=settings.streaming,
-            arrow=reads_tables(dataset.file_format) if settings.arrow is None else settings.arrow,
+            arrow=self._reads_tables(),
             input_shards=settings.input_shards,
             shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
+
+    def _reads_tables(self) -> bool:
+        """Return whether Hugging Face streams tables: as asked, else as it does of the format."""
+        if self.settings.arrow is not None:
+            return self.settings.arrow
+        return reads_tables(self.dataset.file_format, self.version)
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
@@ -208,6 +214,17 @@ class LoaderOrder(Order):
         self._check_step(step)
         batches = self.handed_out.batches
         return range(step, step + 1) if batches is None else range(*batches.bounds(step))
+
+    @checked
+    def indices_at(self, positions: Int64sLike) -> Int64s:
+        """Return the indices of the examples at any positions, as the loader counts, int64[q]."""
+        return self.handed_out.indices_at(self._checked(positions))
+
+    @checked
+    def indices_in_step(self, step: int) -> Int64s:
+        """Return the indices of the examples of a batch, as the loader counts, int64[size]."""
+        positions = self.positions_in_step(step)
+        return self.indices_at(np.arange(positions.start, positions.stop))
 
     def forget_readings(self) -> None:
         """Nothing is kept that could not be asked for again."""

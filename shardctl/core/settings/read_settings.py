@@ -137,22 +137,18 @@ class ReadSettings:
             if beside:
                 setting = SETTING_BY_FIELD[beside[0]]
                 takers = [name for name in LOADERS if setting.is_read_by(name)]
+                given = Argument(beside[0], getattr(self, beside[0]))
+                only = phrase("{loader=}", loader=Placeholder(" or ".join(takers or LOADERS)))
                 if beside[0] == "shuffle":
                     raise UsageError(
                         phrase(
-                            "{}: it could be {shuffle_files} or {buffer}; say which, or who reads "
-                            "with such a switch: {loader=}",
-                            Argument("shuffle", self.shuffle),
-                            loader=Placeholder(" or ".join(takers)),
+                            "{}: it could be {shuffle_files} or {buffer}; say which; such a switch "
+                            "is read with {} only",
+                            given,
+                            only,
                         )
                     )
-                raise UsageError(
-                    phrase(
-                        "{} is read with {loader=} only",
-                        Argument(beside[0], getattr(self, beside[0])),
-                        loader=Placeholder(" or ".join(takers or LOADERS)),
-                    )
-                )
+                raise UsageError(phrase("{} is read with {} only", given, only))
             return
         for name, default in _DEFAULTS.items():
             is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
@@ -384,6 +380,8 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     {'shuffle_seed': 1, 'buffer_seed': 2}
     """
     assumed: dict[str, Any] = {}
+    if settings.loader != "tfds":
+        return settings, assumed  # what a loader leaves open, its rule says
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
             assumed["shuffle_seed"] = 1

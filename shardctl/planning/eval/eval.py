@@ -200,7 +200,8 @@ def evaluate(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is evaluated on; None is `test`, `validation`, else `train`.
-        settings: of these only `host_by` and the file order matter.
+        settings: of these only `host_by` and the file order matter; another loader forms its own
+            batches, and counts as it is set up.
         batch: examples in the batch of one device.
         hosts: how many hosts share the examples.
         devices: how many each host has.
@@ -230,6 +231,17 @@ def evaluate(
             raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
     dataset, settings = as_dataset(dataset), as_settings(settings)
     resolved = resolved_spec(dataset, _default(dataset) if spec is None else spec)
+    if settings.loader != "tfds":
+        from shardctl.planning.eval.loaders import evaluate_loader  # which is an evaluation, too
+
+        return evaluate_loader(
+            resolved,
+            settings,
+            batch=batch,
+            hosts=hosts,
+            devices=devices,
+            remainder=remainder,
+        )
     refuse_open_hosts(resolved, settings.host_mode, hosts)
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),

@@ -22,6 +22,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.hosts.loaders import call_of_hosts, shares_of
 from shardctl.planning.hosts.stages import shared_reader
 from shardctl.planning.hosts.strategy import Strategy, strategy_of, strategy_of_loader
+from shardctl.planning.loader_version import loader_version
 from shardctl.planning.open_splits import refuse_open_hosts
 from shardctl.planning.order import as_read_by, resolved_spec
 
@@ -165,7 +166,10 @@ def hosts_of(
 ) -> HostsPlan:
     """Return what hosts read of a spec that is resolved, in some of the modes; see `hosts`."""
     if settings.loader != "tfds":
-        resolved = as_read_by(resolved, settings)
+        version = loader_version(settings)
+        settings = replace(settings, host=None, loader_version=version.version)
+        kept = as_read_by(resolved, settings)
+        resolved = replace(kept, warnings=(*kept.warnings, *version.warnings))
     modes = tuple(HOST_MODES.values()) if modes is None else modes
     dataset = resolved.dataset
     counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)

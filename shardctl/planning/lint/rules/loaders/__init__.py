@@ -1,1 +1,1 @@
-"""The rules about loaders besides TFDS's reader, a file a library."""
+"""The rules about other loaders than TFDS's reader: a file a library."""
