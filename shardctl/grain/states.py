@@ -20,21 +20,19 @@ from shardctl.tfds.position.states import records_of, stretch_of
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
     """Return the order from where a run stopped, whose processes had these states.
 
-    With as many hosts this one goes on with its own state; otherwise what all of them have left is
-    shared, as `Position.set_states` does.
+    With as many hosts this one goes on with its own state, which is enough then; otherwise what all
+    of them have left is shared, as `Position.set_states` does.
 
     Raises:
         DatasetError: a state is none, or of another dataset.
         UsageError: another spec or other settings, a host whose state is missing, or files that
             repeat without end, of which nothing is left to share.
     """
-    texts = [
-        position_text(_record(state, order, f"states[{index}]"))
-        for index, state in enumerate(states)
-    ]
-    records = records_of(texts)
+    records = [_record(state, order, f"states[{index}]") for index, state in enumerate(states)]
+    if len(records) != 1 or records[0].settings.host != order.settings.host:
+        records = records_of([position_text(record) for record in records])
     own = [record for record in records if record.settings.host == order.settings.host]
-    for record in records if not own else own:
+    for record in own or records:
         check_same_order(
             record,
             order.spec,
