@@ -302,9 +302,11 @@ PROVIDERS.update(
     dataset="api.arguments:dataset_of_argument",
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
+    installed_version="readers.loaders.installed:installed_version",
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
     to_pandas="api.tables:to_pandas",
+    verified_version="readers.loaders.verified:verified_version",
 )
 
 

@@ -22,6 +22,7 @@ from shardctl.planning.open_splits import refuse_open_splits
 
 if TYPE_CHECKING:
     from shardctl.core.snapshot.cells import SplitIds
+    from shardctl.planning.loader_version import LoaderVersion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,12 +128,23 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
     if settings.loader != "tfds":
-        from shardctl.core.order.loader_order import LoaderOrder
+        from shardctl.planning.loader_version import loader_version
 
-        return _planned(resolved, LoaderOrder(resolved.dataset, resolved.ranges, settings), ())
+        return order_of_loader(resolved, settings, loader_version(settings))
     order = Order(resolved.dataset, resolved.ranges, settings)
     listed_files = listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))
+
+
+def order_of_loader(
+    resolved: Resolved, settings: ReadSettings, version: LoaderVersion
+) -> PlannedOrder:
+    """Return the order of another loader than TFDS's, as a version of its library makes it."""
+    from shardctl.core.order.loader_order import LoaderOrder
+
+    settings = replace(settings, loader_version=version.version)
+    order = LoaderOrder(resolved.dataset, resolved.ranges, settings)
+    return _planned(resolved, order, version.warnings)
 
 
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:

@@ -192,6 +192,14 @@ _REPLACES = {
 
 
 def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
+    loader = given.get("loader", arguments.get("loader"))
+    if "loader" in given and loader != arguments.get("loader", "tfds"):
+        # What was said of another loader: its version, and what means nothing to this one.
+        other_version = ("loader_version",) if "loader" in arguments else ()
+        for name in tuple(arguments):
+            is_read = name not in other_version and SETTING_BY_FIELD[name].is_read_by(loader)
+            if name not in given and not is_read:
+                del arguments[name]
     for name in given:
         for other in _REPLACES.get(name, ()):
             if other not in given:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 
 _NONE = np.empty(0, np.int64)
+_PIECE = 1 << 20  # examples of an epoch that are looked through together
 
 
 class Batches(ABC):
@@ -32,19 +32,29 @@ class Batches(ABC):
 
 
 class EqualBatches(Batches):
-    """Batches of one size, the last of what is left."""
+    """Batches of one size, the last of each epoch of what is left.
 
-    def __init__(self, num_examples: int, size: int) -> None:
+    >>> EqualBatches(5, 2, epochs=2).bounds(5)
+    (9, 10)
+    """
+
+    def __init__(self, num_examples: int, size: int, *, epochs: int = 1) -> None:
+        """`num_examples` are those of one epoch."""
         self._num_examples, self._size = num_examples, size
-        self.num_batches = -(-num_examples // size)
+        self._an_epoch = -(-num_examples // size)
+        self.num_batches = self._an_epoch * epochs
 
     def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each."""
-        return np.divmod(positions, self._size)
+        epochs, within = np.divmod(positions, max(self._num_examples, 1))
+        steps, offsets = np.divmod(within, self._size)
+        return epochs * self._an_epoch + steps, offsets
 
     def bounds(self, step: int) -> tuple[int, int]:
         """Return the positions [start, stop) of a batch."""
-        return step * self._size, min((step + 1) * self._size, self._num_examples)
+        epoch, step = divmod(step, self._an_epoch)
+        start, stop = step * self._size, min((step + 1) * self._size, self._num_examples)
+        return epoch * self._num_examples + start, epoch * self._num_examples + stop
 
 
 class UnequalBatches(Batches):
@@ -125,17 +135,13 @@ class EpochByEpoch(HandedOut):
 
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
-        wanted, which = np.unique(indices, return_inverse=True)
         queries, positions = [_NONE], [_NONE]
-        for epoch, (start, _) in enumerate(pairwise(self._starts.tolist())):
+        for epoch, start in enumerate(self._starts[:-1].tolist() if len(indices) else ()):
             there = self._indices(epoch)
-            place = np.searchsorted(wanted, there)
-            place[place == len(wanted)] = 0
-            found = np.flatnonzero(wanted[place] == there) if len(wanted) else _NONE
-            for query in range(len(indices)):
-                mine = found[place[found] == which[query]]
-                queries.append(np.full(len(mine), query))
-                positions.append(mine + start)
+            for first in range(0, len(there), _PIECE):
+                query, place = matches(indices, there[first : first + _PIECE])
+                queries.append(query)
+                positions.append(place + (start + first))
         return np.concatenate(queries), np.concatenate(positions)
 
     def epochs_at(self, positions: Int64s) -> Int64s:
@@ -158,6 +164,23 @@ class EpochByEpoch(HandedOut):
         return len(self._starts) - 1
 
 
+def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
+    """Return (which of `wanted`, place in `there`), int64[r] each, of all pairs that are equal.
+
+    >>> [found.tolist() for found in matches(np.array([7, 3, 7]), np.array([3, 7, 5]))]
+    [[1, 0, 2], [0, 1, 1]]
+    """
+    order = np.argsort(wanted, kind="stable")
+    ascending = wanted[order]
+    first = np.searchsorted(ascending, there)
+    count = np.searchsorted(ascending, there, side="right") - first
+    found = np.flatnonzero(count)
+    first, count = first[found], count[found]
+    # The pairs of one place are a run of queries; `nth` counts within it.
+    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return order[np.repeat(first, count) + nth], np.repeat(found, count)
+
+
 def batches_of_epochs(
     sizes: Sequence[int], batch: int | None, *, drop_remainder: bool
 ) -> tuple[list[int], Batches | None]:
@@ -165,8 +188,8 @@ def batches_of_epochs(
     if batch is None:
         return list(sizes), None
     kept = [size // batch * batch if drop_remainder else size for size in sizes]
-    if len(kept) == 1:
-        return kept, EqualBatches(kept[0], batch)
+    if len(set(kept)) == 1:
+        return kept, EqualBatches(kept[0], batch, epochs=len(kept))
     return kept, UnequalBatches(
         np.concatenate([_NONE, *(_batch_sizes(size, batch) for size in kept)])
     )

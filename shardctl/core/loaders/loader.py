@@ -1,4 +1,4 @@
-"""The loaders: which there are, which settings each reads, and on which versions its rule is proven.
+"""The loaders: which there are, which settings each reads, and which versions prove its rule.
 
 Importing it loads neither NumPy nor any of the libraries.
 """
@@ -6,7 +6,7 @@ Importing it loads neither NumPy nor any of the libraries.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
@@ -24,10 +24,13 @@ class Loader:
     name: in documents and behind `--loader`. title: what people call it.
     library: its package, as pip knows it.
     proven: versions on which the rule agreed with the library, ascending; `proven[-1]` is taken
-        where none is installed and none is named.
+        where none is installed and none is named. `versions.py` says what counts besides.
     takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
     rule: module and function that answers an `Asked` with what one process hands out.
     source: where in the library the rule is.
+    eras: versions from which on the library follows another rule, where there were several.
+    beside: other packages that the order comes from, and their proven versions, ascending.
+    rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
     """
 
     name: LoaderName
@@ -37,6 +40,9 @@ class Loader:
     takes: Mapping[str, str]
     rule: str
     source: str
+    eras: tuple[str, ...] = ()
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rule_version: int = 1
 
     def handed_out(self, asked: Asked) -> HandedOut:
         """Return what one process hands out.
@@ -50,6 +56,26 @@ class Loader:
         return found
 
 
+_GRAIN = Loader(
+    name="grain",
+    title="Grain",
+    library="grain",
+    proven=("0.2.18",),
+    takes={
+        "shuffle_seed": "IndexSampler(seed), MapDataset.shuffle",
+        "epochs": "IndexSampler(num_epochs), MapDataset.repeat",
+        "host": "ShardOptions(shard_index, shard_count)",
+        "host_by": "ShardOptions, or a slice of a MapDataset",
+        "drop_shard_remainder": "ShardOptions(drop_remainder)",
+        "workers": "DataLoader(worker_count), mp_prefetch",
+        "batch": "Batch(batch_size)",
+        "drop_remainder": "Batch(drop_remainder)",
+        "buffer": "WindowShuffleMapDataset(window_size)",
+        "buffer_seed": "WindowShuffleMapDataset(seed)",
+    },
+    rule="shardctl.core.loaders.grain.orders:handed_out",
+    source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+)
 _TORCH = Loader(
     name="torch",
     title="PyTorch's DataLoader",
@@ -67,10 +93,41 @@ _TORCH = Loader(
         "drop_remainder": "DataLoader(drop_last)",
         "pass_index": "sampler.set_epoch",
     },
-    rule="shardctl.core.loaders.torch.orders:handed_out",
-    source="torch/utils/data/distributed.py, aten/src/ATen/native/TensorFactories.cpp",
+    rule="shardctl.core.loaders.torch.samplers:handed_out",
+    source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
+    "aten/src/ATen/native/TensorFactories.cpp",
+)
+_STATEFUL = Loader(
+    name="stateful",
+    title="torchdata's StatefulDataLoader",
+    library="torchdata",
+    proven=("0.11.0",),
+    takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
+    rule="shardctl.core.loaders.torch.stateful:handed_out",
+    source="torchdata/stateful_dataloader/sampler.py, "
+    "torchdata/stateful_dataloader/stateful_dataloader.py",
+)
+_ACCELERATE = Loader(
+    name="accelerate",
+    title="Hugging Face Accelerate",
+    library="accelerate",
+    proven=("1.15.0",),
+    takes={
+        "shuffle": "DataLoader(shuffle)",
+        "shuffle_seed": "TrainingArguments(data_seed), or its seed",
+        "epochs": "num_train_epochs",
+        "host": "Accelerator(process_index, num_processes)",
+        "workers": "dataloader_num_workers",
+        "batch": "per_device_train_batch_size",
+        "drop_remainder": "dataloader_drop_last",
+        "pass_index": "DataLoaderShard.set_epoch",
+    },
+    rule="shardctl.core.loaders.torch.accelerate:handed_out",
+    source="accelerate/data_loader.py",
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
-LOADERS: Mapping[str, Loader] = {loader.name: loader for loader in (_TORCH,)}
+LOADERS: Mapping[str, Loader] = {
+    loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE)
+}
 LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)

@@ -14,10 +14,14 @@ from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.loader import LOADERS, Loader
+from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reads_of_host import RowLookup
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import UsageError
 
 
@@ -49,30 +53,29 @@ class LoaderOrder(Order):
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
         host = settings.host
-        self.handed_out = self.loader.handed_out(
-            Asked(
-                lengths=self.reads.take,
-                version=self.version,
-                shuffle=settings.shuffle,
-                seed=settings.shuffle_seed,
-                global_seed=settings.global_seed,
-                first_epoch=settings.pass_index,
-                epochs=settings.epochs,
-                shares=host is not None,
-                host=0 if host is None else host.index,
-                num_hosts=1 if host is None else host.count,
-                host_by=settings.host_by,
-                drop_shard_remainder=settings.drop_shard_remainder,
-                workers=settings.workers or 0,
-                batch=settings.batch,
-                drop_remainder=settings.drop_remainder,
-                buffer=settings.buffer,
-                buffer_seed=settings.buffer_seed,
-                streaming=settings.streaming,
-                arrow=settings.arrow,
-                input_shards=settings.input_shards,
-            )
+        self.asked = Asked(
+            lengths=self.reads.take,
+            version=self.version,
+            shuffle=settings.shuffle,
+            seed=settings.shuffle_seed,
+            global_seed=settings.global_seed,
+            first_epoch=settings.pass_index,
+            epochs=settings.epochs,
+            shares=host is not None,
+            host=0 if host is None else host.index,
+            num_hosts=1 if host is None else host.count,
+            host_by=settings.host_by,
+            drop_shard_remainder=settings.drop_shard_remainder,
+            workers=settings.workers or 0,
+            batch=settings.batch,
+            drop_remainder=settings.drop_remainder,
+            buffer=settings.buffer,
+            buffer_seed=settings.buffer_seed,
+            streaming=settings.streaming,
+            arrow=settings.arrow,
+            input_shards=settings.input_shards,
         )
+        self.handed_out = self.loader.handed_out(self.asked)
 
     @property
     def epoch_size(self) -> int:
@@ -108,6 +111,38 @@ class LoaderOrder(Order):
     def has_blocks(self) -> bool:
         """No: a loader reads single examples."""
         return False
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether examples come in batches."""
+        return self.handed_out.batches is not None
+
+    @property
+    def seeds(self) -> EpochSeeds:  # type: ignore[override]
+        """None of TensorFlow's."""
+        raise self._not_of_tfds("TensorFlow's seeds")
+
+    @checked
+    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
+        """Nothing reads files in turn."""
+        raise self._not_of_tfds("an interleave of files")
+
+    @checked
+    def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
+        """There is no shuffle buffer of TensorFlow's."""
+        raise self._not_of_tfds("the shuffle buffer of tf.data")
+
+    @checked
+    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
+        """There are no blocks."""
+        raise self._not_of_tfds("an interleave of files")
+
+    def _not_of_tfds(self, what: str) -> UsageError:
+        try:
+            refuse_loader(self.settings, what, "ask TFDS's reader for it")
+        except UsageError as error:
+            return error
+        raise AssertionError(self.settings.loader)
 
     @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
@@ -168,7 +203,10 @@ class LoaderOrder(Order):
     def _codes(self, positions: Int64s) -> Int64s:
         if not len(positions):
             return np.empty(0, np.int64)
-        indices = self.handed_out.indices_at(positions)
+        return self.codes_of(self.handed_out.indices_at(positions))
+
+    def codes_of(self, indices: Int64s) -> Int64s:
+        """Return the codes of examples that a loader names by their index, int64[q]."""
         rows = np.searchsorted(self._starts, indices, side="right") - 1
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -137,10 +138,10 @@ class Word(SettingKind):
 
 
 class VersionNumber(SettingKind):
-    """A version of a library, as "0.2.18"; a document may have it as a number, 5.2.
+    """A version of a library as pip writes it, "0.2.18" or "2.14.0rc1", without how it was built.
 
-    >>> VersionNumber().take("5.2")
-    '5.2'
+    >>> VersionNumber().take("2.13.0+cpu")
+    '2.13.0'
     """
 
     @property
@@ -150,11 +151,12 @@ class VersionNumber(SettingKind):
     def typed(self, value: Any) -> str:
         if not isinstance(value, str):
             raise UsageError("a version in quotes is needed, as in '5.2'")
-        return str(value)
+        return str(value).partition("+")[0]
 
     def range_fault(self, value: Any) -> str | None:
-        parts = value.split(".")
-        if all(part.isdecimal() and part.isascii() and len(part) < 10 for part in parts):
+        number = "[0-9]{1,9}"
+        rest = rf"((a|b|rc){number})?(\.post{number})?(\.dev{number})?"
+        if re.fullmatch(rf"{number}(\.{number})*{rest}", value):
             return None
         return "a version is numbers with dots, as in 5.2 or 0.2.18"
 

@@ -53,7 +53,8 @@ class ReadSettings:
     shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
     workers: `worker_count` of Grain, `num_workers` of PyTorch.
     drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
-    streaming: `load_dataset(streaming)` of Hugging Face. arrow: whether that reads tables.
+    streaming: `load_dataset(streaming)` of Hugging Face.
+    arrow: whether that reads tables, not rows of a generator.
     input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
@@ -134,18 +135,20 @@ class ReadSettings:
         if loader is None:
             beside = [name for name in _OF_LOADERS if getattr(self, name) != _DEFAULTS[name]]
             if beside:
-                takers = [each.name for each in LOADERS.values() if beside[0] in each.takes]
+                setting = SETTING_BY_FIELD[beside[0]]
+                takers = [name for name in LOADERS if setting.is_read_by(name)]
                 raise UsageError(
                     phrase(
-                        "{} is read with {loader=} only",
+                        "{} is read with {loader=} only{}",
                         Argument(beside[0], getattr(self, beside[0])),
+                        _SHUFFLES_OF_TFDS if beside[0] == "shuffle" else "",
                         loader=Placeholder(" or ".join(takers or LOADERS)),
                     )
                 )
             return
-        taken = {"loader", "loader_version", *loader.takes}
         for name, default in _DEFAULTS.items():
-            if name not in taken and getattr(self, name) != default:
+            is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
+            if not is_read and getattr(self, name) != default:
                 raise UsageError(
                     phrase(
                         "{} means nothing to {}; it takes {}",
@@ -211,6 +214,8 @@ class ReadSettings:
     def check_predictable(self, *, ordered: bool) -> None:
         """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
 
+        What another loader leaves open, its rule refuses.
+
         Sources: TFDS core/reader.py, _read_files and _verify_read_config_for_ordered_dataset.
 
         Raises:
@@ -218,6 +223,8 @@ class ReadSettings:
                 whose file order depends on timing.
             UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
         """
+        if self.loader != "tfds":
+            return
         if ordered:
             self._check_ordered()
         if self.deterministic is False:
@@ -299,6 +306,7 @@ _IN_STAGES = {
     "drop_remainder": "batch(N, drop_remainder=True)",
     "host_by": "shard(N, I)",
 }
+_SHUFFLES_OF_TFDS = phrase("; of TFDS it could be {shuffle_files} or {buffer}; say which")
 _OF_LOADERS = tuple(
     setting.field for setting in SETTINGS if setting.about == "loader" and setting.name != "loader"
 )

@@ -25,7 +25,7 @@ from shardctl.core.settings.kinds import (
     Word,
 )
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import printable
+from shardctl.core.text import counted, printable
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, ORDERED_CYCLE, WHOLE_DATASET
 
 InForce = Mapping[str, Any]
@@ -35,7 +35,7 @@ ValueInForce = Callable[[Any, bool], object]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """A setting of TFDS's reader or of the pipeline behind it.
+    """A setting of TFDS's reader or of the pipeline behind it, or of another loader.
 
     name: in documents, in shardctl.yaml and, with `--`, on the command line; `-` and `_` are one.
     help: what it is, a sentence for people.
@@ -73,10 +73,20 @@ class Setting:
         """Its option on the command line; a switch also has `--no-..`."""
         return f"--{self.name.replace('_', '-')}"
 
+    def is_read_by(self, name: str) -> bool:
+        """Return whether it means anything to the loader of a name.
+
+        >>> [SETTING_BY_NAME["cycle"].is_read_by(name) for name in ("tfds", "torch")]
+        [True, False]
+        """
+        loader = LOADERS.get(name)
+        if loader is None:
+            return self.about != "loader" or self.field == "loader"
+        return self.field in loader.takes or self.field in ("loader", "loader_version")
+
     def value_in_force(self, settings: Any, *, ordered: bool) -> object:
         """Return its value in a document, with the default that is in force."""
-        loader = LOADERS.get(settings.loader)
-        if loader is not None and self.field not in (*loader.takes, "loader", "loader_version"):
+        if self.field != "loader" and not self.is_read_by(settings.loader):
             return None
         if self.in_force is not None:
             return self.in_force(settings, ordered)
@@ -115,6 +125,21 @@ def _batches(in_force: InForce) -> str:
     return f"batches of {in_force['batch']}{', last dropped' * in_force['drop_remainder']}"
 
 
+def _host(in_force: InForce) -> str:
+    if not in_force["host"]:
+        return ""
+    by = in_force["host_by"]
+    return f"host {in_force['host']}" if by is None else f"host {in_force['host']} by {by}"
+
+
+def _loader(in_force: InForce) -> str:
+    loader = LOADERS.get(in_force.get("loader", ""))
+    if loader is None:
+        return ""
+    version = in_force.get("loader_version")
+    return loader.title if version is None else f"{loader.title}, {loader.library} {version}"
+
+
 def _stages(document: object) -> str:
     if document is None:
         return ""
@@ -138,7 +163,7 @@ SETTINGS: tuple[Setting, ...] = (
         aliases=("interleave_cycle_length", "cycle_length"),
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
         in_force=lambda settings, ordered: settings.cycle_length(ordered=ordered),
-        said=lambda in_force: f"cycle {in_force['cycle']}",
+        said=lambda in_force: "" if in_force["cycle"] is None else f"cycle {in_force['cycle']}",
     ),
     Setting(
         name="cpus",
@@ -154,7 +179,7 @@ SETTINGS: tuple[Setting, ...] = (
         stands_for="ReadConfig.interleave_block_length",
         default=f"{DEFAULT_BLOCK}",
         aliases=("interleave_block_length", "block_length"),
-        said=lambda in_force: f"block {in_force['block']}",
+        said=lambda in_force: "" if in_force["block"] is None else f"block {in_force['block']}",
     ),
     Setting(
         name="shuffle_files",
@@ -171,6 +196,13 @@ SETTINGS: tuple[Setting, ...] = (
         help=phrase("Seed of that shuffle; implies {shuffle_files=True}."),
         stands_for="ReadConfig.shuffle_seed",
         in_force=lambda s, ordered: s.shuffle_seed if s.shuffles_files else None,
+        # With the files, where these are what it shuffles.
+        said=lambda in_force: (
+            f"seed {in_force['shuffle_seed']}"
+            if in_force.get("loader") and in_force["shuffle_seed"] is not None
+            else ""
+        ),
+        place=2,
     ),
     Setting(
         name="reshuffle",
@@ -231,7 +263,9 @@ SETTINGS: tuple[Setting, ...] = (
         stands_for="ds.repeat",
         default="1",
         aliases=("num_epochs", "repeat"),
-        said=lambda in_force: f"{in_force['epochs']} epochs" if in_force["epochs"] > 1 else "",
+        said=lambda in_force: (
+            f"{in_force['epochs']} epochs" if (in_force["epochs"] or 1) > 1 else ""
+        ),
         place=7,
     ),
     Setting(
@@ -265,9 +299,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Host I of N, from 0.",
         stands_for="input_pipeline_id of num_input_pipelines",
         about="hosts",
-        said=lambda in_force: (
-            f"host {in_force['host']} by {in_force['host_by']}" if in_force["host"] else ""
-        ),
+        said=_host,
         place=4,
     ),
     Setting(
@@ -319,7 +351,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Who iterates; Keras takes two iterators an epoch.",
         stands_for="keras.Model.fit",
         default="python",
-        said=lambda in_force: "Keras fit" if in_force["loop"] != "python" else "",
+        said=lambda in_force: "Keras fit" if in_force["loop"] not in ("python", None) else "",
         place=10,
     ),
     Setting(
@@ -329,7 +361,8 @@ SETTINGS: tuple[Setting, ...] = (
         stands_for="tf.data, Grain, PyTorch, Hugging Face",
         default="tfds",
         about="loader",
-        in_force=lambda s, ordered: None if s.loader == "tfds" else s.loader,
+        said=_loader,
+        place=-1,
         is_rare=True,
     ),
     Setting(
@@ -347,6 +380,10 @@ SETTINGS: tuple[Setting, ...] = (
         help=phrase("Shuffle, with {global_seed=N}."),
         stands_for="DataLoader(shuffle)",
         about="loader",
+        said=lambda in_force: {True: "shuffled", False: "not shuffled"}.get(
+            in_force.get("shuffle"), ""
+        ),
+        place=1,
         is_rare=True,
     ),
     Setting(
@@ -356,6 +393,11 @@ SETTINGS: tuple[Setting, ...] = (
         stands_for="worker_count of Grain, num_workers of PyTorch",
         default="0",
         about="loader",
+        in_force=lambda s, ordered: s.workers or 0,
+        said=lambda in_force: (
+            counted(in_force["workers"], "worker") if in_force.get("workers") else ""
+        ),
+        place=7,
         is_rare=True,
     ),
     Setting(
@@ -364,7 +406,10 @@ SETTINGS: tuple[Setting, ...] = (
         help="Leave out what hosts cannot share evenly.",
         stands_for="ShardOptions(drop_remainder) of Grain, drop_last of DistributedSampler",
         about="loader",
-        in_force=lambda s, ordered: s.drop_shard_remainder or None,
+        said=lambda in_force: (
+            "what hosts cannot share dropped" if in_force.get("drop_shard_remainder") else ""
+        ),
+        place=4,
         is_rare=True,
     ),
     Setting(
@@ -373,6 +418,10 @@ SETTINGS: tuple[Setting, ...] = (
         help="Read shard by shard instead of by index.",
         stands_for="load_dataset(streaming)",
         about="loader",
+        said=lambda in_force: {True: "streamed", False: "read by index"}.get(
+            in_force.get("streaming"), ""
+        ),
+        place=1,
         is_rare=True,
     ),
     Setting(
@@ -381,6 +430,10 @@ SETTINGS: tuple[Setting, ...] = (
         help="Stream tables, not rows of a generator.",
         stands_for="to_iterable_dataset, not from_generator",
         about="loader",
+        said=lambda in_force: {True: "as tables", False: "as rows of a generator"}.get(
+            in_force.get("arrow"), ""
+        ),
+        place=1,
         is_rare=True,
     ),
     Setting(
@@ -389,6 +442,12 @@ SETTINGS: tuple[Setting, ...] = (
         help="Shards that fill the buffer in turn.",
         stands_for="IterableDataset.shuffle(max_buffer_input_shards)",
         about="loader",
+        said=lambda in_force: (
+            f"from {counted(in_force['input_shards'], 'shard')} in turn"
+            if in_force.get("input_shards")
+            else ""
+        ),
+        place=5,
         is_rare=True,
     ),
 )

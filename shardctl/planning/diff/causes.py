@@ -14,6 +14,7 @@ from shardctl.core.dataset.identity import DatasetHead, differences
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.settings.document import settings_of_document
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.errors import UsageError
@@ -145,10 +146,18 @@ def _of_reader(pipeline: Mapping[str, object]) -> dict[str, object]:
 def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object]) -> Iterator[Cause]:
     """Yield the settings that differ; one that a file does not have is None.
 
+    Where other loaders read, it is that, and what means something to both of them.
+
     >>> [str(c.name) for c in setting_causes({"cycle": 16, "block": 1}, {"cycle": 4, "block": 1})]
     ['cycle']
     """
-    for name in dict.fromkeys((*expected, *actual)):
+    loaders = [str(side.get("loader") or "tfds") for side in (expected, actual)]
+    names = dict.fromkeys((*expected, *actual))
+    if loaders[0] != loaders[1]:
+        yield Cause(kind="setting", name="loader", expected=loaders[0], actual=loaders[1])
+        of_both = [s.name for s in SETTINGS if all(s.is_read_by(loader) for loader in loaders)]
+        names = {name: None for name in names if name in of_both and name != "loader"}
+    for name in names:
         if expected.get(name) != actual.get(name):
             yield Cause(
                 kind="setting", name=name, expected=expected.get(name), actual=actual.get(name)

@@ -206,8 +206,7 @@ def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
     Every iterator of what is returned has the same order.
     """
     tf = tensorflow()
-    spec = dataset.element_spec
-    components = tf.nest.flatten(spec)
+    components = tf.nest.flatten(as_tensors(dataset).element_spec)
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
@@ -217,4 +216,17 @@ def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
         output_shapes=[component.shape for component in components],
         reshuffle_each_iteration=False,
     )
-    return tf.data.experimental.from_variant(shuffled, spec)
+    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
+
+
+def as_tensors(dataset: Any) -> Any:
+    """Return a dataset with each element a tuple of tensors, as its kernel has them.
+
+    A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
+    no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
+    """
+    tf = tensorflow()
+    flat = dataset._flat_structure
+    parts = zip(flat["output_shapes"], flat["output_types"], strict=True)
+    specs = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in parts)
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)

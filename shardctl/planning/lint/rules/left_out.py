@@ -11,7 +11,7 @@ from shardctl.core.stages.stages import Cache, Map, Prefetch, Take, WithOptions
 from shardctl.core.stages.stages import Read as StageRead
 from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
 from shardctl.planning.lint.rules.stages import as_settings
 
 _COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
@@ -139,6 +139,7 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
         "does, and `shardctl eval --pad` counts it), or take a batch size that divides.",
         example="shardctl lint test --batch 512 --drop-remainder -d mnist",
     ),
+    loaders=EVERY_LOADER,
 )
 def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
     """Find evaluation examples that fill no batch."""

@@ -1,0 +1,81 @@
+"""Which versions of a library count as proven."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.loaders.versions import (
+    neighbours,
+    proven_as,
+    public_version,
+    release_of,
+    same_version,
+)
+
+PROVEN = ("3.6.0", "4.8.0", "4.8.5", "5.0.0", "5.1.0", "5.2.0")
+ERAS = ("5.0.0", "5.1.0")
+
+
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [
+        ("4.8.5", "4.8.5"),
+        ("4.8.0+cpu", "4.8.0"),
+        ("4.8", "4.8.0"),  # numbers that are not written are zeros
+        ("4", "4.8.5"),  # a line is its newest
+        ("5.1", "5.1.0"),
+        ("4.8.1", None),
+        ("5.2.1", None),
+        ("5.2.0rc1", None),
+        ("5", "5.0.0"),
+        ("6", None),
+        ("3.60", None),
+    ],
+)
+def test_a_version_is_proven_if_it_is_one_of_those_compared(
+    version: str, found: str | None
+) -> None:
+    assert proven_as(PROVEN, version) == found
+
+
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [
+        ("4.8.2", ("4.8.0", "4.8.5")),
+        ("4.0", ("3.6.0", "4.8.0")),
+        ("4.9.0", None),  # the rule changes at 5.0.0: nobody knows on which side this one is
+        ("5.0.1", None),
+        ("5.1.1", ("5.1.0", "5.2.0")),
+        ("5.2.1", None),  # beyond those compared
+        ("3.5.0", None),
+        ("5.1.1rc1", None),
+        ("5.1.1.dev3", None),
+    ],
+)
+def test_between_two_of_one_rule_the_rule_is_taken_for_granted(
+    version: str, found: tuple[str, str] | None
+) -> None:
+    assert neighbours(PROVEN, version, ERAS) == found
+
+
+def test_how_a_version_was_built_does_not_matter() -> None:
+    assert public_version("2.14.0.dev1+cu121") == "2.14.0.dev1"
+    assert same_version("2.13", "2.13.0+cpu")
+    assert same_version("2.14.0rc1", "2.14.0rc1+cpu")
+    assert not same_version("2.14.0rc1", "2.14.0")
+    assert release_of("2.10.0") == (2, 10)
+    assert release_of("2.10.0.post1") is None
+
+
+@pytest.mark.parametrize("loader", LOADERS.values(), ids=lambda loader: loader.name)
+def test_each_loader_names_its_versions_ascending_and_its_source(loader: object) -> None:
+    from shardctl.core.loaders.loader import Loader
+
+    assert isinstance(loader, Loader)
+    for proven in (loader.proven, *loader.beside.values()):
+        releases = [release_of(version) for version in proven]
+        assert None not in releases
+        assert releases == sorted(set(releases), key=lambda release: release or ())
+    assert loader.source
+    assert {*loader.eras} <= {*loader.proven}, "each era is proven from its first version on"
