@@ -10,6 +10,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
 from shardctl.grain.libraries import grain
+from shardctl.grain.padding import PaddedSource, drop_padding
 from shardctl.grain.sampler import Sampler, order_from
 from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
 
@@ -55,9 +56,7 @@ def data_loader(
     if workers > 1:
         _check_before_batch(every, library.transforms)
     if len(sampler) > len(order):
-        from shardctl.grain.padding import DropPadding, PaddedSource
-
-        source, every = PaddedSource(source), [DropPadding(), *every]
+        source, every = PaddedSource(source), [drop_padding(), *every]
     return library.DataLoader(
         data_source=source,
         sampler=sampler,
