@@ -14,5 +14,6 @@ from shardctl.grain.loader import data_loader
 from shardctl.grain.ordered_map import map_dataset
 from shardctl.grain.sampler import Sampler
 from shardctl.grain.states import consumed
+from shardctl.grain.texts import keep_texts
 
-__all__ = ["Sampler", "consumed", "data_loader", "fit_epochs", "map_dataset"]
+__all__ = ["Sampler", "consumed", "data_loader", "fit_epochs", "keep_texts", "map_dataset"]

@@ -53,7 +53,7 @@ class KeyOrder:
             raise UsageError(
                 phrase(
                     "{loader=}: it is tf.data's order that Grain is fed here, that of "
-                    '{loader="tfds"}; for Grain\'s own take its IndexSampler',
+                    "{loader=tfds}; for Grain's own take its IndexSampler",
                     loader=settings.loader,
                 )
             )
