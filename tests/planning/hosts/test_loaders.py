@@ -80,6 +80,14 @@ def test_unequal_streams_are_a_problem() -> None:
     )
 
 
+def test_hosts_that_stream_all_shards_read_everything() -> None:
+    settings = {"loader": "hf", "streaming": True}
+    uneven = hosts(TOY, "train", settings, hosts=3).comparisons[0].strategies[0]
+    assert uneven.read_amplification == 3
+    even = hosts(TOY, "train", settings, hosts=2).comparisons[0].strategies[0]
+    assert even.read_amplification == 1
+
+
 def test_a_sweep_keeps_no_hosts() -> None:
     plan = hosts(TOY, "train", {"loader": "torch"}, hosts=[2, 4])
     assert [one.num_repeated for one in plan.comparisons] == [1, 3]

@@ -22,7 +22,8 @@ def test_what_nothing_shuffles(loader: str) -> None:
     assert codes({**settings, "epochs": 2}) == ["SC001"]
     seed = {"shuffle": True, "global_seed": 1} if loader == "stateful" else {"shuffle_seed": 1}
     assert "SC017" not in codes({**settings, **seed})
-    assert "SC001" not in codes({**settings, **seed, "epochs": 2})
+    once = loader == "hf"  # Dataset.shuffle mixes once, and set_epoch is of streams
+    assert ("SC001" in codes({**settings, **seed, "epochs": 2})) == once
 
 
 def test_a_shuffle_that_nothing_seeds() -> None:
