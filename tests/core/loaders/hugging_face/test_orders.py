@@ -98,7 +98,8 @@ def test_each_order_begins_at_its_era() -> None:
 
 
 def test_epochs_follow_one_another() -> None:
-    for streams in ({"streaming": True, "buffer": 3}, {}):
+    kinds: tuple[dict[str, Any], ...] = ({"streaming": True, "buffer": 3}, {})
+    for streams in kinds:
         both = order_of(asked(seed=1, first_epoch=4, epochs=2, **streams))
         apart = [order_of(asked(seed=1, first_epoch=epoch, **streams)) for epoch in (4, 5)]
         assert both == apart[0] + apart[1]
