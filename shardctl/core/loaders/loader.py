@@ -104,7 +104,8 @@ _STATEFUL = Loader(
     name="stateful",
     title="torchdata's StatefulDataLoader",
     library="torchdata",
-    proven=("0.11.0",),
+    proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
+    eras=("0.11.0",),
     takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     source="torchdata/stateful_dataloader/sampler.py, "
@@ -115,7 +116,7 @@ _ACCELERATE = Loader(
     name="accelerate",
     title="Hugging Face Accelerate",
     library="accelerate",
-    proven=("1.15.0",),
+    proven=("1.10.1", "1.13.0", "1.14.0", "1.15.0"),
     takes={
         "shuffle": "DataLoader(shuffle)",
         "shuffle_seed": "TrainingArguments(data_seed), or its seed",
