@@ -46,11 +46,10 @@ def worker_batches(context: LintContext) -> Iterator[Violation]:
         if order.num_examples > 1:
             yield Violation(
                 why=phrase(
-                    "{}: {} make batches of every {}-th example each; with another number of "
+                    "{}: with {} each worker batches what it reads itself; with another number of "
                     "them other examples meet in a batch",
                     read.spec,
                     Argument("workers", settings.workers),
-                    settings.workers,
                 ),
                 fix=phrase("keep {workers} fixed, or batch a MapDataset before to_iter_dataset"),
                 specs=(read.spec,),
