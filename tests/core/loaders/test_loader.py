@@ -1,41 +1,49 @@
-"""The table of loaders: what it says is there, and asking it loads none of them."""
+"""The table of loaders: who reads, and which settings mean something to each."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import fields
 from importlib import import_module
 from typing import get_args
 
-import pytest
-
-from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS, Loader, LoaderName
-from shardctl.core.loaders.versions import release_of
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS, LoaderName
+from shardctl.core.settings.table import SETTING_BY_FIELD
 
 
-def test_loaders_are_called_as_the_command_line_takes_them() -> None:
+def test_the_names_are_those_of_the_contract_in_its_order() -> None:
     assert get_args(LoaderName) == LOADER_NAMES
-    assert all(name == loader.name for name, loader in LOADERS.items())
+    assert LOADER_NAMES == ("tfds", "grain", "torch", "stateful", "accelerate", "hf")
+    assert all(loader.name == name for name, loader in LOADERS.items())
 
 
-@pytest.mark.parametrize("loader", LOADERS.values(), ids=LOADERS)
-def test_an_entry_names_settings_that_there_are_and_a_rule_that_can_be_asked(
-    loader: Loader,
-) -> None:
-    assert set(loader.takes) <= {field.name for field in fields(ReadSettings)}
-    module, _, function = loader.rule.partition(":")
-    assert callable(getattr(import_module(module), function))
-    for proven in (loader.proven, *loader.beside.values()):
-        assert proven
-        assert sorted(proven, key=lambda version: release_of(version) or ()) == list(proven)
-    assert all(release_of(era) for era in loader.eras)
+def test_each_takes_settings_that_there_are_and_says_which_call_they_are() -> None:
+    for loader in LOADERS.values():
+        assert set(loader.takes) <= set(SETTING_BY_FIELD)
+        assert all(loader.takes.values())
+        assert {"host", "batch", "epochs"} <= set(loader.takes)
 
 
-def test_asking_the_table_loads_no_library_and_no_numpy() -> None:
-    names = "('numpy', 'torch', 'grain', 'datasets', 'torchdata', 'accelerate', 'tensorflow')"
-    code = "import sys, shardctl.core.loaders.loader; "
-    code += f"print([name for name in {names} if name in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"
+def test_every_setting_of_loaders_is_taken_by_one() -> None:
+    taken = {field for loader in LOADERS.values() for field in loader.takes}
+    own = {s.field for s in SETTING_BY_FIELD.values() if s.about == "loader"}
+    assert own - {"loader", "loader_version"} <= taken
+
+
+def test_versions_ascend_and_rules_are_there() -> None:
+    for loader in LOADERS.values():
+        numbers = [tuple(map(int, version.split("."))) for version in loader.proven]
+        assert numbers == sorted(numbers)
+        module, _, function = loader.rule.partition(":")
+        assert callable(getattr(import_module(module), function))
+
+
+def test_the_table_loads_no_numpy() -> None:
+    program = (
+        "import sys, shardctl.core.loaders.loader, shardctl.core.settings.read_settings\n"
+        "print('numpy' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "False\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -20,7 +21,17 @@ def test_people_read_where_it_stopped_what_is_left_and_what_to_call() -> None:
     text = "".join(resume_table(PLAN, Screen()))
     assert "stopped: after 6 examples, in epoch 0, 1 batch and 2 examples\n" in text
     assert "left: 7 examples of epoch 0, 20 in all\n" in text
+    assert re.search(r"toy-train-\S+ +0 +6 +6\n", text)
     assert "go on with: iterations(count=0), then skip(batches=1), then skip_in_batch(" in text
+
+
+def test_runs_of_a_shuffle_are_counted_and_not_shown() -> None:
+    settings = {"loader": "torch", "batch": 4, "shuffle_seed": 1}
+    plan = resume_loader(TOY, "train", settings, consumed=0)
+    text = "".join(resume_table(plan, Screen()))
+    assert plan.instructions is not None
+    assert f"they are {len(plan.instructions)} runs of neighbours; --format json" in text
+    assert "toy-train-" not in text
 
 
 def test_programs_read_the_same() -> None:
