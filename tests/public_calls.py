@@ -467,6 +467,10 @@ CALLS: Mapping[str, list[Call]] = {
             risk=0.5,
         ),
     ],
+    "resume_loader": [
+        _planned(shardctl.resume_loader, settings={"loader": "torch"}, consumed=5),
+        _planned(shardctl.resume_loader, settings={"loader": "grain", "batch": 2}, steps=2),
+    ],
     "resume_on_hosts": [
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=5),
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=[5, 14]),
