@@ -217,4 +217,4 @@ def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:
 
 @cache
 def _metadata() -> Any:
-    return grain().python.RecordMetadata
+    return grain("python").RecordMetadata

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from shardctl.core.loaders.hugging_face.eras import ERAS
+
 if TYPE_CHECKING:
     from shardctl.core.loaders.asked import Asked
     from shardctl.core.loaders.handed_out import HandedOut
@@ -75,6 +77,7 @@ _GRAIN = Loader(
     },
     rule="shardctl.core.loaders.grain.orders:handed_out",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+    eras=("0.2.13",),
 )
 _TORCH = Loader(
     name="torch",
@@ -101,7 +104,8 @@ _STATEFUL = Loader(
     name="stateful",
     title="torchdata's StatefulDataLoader",
     library="torchdata",
-    proven=("0.11.0",),
+    proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
+    eras=("0.11.0",),
     takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     source="torchdata/stateful_dataloader/sampler.py, "
@@ -112,7 +116,7 @@ _ACCELERATE = Loader(
     name="accelerate",
     title="Hugging Face Accelerate",
     library="accelerate",
-    proven=("1.15.0",),
+    proven=("1.10.1", "1.13.0", "1.14.0", "1.15.0"),
     takes={
         "shuffle": "DataLoader(shuffle)",
         "shuffle_seed": "TrainingArguments(data_seed), or its seed",
@@ -133,8 +137,10 @@ _HF = Loader(
     title="Hugging Face Datasets",
     library="datasets",
     proven=(
-        *("3.1.0", "3.2.0", "3.3.2", "3.4.1", "3.5.1", "3.6.0"),
-        *("4.0.0", "4.1.1", "4.2.0", "4.3.0", "4.4.2", "4.5.0", "4.6.1", "4.7.0"),
+        *("3.0.2", "3.1.0", "3.2.0", "3.3.2", "3.4.1", "3.5.1", "3.6.0"),
+        *("4.0.0", "4.1.1", "4.2.0", "4.3.0"),
+        *("4.4.0", "4.4.2", "4.5.0"),
+        *("4.6.0", "4.6.1", "4.7.0"),
         *("4.8.0", "4.8.1", "4.8.2", "4.8.3", "4.8.4", "4.8.5"),
         *("5.0.0", "5.0.1", "5.1.0", "5.2.0"),
     ),
@@ -154,7 +160,7 @@ _HF = Loader(
     },
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
-    eras=("4.4.0", "4.6.0", "4.8.0", "4.8.3", "5.0.0", "5.1.0"),
+    eras=tuple(era.since for era in ERAS[1:]),
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.

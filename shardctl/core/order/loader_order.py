@@ -73,11 +73,17 @@ class LoaderOrder(Order):
             buffer=settings.buffer,
             buffer_seed=settings.buffer_seed,
             streaming=settings.streaming,
-            arrow=reads_tables(dataset.file_format) if settings.arrow is None else settings.arrow,
+            arrow=self._reads_tables(),
             input_shards=settings.input_shards,
             shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
+
+    def _reads_tables(self) -> bool:
+        """Return whether Hugging Face streams tables: as asked, else as it does of the format."""
+        if self.settings.arrow is not None:
+            return self.settings.arrow
+        return reads_tables(self.dataset.file_format, self.version)
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""

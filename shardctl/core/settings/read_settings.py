@@ -380,6 +380,8 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     {'shuffle_seed': 1, 'buffer_seed': 2}
     """
     assumed: dict[str, Any] = {}
+    if settings.loader != "tfds":
+        return settings, assumed  # what a loader leaves open, its rule says
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
             assumed["shuffle_seed"] = 1

@@ -132,6 +132,10 @@ def _host(in_force: InForce) -> str:
     return f"host {in_force['host']}" if by is None else f"host {in_force['host']} by {by}"
 
 
+def _either(switch: object, yes: str, no: str) -> str:
+    return "" if switch is None else yes if switch else no
+
+
 def _loader(in_force: InForce) -> str:
     loader = LOADERS.get(in_force.get("loader", ""))
     if loader is None:
@@ -384,9 +388,7 @@ SETTINGS: tuple[Setting, ...] = (
         help=phrase("Shuffle, with {global_seed=N}."),
         stands_for="DataLoader(shuffle)",
         about="loader",
-        said=lambda in_force: {True: "shuffled", False: "not shuffled"}.get(
-            in_force.get("shuffle"), ""
-        ),
+        said=lambda in_force: _either(in_force.get("shuffle"), "shuffled", "not shuffled"),
         place=1,
         is_rare=True,
     ),
@@ -422,9 +424,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Read shard by shard instead of by index.",
         stands_for="load_dataset(streaming)",
         about="loader",
-        said=lambda in_force: {True: "streamed", False: "read by index"}.get(
-            in_force.get("streaming"), ""
-        ),
+        said=lambda in_force: _either(in_force.get("streaming"), "streamed", "read by index"),
         place=1,
         is_rare=True,
     ),
@@ -434,9 +434,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Stream tables, not rows of a generator.",
         stands_for="to_iterable_dataset, not from_generator",
         about="loader",
-        said=lambda in_force: {True: "as tables", False: "as rows of a generator"}.get(
-            in_force.get("arrow"), ""
-        ),
+        said=lambda in_force: _either(in_force.get("arrow"), "as tables", "as rows of a generator"),
         place=1,
         is_rare=True,
     ),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
@@ -20,6 +21,8 @@ from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of
+
+UInt8s = npt.NDArray[np.uint8]
 
 _MOST_ROWS = 1 << 25  # files of all hosts together
 _MOST_EXAMPLES = 1 << 31
@@ -121,7 +124,7 @@ def shares_of(resolved: Resolved, settings: ReadSettings, num_hosts: int) -> Sha
     )
 
 
-def _counts(order: LoaderOrder, times: np.ndarray, progress: Progress) -> Int64s:  # type: ignore[type-arg]
+def _counts(order: LoaderOrder, times: UInt8s, progress: Progress) -> Int64s:
     """Return how many examples of each row an order hands out, int64[rows]; marks them in `times`.
 
     One that is handed out again counts again.

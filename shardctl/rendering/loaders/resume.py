@@ -40,8 +40,13 @@ def resume_table(plan: LoaderPlan, screen: Screen) -> Iterator[str]:
     if plan.remaining_total != plan.remaining:
         left += f", {plan.remaining_total:,} in all"
     yield paragraph(left, screen)
-    if plan.instructions is not None and len(plan.instructions):
-        rows = OnDemand(len(plan.instructions), lambda index: _row(plan.instructions, index))
+    num_runs = 0 if plan.instructions is None else len(plan.instructions)
+    if num_runs > len(plan.order.reads):
+        yield paragraph(
+            f"they are {num_runs:,} runs of neighbours; --format json lists them", screen
+        )
+    elif num_runs:
+        rows = OnDemand(num_runs, lambda index: _row(plan.instructions, index))
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
     yield paragraph("exact: the order continues id by id.", screen)
     said = [

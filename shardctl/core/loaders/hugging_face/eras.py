@@ -37,7 +37,7 @@ class Era:
 # `_prepare_ex_iterable_for_iteration`, `shift_ex_examples_rngs`, `BufferShuffledExamplesIterable`.
 ERAS: tuple[Era, ...] = (
     Era(
-        since="3.1.0",
+        since="3.0.0",
         says="one shard after the other through a buffer that gives one example for one",
         worker_seeds="same",
     ),

@@ -47,7 +47,7 @@ def _by_index(asked: Asked) -> HandedOut:
     if asked.streaming is False and asked.buffer is not None:
         raise UsageError(
             phrase(
-                "{streaming=False} reads by index, where a shuffle has no {}; leave out one of them",
+                "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
                 Argument("buffer", asked.buffer),
             )
         )
@@ -116,7 +116,11 @@ def _streamed(asked: Asked) -> HandedOut:
         totals, batches = batches_of_epochs(totals, asked.batch, drop_remainder=drops)
     shuffles = asked.seed is not None
     whole = shuffles and not asked.workers and streaming.buffer >= asked.num_examples
-    return EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
+    found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
+    loses = asked.arrow and era.strides_tables
+    if asked.num_hosts > 1 and not streaming.shares_shards and not loses:
+        found.num_read = asked.num_examples  # all of it, of which one in so many is kept
+    return found
 
 
 def _check_streaming(asked: Asked, era: Era) -> None:

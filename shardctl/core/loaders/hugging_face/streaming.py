@@ -50,7 +50,6 @@ class Streaming:
         self._starts = np.cumsum(self._lengths) - self._lengths
         self.buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
         self._inputs = asked.input_shards or DEFAULT_INPUT_SHARDS
-        self._num_workers = max(1, asked.workers)
 
     def sizes(self, epoch: int) -> list[int]:
         """Return how many examples each worker hands out of an epoch."""
@@ -60,9 +59,25 @@ class Streaming:
         """Return the indices that each worker hands out of an epoch, in order."""
         return [self._read(reader) for reader in self._readers(epoch)]
 
-    def shares_shards(self, epoch: int = 0) -> bool:
-        """Return whether hosts get shards of their own, not all examples by stride."""
-        return self._gets_shards(self._num_shards(self._groups_of_all(epoch)))
+    @property
+    def num_shards(self) -> int:
+        """Number of shards, as `IterableDataset.num_shards` counts them after a shuffle."""
+        return self._num_shards(self._groups_of_all(0))
+
+    @property
+    def shares_shards(self) -> bool:
+        """Whether hosts get shards of their own, not all examples by stride."""
+        return self._gets_shards(self.num_shards)
+
+    @property
+    def num_in_turn(self) -> int:
+        """How many shards fill the buffer in turn, if there are so many."""
+        return 1 if self._era.interleave == "never" else self._inputs
+
+    @property
+    def num_idle_workers(self) -> int:
+        """Number of workers of this process that get no shard."""
+        return sum(not reader.groups for reader in self._readers(0)) if self._asked.workers else 0
 
     def _readers(self, epoch: int) -> list[Reader]:
         """Return what each worker reads, or the process itself where it has none."""

@@ -3,12 +3,15 @@
 Run where torch, torchdata and accelerate are installed:
 
     python -m tests.core.loaders.torch.record
+
+With an older torchdata, `.. record stateful` writes what that one hands out, beside the newest.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -57,20 +60,23 @@ _CHOSEN: dict[str, list[dict[str, Any]]] = {
 LOADERS = tuple(_CHOSEN)
 
 
-def recorded(loader: str) -> list[dict[str, Any]]:
-    """Return the cases of a file: `asked`, and `batches` that were handed out; None: refused."""
-    cases: list[dict[str, Any]] = _read(loader)["cases"]
+def recorded(file: str) -> list[dict[str, Any]]:
+    """Return the cases of a file: `asked`, and `batches` that were handed out; None: refused.
+
+    A file is called as its loader, with a version behind it where it is not the newest.
+    """
+    cases: list[dict[str, Any]] = _read(file)["cases"]
     return cases
 
 
-def recorded_versions(loader: str) -> dict[str, str]:
+def recorded_versions(file: str) -> dict[str, str]:
     """Return the libraries that handed out what is in a file."""
-    versions: dict[str, str] = _read(loader)["versions"]
+    versions: dict[str, str] = _read(file)["versions"]
     return versions
 
 
-def _read(loader: str) -> Any:
-    return json.loads((_FOLDER / f"recorded_{loader}.json").read_text(encoding="utf-8"))
+def _read(file: str) -> Any:
+    return json.loads((_FOLDER / f"recorded_{file}.json").read_text(encoding="utf-8"))
 
 
 def handed_out(loader: str, settings: dict[str, Any]) -> list[list[int]] | None:
@@ -86,9 +92,9 @@ def handed_out(loader: str, settings: dict[str, Any]) -> list[list[int]] | None:
         return None
 
 
-def _write(loader: str) -> None:
+def _write(loader: str, num_by_chance: int, behind: str = "") -> None:
     rng = random.Random(15)
-    by_chance = [settings_by_chance(loader, rng, sizes=_SIZES) for _ in range(_NUM_CASES)]
+    by_chance = [settings_by_chance(loader, rng, sizes=_SIZES) for _ in range(num_by_chance)]
     cases = [
         {"asked": settings, "batches": handed_out(loader, settings)}
         for settings in (*_CHOSEN[loader], *by_chance)
@@ -96,9 +102,12 @@ def _write(loader: str) -> None:
     versions = {name: version(name) for name in ("torch", "torchdata", "accelerate")}
     lines = ",\n".join(json.dumps(case) for case in cases)
     text = f'{{"versions": {json.dumps(versions)},\n"cases": [\n{lines}\n]}}\n'
-    (_FOLDER / f"recorded_{loader}.json").write_text(text, encoding="utf-8")
+    (_FOLDER / f"recorded_{loader}{behind}.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    for each in LOADERS:
-        _write(each)
+    if sys.argv[1:] == ["stateful"]:
+        _write("stateful", 20, "_" + version("torchdata"))
+    else:
+        for each in LOADERS:
+            _write(each, _NUM_CASES)

@@ -13,10 +13,10 @@ SEEDS = (0, 1, 42, -1, -7, 2**31, 2**32 - 1, 2**32, 2**40 + 7, 2**63, 2**64 - 5,
 SIZES = (0, 1, 2, 3, 7, 8, 50, 100, 333, 1001)
 
 
-def asked_of(given: dict[str, Any]) -> Asked:
+def asked_of(given: dict[str, Any], version: str = "") -> Asked:
     """Return what a rule is asked of settings, `n` among them."""
     settings = dict(given)
-    return Asked(lengths=np.array([settings.pop("n")]), version="", **settings)
+    return Asked(lengths=np.array([settings.pop("n")]), version=version, **settings)
 
 
 def settings_by_chance(

@@ -16,9 +16,11 @@ from tests.core.loaders.torch.record import recorded, recorded_versions
 from tests.core.loaders.torch.settings import asked_of
 
 
-def test_the_order_is_that_of_torchdata() -> None:
-    for case in counted(recorded("stateful")):
-        asked = asked_of(case["asked"])
+@pytest.mark.parametrize("file", ["stateful", "stateful_0.10.1"])
+def test_the_order_is_that_of_torchdata(file: str) -> None:
+    version = recorded_versions(file)["torchdata"]
+    for case in counted(recorded(file)):
+        asked = asked_of(case["asked"], version)
         if case["batches"] is None:
             with pytest.raises(UsageError):
                 handed_out(asked)
@@ -28,9 +30,10 @@ def test_the_order_is_that_of_torchdata() -> None:
 
 
 def test_the_rule_is_proven_on_the_versions_that_were_recorded() -> None:
-    versions = recorded_versions("stateful")
-    assert versions["torchdata"] in LOADERS["stateful"].proven
-    assert versions["torch"].partition("+")[0] in LOADERS["stateful"].beside["torch"]
+    for file in ("stateful", "stateful_0.10.1"):
+        versions = recorded_versions(file)
+        assert versions["torchdata"] in LOADERS["stateful"].proven
+        assert versions["torch"].partition("+")[0] in LOADERS["stateful"].beside["torch"]
 
 
 def test_workers_change_the_order_but_not_how_many_there_are() -> None:
@@ -43,6 +46,16 @@ def test_workers_change_the_order_but_not_how_many_there_are() -> None:
     assert order(0, 0) != order(1, 0) == order(2, 0) == order(8, 0)
     # Two permutations an epoch, of which the second is read.
     assert [order(2, epoch) for epoch in range(3)] == [order(0, 2 * e + 1) for e in range(3)]
+
+
+def test_before_its_seed_was_drawn_all_runs_had_one_order() -> None:
+    def order(version: str, seed: int) -> list[int]:
+        asked = asked_of({"n": 12, "global_seed": seed, "shuffle": True}, version)
+        found: list[int] = handed_out(asked).indices_at(np.arange(12)).tolist()
+        return found
+
+    assert order("0.10.1", 5) == order("0.10.1", 6) != order("0.11.0", 5) != order("0.11.0", 6)
+    assert LOADERS["stateful"].eras == ("0.11.0",)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,14 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             specs=(read.spec,),
             settings=("epochs", "pass"),
         )
+    for read in _shuffled_once(context) if context.several_epochs else ():
+        yield Violation(
+            why=f"{read.spec}: the examples come in the same order in every epoch, since "
+            "Dataset.shuffle mixes once and a Dataset has no set_epoch",
+            fix=phrase("ds.shuffle(seed=seed + epoch) in each epoch, or {streaming=True}"),
+            specs=(read.spec,),
+            settings=("epochs", "pass"),
+        )
 
 
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
@@ -62,4 +70,12 @@ def _unshuffled(context: LintContext) -> Iterator[Read]:
     for read in context.trained:
         order = context.loader_order(read)
         if isinstance(order, LoaderOrder) and not order.shuffles and read.num_examples > 1:
+            yield read
+
+
+def _shuffled_once(context: LintContext) -> Iterator[Read]:
+    """Yield what Hugging Face reads by index, shuffled."""
+    for read in context.trained if context.loader == "hf" else ():
+        order = context.loader_order(read)
+        if isinstance(order, LoaderOrder) and order.shuffles and not order.asked.streams:
             yield read
