@@ -115,7 +115,7 @@ def test_what_grain_refuses_is_refused_with_the_setting_and_the_rule(
 
 
 def test_the_nearest_settings_are_not_refused() -> None:
-    for settings in (
+    nearest: tuple[dict[str, Any], ...] = (
         {"seed": 2**32 - 1},
         {"buffer": 3, "buffer_seed": 2**32 - 4},
         {"buffer": 3, "buffer_seed": 1, "host": (0, 2), "host_by": "examples"},
@@ -123,7 +123,8 @@ def test_the_nearest_settings_are_not_refused() -> None:
         {"host": (10, 11), "epochs": 1},
         {"host": (10, 11), "epochs": 2, "drop_shard_remainder": True},
         {"num_examples": 0, "host_by": "examples"},
-    ):
+    )
+    for settings in nearest:
         handed_out(asked(**{"num_examples": 10, **settings}))
 
 
