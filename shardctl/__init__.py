@@ -32,6 +32,7 @@ Record files without metadata
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
+    resume_loader(.., consumed= or steps=) the same of another loader, as {"loader": "torch"}
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
@@ -59,7 +60,8 @@ where pandas is installed, and are tables in a notebook. A Host may be written "
 NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError (names the
 argument), DatasetError, UnpredictableOrderError (says what would fix the order) or
 MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
-position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's.
+position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's;
+`shardctl.grain` feeds Grain tf.data's order.
 
 Names are looked up in TFDS_DATA_DIR, ~/tensorflow_datasets and the built-in catalog. Importing
 shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when it is first used.
@@ -100,7 +102,8 @@ if TYPE_CHECKING:
     from shardctl.planning.diff.diff import Diff
     from shardctl.planning.diff.pinned_order import PinnedOrder
     from shardctl.planning.diff.plans import PlansDiff
-    from shardctl.planning.eval.eval import Evaluation, Hang, evaluate
+    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.eval.evaluation import Evaluation, Hang
     from shardctl.planning.hosts.hosts import Comparison, HostsPlan, hosts
     from shardctl.planning.hosts.strategy import Strategy
     from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
@@ -115,6 +118,7 @@ if TYPE_CHECKING:
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
     from shardctl.planning.resume.hosts import resume_on_hosts
+    from shardctl.planning.resume.loaders.resume_loader import LoaderPlan, resume_loader
     from shardctl.planning.resume.proof import Proof, prove
     from shardctl.planning.resume.resume import resume
     from shardctl.planning.resume.seen import resume_unseen
@@ -158,6 +162,7 @@ __all__ = [
     "Layout",
     "Lint",
     "ListedDataset",
+    "LoaderPlan",
     "Located",
     "Match",
     "Metric",
@@ -210,6 +215,7 @@ __all__ = [
     "read_plan",
     "read_snapshot",
     "resume",
+    "resume_loader",
     "resume_on_hosts",
     "resume_unseen",
     "simulate",
@@ -224,12 +230,12 @@ _HOMES = {
     "Dataset": "core.dataset.dataset",
     "DatasetList": "planning.list",
     "Diff": "planning.diff.diff",
-    "Evaluation": "planning.eval.eval",
+    "Evaluation": "planning.eval.evaluation",
     "FileFinding": "core.dataset.file_finding",
     "FileInstruction": "core.instructions.file_instruction",
     "FilesVerification": "readers.verifying.verify_files",
     "Finding": "planning.lint.lint",
-    "Hang": "planning.eval.eval",
+    "Hang": "planning.eval.evaluation",
     "Host": "core.hosts.host",
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
@@ -240,6 +246,7 @@ _HOMES = {
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
     "ListedDataset": "planning.list",
+    "LoaderPlan": "planning.resume.loaders.resume_loader",
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
@@ -287,6 +294,7 @@ _HOMES = {
     "read_plan": "api.arguments",
     "read_snapshot": "api.arguments",
     "resume": "planning.resume.resume",
+    "resume_loader": "planning.resume.loaders.resume_loader",
     "resume_on_hosts": "planning.resume.hosts",
     "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",
@@ -306,6 +314,7 @@ PROVIDERS.update(
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
     to_pandas="api.tables:to_pandas",
+    verify_loader="loaders.verify:verify_loader",
     verified_version="readers.loaders.verified:verified_version",
 )
 

@@ -22,6 +22,10 @@ class LiveGrain(LiveLoader):
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
         """Yield what one process hands out, batch by batch."""
         grain = library("grain", "grain")
+        # Its worker processes read flags, which nobody parsed where no absl app was run.
+        flags = library("absl.flags", "grain").FLAGS
+        if not flags.is_parsed():
+            flags.mark_as_parsed()
         maps = asked.host_by == "examples" or asked.buffer is not None
         try:
             made = (_map_dataset if maps else _data_loader)(grain, asked, source)
@@ -30,7 +34,11 @@ class LiveGrain(LiveLoader):
             raise UsageError(f"Grain refuses these settings: {error}") from error
         try:
             yield from _pieces(iterator, single=asked.batch is None)
-        except (TypeError, ValueError, ZeroDivisionError) as error:
+        except Exception as error:
+            # What a worker of 0.2.12 raises comes as an error of another kind.
+            refuses = isinstance(error, TypeError | ValueError | ZeroDivisionError)
+            if not refuses and type(error).__name__ != "RemoteWorkerError":
+                raise
             raise UsageError(f"Grain refuses these settings: {error}") from error
         finally:
             _close(iterator)

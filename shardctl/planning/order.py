@@ -114,6 +114,15 @@ def with_format_warnings(resolved: Resolved) -> Resolved:
     return replace(resolved, warnings=(*resolved.warnings, *warnings)) if warnings else resolved
 
 
+def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
+    """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
+    if settings.loader == "tfds":
+        return resolved
+    of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
+    kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
+    return replace(resolved, warnings=kept)
+
+
 def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     """Return the order of a spec that is resolved; a command resolves each once.
 
@@ -143,8 +152,9 @@ def order_of_loader(
     from shardctl.core.order.loader_order import LoaderOrder
 
     settings = replace(settings, loader_version=version.version)
+    resolved = as_read_by(resolved, settings)
     order = LoaderOrder(resolved.dataset, resolved.ranges, settings)
-    return _planned(resolved, order, version.warnings)
+    return _planned(resolved, order, (*version.warnings, *order.assumptions))
 
 
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:

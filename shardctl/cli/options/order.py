@@ -62,9 +62,6 @@ def _type(setting: Setting) -> Any:
     return bool | None if isinstance(setting.kind, Switch) else str | None
 
 
-HOST_BY = _option(SETTING_BY_NAME["host_by"])
-
-
 class OrderOptions:
     """The settings of TFDS's reader and of the pipeline after it, by the fields of `ReadSettings`.
 
@@ -79,15 +76,7 @@ class OrderOptions:
     @staticmethod
     def parameters() -> list[Parameter]:
         """Return the parameters of a command that has these options, one a setting."""
-        return [
-            Parameter(
-                setting.field,
-                Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[_type(setting), _option(setting)],
-            )
-            for setting in SETTINGS
-        ]
+        return [_parameter(setting) for setting in SETTINGS]
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, by the fields of the settings."""
@@ -167,6 +156,45 @@ class OrderOptions:
         return located(error, self._project, "read", self.given())
 
 
+class SharingOptions(OrderOptions):
+    """The settings that decide what each host gets of an evaluation, and who reads."""
+
+    OF_TFDS = ("host_by", "reverse", "file_order", "loader")
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(among=self.OF_TFDS, **values)
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `read:` of a project, in words, of what counts for who reads."""
+        loader = self.given().get("loader", project.read.get("loader"))
+        self._among = self.OF_TFDS if loader in (None, "tfds") else ("host_by", *_OF_LOADERS)
+        yield from super().taken(project)
+
+    @staticmethod
+    def parameters() -> list[Parameter]:
+        """Return the parameters of a command that has these options, one a setting."""
+        return [_parameter(SETTING_BY_FIELD[field]) for field in ("host_by", *_OF_LOADERS)]
+
+
+# What another loader reads besides hosts, epochs and batches.
+_OF_LOADERS = (
+    "shuffle_seed",
+    "global_seed",
+    "buffer",
+    "buffer_seed",
+    *(setting.field for setting in SETTINGS if setting.about == "loader"),
+)
+
+
+def _parameter(setting: Setting) -> Parameter:
+    return Parameter(
+        setting.field,
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[_type(setting), _option(setting)],
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResolvedSettings:
     """The settings in force; `sources` says who set a field: "option", "file" or "fallback"."""
@@ -192,7 +220,7 @@ _REPLACES = {
 
 
 def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
-    loader = given.get("loader", arguments.get("loader"))
+    loader = str(given.get("loader", "tfds"))
     if "loader" in given and loader != arguments.get("loader", "tfds"):
         # What was said of another loader: its version, and what means nothing to this one.
         other_version = ("loader_version",) if "loader" in arguments else ()

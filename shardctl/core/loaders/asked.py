@@ -18,6 +18,9 @@ class Asked:
     first_epoch, epochs: which epochs are read, one after the other; how the library counts them
         (`set_epoch`, the iteration of an object, repetitions) is the rule's affair.
 
+    shard_lengths: int64[files], how many examples the files have that are read, empty ones among
+        them too; None where they are `lengths`, every shard read whole.
+
     Settings that nobody gave are None or False.
     """
 
@@ -41,8 +44,25 @@ class Asked:
     streaming: bool | None = None
     arrow: bool | None = None
     input_shards: int | None = None
+    shard_lengths: Int64s | None = None
 
     @property
     def num_examples(self) -> int:
         """Number of examples that all processes share."""
         return int(self.lengths.sum())
+
+    @property
+    def streams(self) -> bool:
+        """Whether shards are streamed (`IterableDataset`): as asked, else where a buffer is."""
+        return self.buffer is not None if self.streaming is None else self.streaming
+
+    @property
+    def lengths_of_shards(self) -> Int64s:
+        """How many examples the files have that are read, int64[files]."""
+        return self.lengths if self.shard_lengths is None else self.shard_lengths
+
+    @property
+    def cut_shards(self) -> int:
+        """Number of shards of which a part is read."""
+        shards = self.lengths_of_shards
+        return int((self.lengths != shards[shards > 0]).sum())

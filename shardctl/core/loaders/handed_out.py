@@ -80,10 +80,12 @@ class HandedOut(ABC):
     num_examples: handed out in all epochs. epoch_size: of the first of them.
     batches: None where examples come one by one.
     shuffles: whether anything mixes them. is_uniform: whether an epoch is a uniform permutation.
+    num_read: taken from storage for the first epoch, None where these are what is handed out of it.
     """
 
     num_examples: int
     epoch_size: int
+    num_read: int | None = None
     batches: Batches | None = None
     shuffles: bool = False
     is_uniform: bool = False

@@ -13,6 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.hugging_face.formats import assumed_of_rows, reads_tables
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.epoch_seeds import EpochSeeds
@@ -72,10 +73,35 @@ class LoaderOrder(Order):
             buffer=settings.buffer,
             buffer_seed=settings.buffer_seed,
             streaming=settings.streaming,
-            arrow=settings.arrow,
+            arrow=self._reads_tables(),
             input_shards=settings.input_shards,
+            shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
+
+    def _reads_tables(self) -> bool:
+        """Return whether Hugging Face streams tables: as asked, else as it does of the format."""
+        if self.settings.arrow is not None:
+            return self.settings.arrow
+        return reads_tables(self.dataset.file_format, self.version)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is taken for granted of how the library reads the files."""
+        if self.loader.name != "hf" or self.settings.arrow is not None:
+            return ()
+        said = assumed_of_rows(self.asked, self.dataset.file_format)
+        return () if said is None else (said,)
+
+    def _lengths_of_shards(self) -> Int64s:
+        """Return how many examples the files have, empty ones too where splits are read whole."""
+        if all(
+            piece.start == 0 and piece.stop == piece.split.num_examples for piece in self._ranges
+        ):
+            return np.concatenate(
+                [np.empty(0, np.int64), *(piece.split.lengths64() for piece in self._ranges)]
+            )
+        return self.reads.examples_in_shard
 
     @property
     def epoch_size(self) -> int:
@@ -196,6 +222,17 @@ class LoaderOrder(Order):
         self._check_step(step)
         batches = self.handed_out.batches
         return range(step, step + 1) if batches is None else range(*batches.bounds(step))
+
+    @checked
+    def indices_at(self, positions: Int64sLike) -> Int64s:
+        """Return the indices of the examples at any positions, as the loader counts, int64[q]."""
+        return self.handed_out.indices_at(self._checked(positions))
+
+    @checked
+    def indices_in_step(self, step: int) -> Int64s:
+        """Return the indices of the examples of a batch, as the loader counts, int64[size]."""
+        positions = self.positions_in_step(step)
+        return self.indices_at(np.arange(positions.start, positions.stop))
 
     def forget_readings(self) -> None:
         """Nothing is kept that could not be asked for again."""

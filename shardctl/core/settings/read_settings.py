@@ -137,14 +137,18 @@ class ReadSettings:
             if beside:
                 setting = SETTING_BY_FIELD[beside[0]]
                 takers = [name for name in LOADERS if setting.is_read_by(name)]
-                raise UsageError(
-                    phrase(
-                        "{} is read with {loader=} only{}",
-                        Argument(beside[0], getattr(self, beside[0])),
-                        _SHUFFLES_OF_TFDS if beside[0] == "shuffle" else "",
-                        loader=Placeholder(" or ".join(takers or LOADERS)),
+                given = Argument(beside[0], getattr(self, beside[0]))
+                only = phrase("{loader=}", loader=Placeholder(" or ".join(takers or LOADERS)))
+                if beside[0] == "shuffle":
+                    raise UsageError(
+                        phrase(
+                            "{}: it could be {shuffle_files} or {buffer}; say which; such a switch "
+                            "is read with {} only",
+                            given,
+                            only,
+                        )
                     )
-                )
+                raise UsageError(phrase("{} is read with {} only", given, only))
             return
         for name, default in _DEFAULTS.items():
             is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
@@ -306,7 +310,6 @@ _IN_STAGES = {
     "drop_remainder": "batch(N, drop_remainder=True)",
     "host_by": "shard(N, I)",
 }
-_SHUFFLES_OF_TFDS = phrase("; of TFDS it could be {shuffle_files} or {buffer}; say which")
 _OF_LOADERS = tuple(
     setting.field for setting in SETTINGS if setting.about == "loader" and setting.name != "loader"
 )
@@ -377,6 +380,8 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     {'shuffle_seed': 1, 'buffer_seed': 2}
     """
     assumed: dict[str, Any] = {}
+    if settings.loader != "tfds":
+        return settings, assumed  # what a loader leaves open, its rule says
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
             assumed["shuffle_seed"] = 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
 from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
@@ -119,6 +120,13 @@ def _buffer(in_force: InForce) -> str:
     return _with_seed(f"shuffle buffer {size}", in_force["buffer_seed"])
 
 
+def _buffer_in_force(settings: Any) -> int | None:
+    """Return the size of the buffer; a stream that Hugging Face shuffles has one in any case."""
+    shuffles = settings.loader == "hf" and settings.streaming and settings.shuffle_seed is not None
+    buffer: int | None = settings.buffer
+    return DEFAULT_BUFFER if buffer is None and shuffles else buffer
+
+
 def _batches(in_force: InForce) -> str:
     if not in_force["batch"]:
         return ""
@@ -132,12 +140,20 @@ def _host(in_force: InForce) -> str:
     return f"host {in_force['host']}" if by is None else f"host {in_force['host']} by {by}"
 
 
+def _either(switch: object, yes: str, no: str) -> str:
+    return "" if switch is None else yes if switch else no
+
+
 def _loader(in_force: InForce) -> str:
     loader = LOADERS.get(in_force.get("loader", ""))
     if loader is None:
         return ""
     version = in_force.get("loader_version")
-    return loader.title if version is None else f"{loader.title}, {loader.library} {version}"
+    if version is None:
+        return loader.title
+    if loader.title.lower() == loader.library:
+        return f"{loader.title} {version}"
+    return f"{loader.title} ({loader.library} {version})"
 
 
 def _stages(document: object) -> str:
@@ -226,6 +242,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Shuffle in a buffer of N examples, -2 for all.",
         stands_for="ds.shuffle(buffer_size)",
         aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
+        in_force=lambda s, ordered: _buffer_in_force(s),
         said=_buffer,
         place=5,
     ),
@@ -380,9 +397,7 @@ SETTINGS: tuple[Setting, ...] = (
         help=phrase("Shuffle, with {global_seed=N}."),
         stands_for="DataLoader(shuffle)",
         about="loader",
-        said=lambda in_force: {True: "shuffled", False: "not shuffled"}.get(
-            in_force.get("shuffle"), ""
-        ),
+        said=lambda in_force: _either(in_force.get("shuffle"), "shuffled", "not shuffled"),
         place=1,
         is_rare=True,
     ),
@@ -418,9 +433,8 @@ SETTINGS: tuple[Setting, ...] = (
         help="Read shard by shard instead of by index.",
         stands_for="load_dataset(streaming)",
         about="loader",
-        said=lambda in_force: {True: "streamed", False: "read by index"}.get(
-            in_force.get("streaming"), ""
-        ),
+        in_force=lambda s, ordered: s.streaming if s.buffer is None else True,
+        said=lambda in_force: _either(in_force.get("streaming"), "streamed", "read by index"),
         place=1,
         is_rare=True,
     ),
@@ -430,9 +444,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Stream tables, not rows of a generator.",
         stands_for="to_iterable_dataset, not from_generator",
         about="loader",
-        said=lambda in_force: {True: "as tables", False: "as rows of a generator"}.get(
-            in_force.get("arrow"), ""
-        ),
+        said=lambda in_force: _either(in_force.get("arrow"), "as tables", "as rows of a generator"),
         place=1,
         is_rare=True,
     ),

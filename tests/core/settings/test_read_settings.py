@@ -226,8 +226,8 @@ def test_settings_of_the_reader_go_with_stages() -> None:
     ("given", "said"),
     [
         ({"workers": 2}, "workers=2 is read with loader="),
-        ({"shuffle": True}, "shuffle=True is read with loader=torch"),
-        ({"shuffle": False}, "; of TFDS it could be shuffle_files or buffer; say which"),
+        ({"shuffle": True}, "such a switch is read with loader=torch"),
+        ({"shuffle": False}, "shuffle=False: it could be shuffle_files or buffer; say which"),
         ({"loader": "torch", "cycle": 8}, "cycle=8 means nothing to PyTorch's DataLoader; it "),
         ({"loader": "torch", "stages": "repeat(2)"}, "means nothing to PyTorch's DataLoader; it "),
         ({"loader": "torch", "loop": "keras-fit"}, 'loop="keras-fit" means nothing to PyTorch\'s'),

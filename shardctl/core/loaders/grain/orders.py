@@ -5,12 +5,11 @@ Sources: grain/_src/python/samplers.py, data_loader.py and dataset/transformatio
 
 from __future__ import annotations
 
-import re
-
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.grain.stream import NUM_SEEDS, Stream
 from shardctl.core.loaders.grain.workers import GrainHandedOut, WorkerBatches
 from shardctl.core.loaders.handed_out import HandedOut
+from shardctl.core.loaders.versions import release_of
 from shardctl.core.phrase import Argument, phrase
 from shardctl.errors import UsageError
 
@@ -65,7 +64,8 @@ def equal_hosts(version: str) -> bool:
     >>> equal_hosts("0.2.18"), equal_hosts("0.2.12")
     (True, False)
     """
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:3]) >= EQUAL_HOSTS_SINCE
+    release = release_of(version)
+    return release is None or release >= EQUAL_HOSTS_SINCE
 
 
 def _of_sampler(asked: Asked) -> Stream:
@@ -136,7 +136,7 @@ def _check_windows(asked: Asked, last_window: int) -> None:
     if asked.buffer < 1:
         raise UsageError(
             phrase(
-                "Grain shuffles windows of 1 example at least, not {}; {shuffle_seed=N} shuffles all",
+                "{}: Grain shuffles windows of 1 example at least; {shuffle_seed=N} shuffles all",
                 Argument("buffer", asked.buffer),
             )
         )

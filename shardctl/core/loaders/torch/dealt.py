@@ -87,7 +87,7 @@ class Dealt(HandedOut):
         queries, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         again = self._places_again()
         for epoch in range(self._epochs if len(indices) else 0):
-            places = indices if self._permutation is None else self._inverse(epoch)[indices]
+            places = self._places(epoch, indices)
             which, within = self._deal.positions(places)
             repeated, repetition = matches(places, again % max(self._num_elements, 1))
             queries += [which, repeated]
@@ -105,11 +105,15 @@ class Dealt(HandedOut):
         places = self._deal.places(last)
         return places[places >= self._num_elements]
 
-    def _inverse(self, epoch: int) -> Int64s:
+    def _places(self, epoch: int, indices: Int64s) -> Int64s:
+        """Return where in an epoch the examples are."""
+        if self._permutation is None:
+            return indices
         order = self._order(epoch)
-        inverse = np.empty(len(order), np.int64)
-        inverse[order] = np.arange(len(order))
-        return inverse
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(len(order), dtype=order.dtype)
+        places: Int64s = inverse[indices].astype(np.int64)
+        return places
 
     def _order(self, epoch: int) -> Permutation:
         found = self._kept.pop(epoch, None)

@@ -62,12 +62,15 @@ class Generator:
                 "refused; read fewer of them, a part of the spec at a time, or do not shuffle"
             )
 
+        progress = Progress(None, "examples shuffled", num_elements)
+
         def offsets(first: int, last: int) -> Offsets:
             left = np.arange(num_elements - first, num_elements - last, -1).astype(np.uint32)
             # The last element stays where it is, and nothing is drawn for it.
             drawn = self.draws(start + first, start + min(last, num_elements - 1))
             left[: len(drawn)] = drawn.astype(np.uint32) % left[: len(drawn)]
             left[len(drawn) :] = 0
+            progress.advance(last - first)
             return left
 
         return replayed(num_elements, num_elements, offsets)

@@ -5,7 +5,8 @@ and an iterator of it permutes when it is made), torch/utils/data/dataloader.py 
 torchdata/stateful_dataloader/stateful_dataloader.py (an iterator of the loader makes one of the
 sampler, and another in `_reset`, which is called where there are workers). What a state restores is
 the generator before the permutation in use, so epochs after a resume are those of a run that was
-not interrupted.
+not interrupted. Before
+torchdata 0.11.0 the seed was 1 whatever `manual_seed` was given, and workers changed nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ from shardctl.core.loaders.torch.samplers import (
     single,
     whole_batches,
 )
+from shardctl.core.loaders.versions import release_of
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
+
+SEEDED_FROM = "0.11.0"  # before, `manual_seed` meant nothing to it
 
 
 def handed_out(asked: Asked) -> HandedOut:
@@ -34,6 +38,23 @@ def handed_out(asked: Asked) -> HandedOut:
     if not shuffles(asked):
         return single(asked)
     check_any(asked)
+    n, sampler = asked.num_examples, _generator(asked)
+    # Of how many permutations an epoch reads which.
+    if _is_before(asked.version, SEEDED_FROM):
+        drawn, read = 2, 0  # that of `RandomSampler` of torch, which draws another at its end
+    else:
+        drawn, read = (2, 1) if asked.workers else (1, 0)
+    return dealt(
+        asked,
+        Deal(size=whole_batches(asked, n)),
+        lambda epoch: sampler.randperm(
+            n, ((asked.first_epoch + epoch) * drawn + read) * num_draws(n)
+        ),
+    )
+
+
+def _generator(asked: Asked) -> Generator:
+    """Return the generator of the loader's sampler."""
     one_seed(asked)
     if asked.global_seed is None:
         raise UsageError(
@@ -43,15 +64,12 @@ def handed_out(asked: Asked) -> HandedOut:
                 "epochs that follow differ; give {global_seed=N} and call torch.manual_seed(N)"
             )
         )
-    n, default = asked.num_examples, Generator(check_seed(asked.global_seed, "the global seed"))
-    sampler = Generator(default.int64(0))
-    first = asked.first_epoch
+    seed = check_seed(asked.global_seed, "the global seed")
+    if _is_before(asked.version, SEEDED_FROM):
+        return Generator(1)
+    return Generator(Generator(seed).int64(0))
 
-    def permutation_of(epoch: int) -> int:
-        return 2 * epoch + 1 if asked.workers else epoch
 
-    return dealt(
-        asked,
-        Deal(size=whole_batches(asked, n)),
-        lambda epoch: sampler.randperm(n, permutation_of(first + epoch) * num_draws(n)),
-    )
+def _is_before(version: str, other: str) -> bool:
+    released, border = release_of(version), release_of(other)
+    return released is not None and border is not None and released < border

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
-from shardctl.planning.lint.rules import of_loaders
+from shardctl.planning.lint.rules.loaders import shuffles as of_loaders
 from shardctl.planning.lint.rules.stages import as_settings
 
 

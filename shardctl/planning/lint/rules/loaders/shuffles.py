@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.errors import UnpredictableOrderError
+from shardctl.errors import ShardctlError, UnpredictableOrderError
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Violation
 
@@ -19,6 +18,14 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             why=f"{read.spec}: the examples come in the same order in every epoch, since nothing "
             "shuffles it",
             fix=seed_to_give(context),
+            specs=(read.spec,),
+            settings=("epochs", "pass"),
+        )
+    for read in _shuffled_once(context) if context.several_epochs else ():
+        yield Violation(
+            why=f"{read.spec}: the examples come in the same order in every epoch, since "
+            "Dataset.shuffle mixes once and a Dataset has no set_epoch",
+            fix=phrase("ds.shuffle(seed=seed + epoch) in each epoch, or {streaming=True}"),
             specs=(read.spec,),
             settings=("epochs", "pass"),
         )
@@ -61,5 +68,13 @@ def seed_to_give(context: LintContext) -> str:
 def _unshuffled(context: LintContext) -> Iterator[Read]:
     for read in context.trained:
         order = context.loader_order(read)
-        if isinstance(order, LoaderOrder) and not order.shuffles and read.num_examples > 1:
+        if not isinstance(order, ShardctlError) and not order.shuffles and read.num_examples > 1:
+            yield read
+
+
+def _shuffled_once(context: LintContext) -> Iterator[Read]:
+    """Yield what Hugging Face reads by index, shuffled."""
+    for read in context.trained if context.loader == "hf" else ():
+        order = context.loader_order(read)
+        if not isinstance(order, ShardctlError) and order.shuffles and not order.asked.streams:
             yield read
