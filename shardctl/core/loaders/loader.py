@@ -72,7 +72,7 @@ _GRAIN = Loader(
     name="grain",
     title="Grain",
     library="grain",
-    proven=("0.2.18",),
+    proven=("0.2.12", "0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
     takes={
         "shuffle_seed": "IndexSampler(seed), MapDataset.shuffle",
         "epochs": "IndexSampler(num_epochs), MapDataset.repeat",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from shardctl.core.loaders.grain.index_shuffle import is_permutation
-from shardctl.core.loaders.grain.orders import equal_hosts, host_share
-from shardctl.core.order.loader_order import LoaderOrder
+from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
+from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
+
+if TYPE_CHECKING:
+    from shardctl.core.order.loader_order import LoaderOrder
+
+_GRAIN: tuple[LoaderName, ...] = ("grain",)
 
 
 @rule(
@@ -32,7 +37,7 @@ from shardctl.planning.lint.rule import Story, Violation, rule
         ),
         example="shardctl lint --loader grain --shuffle-seed 1 --workers 4 --batch 256 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def worker_batches(context: LintContext) -> Iterator[Violation]:
     """Find batches that several workers make."""
@@ -43,11 +48,10 @@ def worker_batches(context: LintContext) -> Iterator[Violation]:
         if order.num_examples > 1:
             yield Violation(
                 why=phrase(
-                    "{}: {} make batches of every {}-th example each; with another number of "
+                    "{}: with {} each worker batches what it reads itself; with another number of "
                     "them other examples meet in a batch",
                     read.spec,
                     Argument("workers", settings.workers),
-                    settings.workers,
                 ),
                 fix=phrase("keep {workers} fixed, or batch a MapDataset before to_iter_dataset"),
                 specs=(read.spec,),
@@ -76,13 +80,15 @@ def worker_batches(context: LintContext) -> Iterator[Violation]:
         ),
         example="shardctl lint 'train[:359]' --loader grain --shuffle-seed 1 --hosts 2 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def lost_remainder(context: LintContext) -> Iterator[Violation]:
     """Find hosts that cannot share evenly what an IndexSampler has."""
     settings, num_hosts = context.settings, context.num_hosts
     if not _samples(context) or settings.drop_shard_remainder:
         return
+    from shardctl.core.loaders.grain.orders import equal_hosts  # NumPy
+
     for read, order in _orders(context, (*context.trained, *context.evaluated)):
         each, rest = divmod(read.num_examples, num_hosts)
         if not rest or not equal_hosts(order.version):
@@ -131,7 +137,7 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         ),
         example="shardctl lint --loader grain --shuffle-seed 1 --hosts 8 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def host_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts whose pieces are shuffled alike."""
@@ -172,10 +178,13 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
         fix="Read one example less, as in train[:-1], or share among another number of hosts.",
         example="shardctl lint 'train[:65537]' --loader grain --shuffle-seed 1 -d imagenet2012",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def doubled_example(context: LintContext) -> Iterator[Violation]:
     """Find shuffles of 4 ** k + 1 examples."""
+    from shardctl.core.loaders.grain.index_shuffle import is_permutation  # NumPy
+    from shardctl.core.loaders.grain.orders import host_share
+
     settings = context.settings
     for read, _ in _orders(context, (*context.trained, *context.evaluated)):
         lengths = set()
@@ -218,7 +227,7 @@ def doubled_example(context: LintContext) -> Iterator[Violation]:
         ),
         example="shardctl lint 'train[:1000]' --loader grain --buffer 300 --buffer-seed 1 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def overlapping_window(context: LintContext) -> Iterator[Violation]:
     """Find windows that the examples do not fill."""
@@ -254,5 +263,5 @@ def _orders(
     """Yield the specs that Grain reads with these settings, each with the order of a host."""
     for read in context.trained if reads is None else reads:
         order = context.loader_order(read)
-        if isinstance(order, LoaderOrder):
+        if not isinstance(order, ShardctlError):
             yield read, order
