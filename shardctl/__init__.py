@@ -101,7 +101,8 @@ if TYPE_CHECKING:
     from shardctl.planning.diff.diff import Diff
     from shardctl.planning.diff.pinned_order import PinnedOrder
     from shardctl.planning.diff.plans import PlansDiff
-    from shardctl.planning.eval.eval import Evaluation, Hang, evaluate
+    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.eval.evaluation import Evaluation, Hang
     from shardctl.planning.hosts.hosts import Comparison, HostsPlan, hosts
     from shardctl.planning.hosts.strategy import Strategy
     from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
@@ -228,12 +229,12 @@ _HOMES = {
     "Dataset": "core.dataset.dataset",
     "DatasetList": "planning.list",
     "Diff": "planning.diff.diff",
-    "Evaluation": "planning.eval.eval",
+    "Evaluation": "planning.eval.evaluation",
     "FileFinding": "core.dataset.file_finding",
     "FileInstruction": "core.instructions.file_instruction",
     "FilesVerification": "readers.verifying.verify_files",
     "Finding": "planning.lint.lint",
-    "Hang": "planning.eval.eval",
+    "Hang": "planning.eval.evaluation",
     "Host": "core.hosts.host",
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",

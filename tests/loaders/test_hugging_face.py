@@ -97,8 +97,9 @@ def test_indices_in_place_of_examples_are_read_both_ways() -> None:
     pytest.importorskip("datasets", reason="needs Hugging Face Datasets: pip install datasets")
     version = metadata.version("datasets")
     lengths = np.array([5, 9, 2])
-    stream = {"seed": 2, "buffer": 30}
-    for settings in ({}, {"seed": 2}, stream, {**stream, "arrow": True}):
+    stream: dict[str, Any] = {"seed": 2, "buffer": 30}
+    kinds: tuple[dict[str, Any], ...] = ({}, {"seed": 2}, stream, {**stream, "arrow": True})
+    for settings in kinds:
         check_live(Asked(lengths=lengths, version=version, **settings))
 
 

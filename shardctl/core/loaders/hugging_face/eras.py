@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+# Of `IterableDataset.shuffle`, in all versions that have them.
+DEFAULT_BUFFER = 1000
+DEFAULT_INPUT_SHARDS = 10
+
 Part = Literal["shuffle", "epochs", "workers", "hosts"]
 
 

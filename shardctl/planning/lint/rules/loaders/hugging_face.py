@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from shardctl.core.loaders.hugging_face.eras import era_of
 from shardctl.core.loaders.hugging_face.streaming import Streaming
+from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
 
-_HF = ("hf",)
+_HF: tuple[LoaderName, ...] = ("hf",)
 _FAR_SMALLER = 2  # times
 
 
