@@ -353,6 +353,16 @@ CALLS: Mapping[str, list[Call]] = {
         _call(ReadSettings, cycle="auto", cpus=8, file_order=["b", "a"]),
         _call(ReadSettings, stages="repeat(2) | take(9)"),
         _call(ReadSettings, stages=["cache", {"shuffle": {"buffer": 9, "seed": 3}}]),
+        _call(
+            ReadSettings,
+            loader="torch",
+            loader_version="2.13.0",
+            shuffle=True,
+            global_seed=5,
+            workers=2,
+            drop_shard_remainder=True,
+        ),
+        _call(ReadSettings, loader="hf", streaming=True, arrow=False, buffer=9, input_shards=3),
     ],
     "ReadSettings.cycle_length": [_of("settings.cycle_length", ordered=True)],
     "ReadSettings.check_predictable": [_of("settings.check_predictable", ordered=False)],
@@ -525,6 +535,10 @@ CALLS: Mapping[str, list[Call]] = {
             mode="at-least-once",
             risk=0.5,
         ),
+    ],
+    "resume_loader": [
+        _planned(shardctl.resume_loader, settings={"loader": "torch"}, consumed=5),
+        _planned(shardctl.resume_loader, settings={"loader": "grain", "batch": 2}, steps=2),
     ],
     "resume_on_hosts": [
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=5),

@@ -9,6 +9,7 @@ Source: grain/_src/python/experimental/index_shuffle/index_shuffle.cc.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -154,41 +155,37 @@ def _looked_up(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: 
 
 def _ciphers(seeds: Int64s, backwards: bool) -> NDArray[np.uint16]:
     """Return what the smallest cipher makes of each number, one row after the other."""
-    numbers = np.arange(1 << LEAST_BITS)
-    found = np.empty((len(seeds), len(numbers)), np.uint16)
-    keys = round_keys(seeds)
-    for row in range(len(seeds)):
-        own = keys[:, row : row + 1]
-        found[row] = _enciphered(numbers, own, LEAST_BITS, backwards=backwards)
-    return found.ravel()
+    return np.concatenate([_cipher(seed, backwards) for seed in seeds.tolist()])
+
+
+@lru_cache(maxsize=_TABLES)
+def _cipher(seed: int, backwards: bool) -> NDArray[np.uint16]:
+    keys, numbers = round_keys(np.array([seed])), np.arange(1 << LEAST_BITS)
+    return _enciphered(numbers, keys, LEAST_BITS, backwards=backwards).astype(np.uint16)
 
 
 def _walked_in(
     ciphers: NDArray[np.uint16], rows: Int64s, indices: Int64s, num_examples: int
 ) -> Int64s:
     """Return where indices come to in their rows of the ciphers, int64[q]."""
-    found: Int64s = ciphers[rows + indices].astype(np.int64)
+    found: Int64s = ciphers.take(rows + indices).astype(np.int64)
     todo = np.flatnonzero(found >= num_examples)
-    for _ in range(_doublings(num_examples, len(ciphers))):
-        if not len(todo):
-            break
-        ciphers = _doubled(ciphers, num_examples)
+    if len(todo):
+        _lengthen(ciphers.reshape(-1, 1 << LEAST_BITS), num_examples)
     while len(todo):
-        again = ciphers[rows[todo] + found[todo]]
+        again = ciphers.take(rows[todo] + found[todo])
         found[todo] = again
         todo = todo[again >= num_examples]
     return found
 
 
-def _doublings(num_examples: int, size: int) -> int:
-    """Return how often steps twice as long are worth their cost; few walks alone are long ones."""
-    longest = (1 << LEAST_BITS) ** 2 // (32 * num_examples * size)
-    return longest.bit_length()
+def _lengthen(ciphers: NDArray[np.uint16], num_examples: int) -> None:
+    """Make each step of walks two, four, .. steps, which stop at an index, in place.
 
-
-def _doubled(ciphers: NDArray[np.uint16], num_examples: int) -> NDArray[np.uint16]:
-    """Return steps twice as long, each of which stops at an index."""
-    table = ciphers.reshape(-1, 1 << LEAST_BITS)
-    return np.stack(
-        [np.where(row < num_examples, row, row[row]) for row in table]  # row[x] of who goes on
-    ).ravel()
+    That costs as much as a few steps of many walks, or as many steps of a few.
+    """
+    ciphers[:, :num_examples] = np.arange(num_examples, dtype=np.uint16)
+    longest = (1 << LEAST_BITS) // (2 * num_examples * len(ciphers))
+    for _ in range(longest.bit_length()):
+        for row in ciphers:
+            row[:] = row.take(row)

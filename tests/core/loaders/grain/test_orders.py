@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.loaders.grain.orders import handed_out, host_share
+from shardctl.core.loaders.grain.orders import equal_hosts, handed_out, host_share
 from shardctl.core.loaders.handed_out import HandedOut
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UsageError
@@ -51,9 +51,10 @@ def test_batches_are_those_that_the_real_loader_handed_out(file: Path) -> None:
         add_cases()
 
 
-def test_every_proven_version_is_recorded() -> None:
+def test_both_eras_are_recorded_from_proven_versions() -> None:
     versions = [json.loads(file.read_text(encoding="utf-8"))["version"] for file in RECORDED]
     assert set(versions) <= set(LOADERS["grain"].proven)
+    assert {equal_hosts(version) for version in versions} == {False, True}
     assert NEWEST in versions
 
 
