@@ -60,7 +60,8 @@ where pandas is installed, and are tables in a notebook. A Host may be written "
 NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError (names the
 argument), DatasetError, UnpredictableOrderError (says what would fix the order) or
 MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
-position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's.
+position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's;
+`shardctl.grain` feeds Grain tf.data's order.
 
 Names are looked up in TFDS_DATA_DIR, ~/tensorflow_datasets and the built-in catalog. Importing
 shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when it is first used.
@@ -101,7 +102,8 @@ if TYPE_CHECKING:
     from shardctl.planning.diff.diff import Diff
     from shardctl.planning.diff.pinned_order import PinnedOrder
     from shardctl.planning.diff.plans import PlansDiff
-    from shardctl.planning.eval.eval import Evaluation, Hang, evaluate
+    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.eval.evaluation import Evaluation, Hang
     from shardctl.planning.hosts.hosts import Comparison, HostsPlan, hosts
     from shardctl.planning.hosts.strategy import Strategy
     from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
@@ -228,12 +230,12 @@ _HOMES = {
     "Dataset": "core.dataset.dataset",
     "DatasetList": "planning.list",
     "Diff": "planning.diff.diff",
-    "Evaluation": "planning.eval.eval",
+    "Evaluation": "planning.eval.evaluation",
     "FileFinding": "core.dataset.file_finding",
     "FileInstruction": "core.instructions.file_instruction",
     "FilesVerification": "readers.verifying.verify_files",
     "Finding": "planning.lint.lint",
-    "Hang": "planning.eval.eval",
+    "Hang": "planning.eval.evaluation",
     "Host": "core.hosts.host",
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -129,9 +129,9 @@ def _record(document: Mapping[str, object]) -> PositionRecord:
     )
 
 
-def _stretches(document: Mapping[str, object]) -> Sequence[object]:
+def _stretches(document: Mapping[str, object]) -> list[object]:
     if document.get("format_version") == _VERSION:
-        return ()
+        return []
     found = fields.items(document.get("stretches"), "stretches")
     if not found:
         raise DatasetError("stretches: a position of version 2 has at least one")

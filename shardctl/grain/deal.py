@@ -78,7 +78,8 @@ class Deal:
         # What pads the end comes behind all that a worker reads besides.
         own = [min(number, self._of_worker(w, self.size)) for w, number in enumerate(records)]
         consumed = sum(own)
-        if own != [self._of_worker(worker, consumed) for worker in range(count)]:
+        is_whole = self.is_in_order or consumed == self.size or consumed % self.batch == 0
+        if not is_whole or own != [self._of_worker(w, consumed) for w in range(count)]:
             raise DatasetError(
                 f"the workers have read {', '.join(map(str, records))} records, which are no "
                 f"batches of {self.batch} one after the other"

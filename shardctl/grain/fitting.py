@@ -25,7 +25,7 @@ def fit_epochs(dataset: object) -> Any:
             one iterator on and on.
         MissingDependencyError: Keras is not installed.
     """
-    target = getattr(dataset, "_sampler", dataset)
+    target: Any = getattr(dataset, "_sampler", dataset)
     if not hasattr(target, "begin_epoch_of_fit"):
         raise UsageError(
             "dataset: what shardctl.grain.data_loader, map_dataset or Sampler returned is needed, "

@@ -52,8 +52,8 @@ class KeyOrder:
         if settings.loader != "tfds":
             raise UsageError(
                 phrase(
-                    "{loader=}: it is tf.data's order that Grain is fed here; Grain's own is that "
-                    "of grain.samplers.IndexSampler, which `shardctl simulate --loader grain` shows",
+                    "{loader=}: it is tf.data's order that Grain is fed here, that of "
+                    "{loader=tfds}; for Grain's own take its IndexSampler",
                     loader=settings.loader,
                 )
             )
@@ -143,7 +143,8 @@ class KeyOrder:
             start = block * _CHUNK
             stop = min(start + _CHUNK, self.total)
             # Of a memoryview an element is a Python int, and four times as fast as of an array.
-            keys = memoryview(self._keys(start, stop))
+            made: Any = self._keys(start, stop)
+            keys = memoryview(made)
             chunks = {**self._chunks, block: keys}
             while len(chunks) > _KEPT:
                 del chunks[next(iter(chunks))]
@@ -152,13 +153,12 @@ class KeyOrder:
 
     def _keys(self, start: int, stop: int) -> Int64s:
         if self._run is None:
-            codes = self.order.read(start, stop)
+            codes: Int64s = self.order.read(start, stop)
         else:
             codes = np.concatenate([*self._run.chunks(start, stop)])
         firsts, offsets = self._ranges
-        if len(firsts) == 1:
-            return codes + offsets[0]
-        return codes + offsets[np.searchsorted(firsts, codes, side="right") - 1]
+        keys: Int64s = codes + offsets[np.searchsorted(firsts, codes, side="right") - 1]
+        return keys
 
     @cached_property
     def _ranges(self) -> tuple[Int64s, Int64s]:

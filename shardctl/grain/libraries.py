@@ -8,14 +8,14 @@ from typing import Any
 from shardctl.errors import MissingDependencyError
 
 
-def grain() -> Any:
-    """Return the module `grain`.
+def grain(submodule: str | None = None) -> Any:
+    """Return the module `grain`, or one below it.
 
     Raises:
         MissingDependencyError: it is not installed.
     """
     try:
-        return importlib.import_module("grain")
+        return importlib.import_module("grain" if submodule is None else f"grain.{submodule}")
     except ImportError as error:
         raise MissingDependencyError(
             f"Grain is needed for this and cannot be imported ({error}); "

@@ -1,24 +1,79 @@
-"""The MapDataset that reads a source in an order; importing this imports Grain."""
+"""A `grain.MapDataset` in tf.data's order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-import grain
-
 from shardctl.core.arguments.checked import checked
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.errors import UsageError
 from shardctl.grain.grain_state import GrainState, elements_of_iterator
 from shardctl.grain.key_order import KeyOrder
-from shardctl.grain.sampler import order_of_fit, position_of
+from shardctl.grain.libraries import grain
+from shardctl.grain.sampler import order_from, order_of_fit, position_of
+from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.grain.states import examples_of_elements
 
 
-class OrderedMapDataset(grain.MapDataset[Any]):
+@checked
+def map_dataset(
+    source: DataSource,
+    dataset: BuilderOrDataset,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    consumed: int = 0,
+    states: Sequence[bytes] = (),
+) -> Any:
+    """Return a `grain.MapDataset` of the examples that tf.data reads, in its order.
+
+    Behind it stand Grain's own `map`, `batch` and `to_iter_dataset`; batches that are made before
+    `to_iter_dataset` are tf.data's, with `mp_prefetch` of any number of workers, and whole ones
+    alone where the settings drop the rest. `repeat` and `shuffle` belong to the settings: all
+    epochs are one dataset (`ReadSettings(epochs=N)`), and an index behind the last is refused.
+
+    Args:
+        source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
+        dataset, spec, settings, consumed, states: as for `Sampler`; the states of iterators behind
+            a MapDataset say nothing of their order, so `position` of the dataset makes states of
+            them.
+
+    Raises:
+        DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
+        UsageError, UnpredictableOrderError: as for `Sampler`.
+        MissingDependencyError: Grain is not installed.
+    """
+    order = order_from(dataset, spec, settings, consumed=consumed, states=states)
+    check_source(source, order)
+    return _kind()(grain().MapDataset.source(source), order)
+
+
+@cache
+def _kind() -> type:
+    base = grain().MapDataset
+    made = type(base)("OrderedMapDataset", (_Ordered, base), {"__module__": __name__})
+    made.__doc__ = _Ordered.__doc__
+    return made  # type: ignore[no-any-return]
+
+
+def __getattr__(name: str) -> type:
+    # Worker processes look for the class by its name.
+    if name == "OrderedMapDataset":
+        return _kind()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _Ordered:
     """The records of a source in an order, each by its index from the place on."""
 
-    def __init__(self, source: Any, order: KeyOrder) -> None:
-        super().__init__(grain.MapDataset.source(source))
+    _parent: Any  # of MapDataset, as are the next
+    _stats: Any
+    slice: Any
+
+    def __init__(self, records: Any, order: KeyOrder) -> None:
+        super().__init__(records)  # type: ignore[call-arg]
         self._order = order
 
     @property
@@ -51,7 +106,7 @@ class OrderedMapDataset(grain.MapDataset[Any]):
             DatasetError: no state of such an iterator.
         """
         width = (self._order.settings.batch or 1) if batch is None else batch
-        consumed = min(elements_of_iterator(state) * width, len(self))
+        consumed = min(examples_of_elements(elements_of_iterator(state), width), len(self))
         return position_of(self._order, self._order.consumed + consumed)
 
     @checked

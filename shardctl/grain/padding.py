@@ -1,10 +1,11 @@
-"""Records that fill the last round of the workers, and are dropped; importing this imports Grain."""
+"""Records that fill the last round of the workers, and are dropped."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-import grain
+from shardctl.grain.libraries import grain
 
 
 class Padding:
@@ -30,9 +31,25 @@ class PaddedSource:
         return str(type(source)) if in_memory else repr(source)
 
 
-class DropPadding(grain.transforms.Filter):
-    """The operation that drops padding, the first of a loader."""
+def drop_padding() -> Any:
+    """Return the operation of Grain that drops padding, the first of a loader."""
+    return _kind()()
 
+
+@cache
+def _kind() -> type:
+    base = grain().transforms.Filter
+    return type(base)("DropPadding", (_IsRecord, base), {"__module__": __name__})  # type: ignore[no-any-return]
+
+
+def __getattr__(name: str) -> type:
+    # Worker processes look for the class by its name.
+    if name == "DropPadding":
+        return _kind()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _IsRecord:
     def filter(self, element: Any) -> bool:
         """Return whether an element is a record."""
         return not isinstance(element, Padding)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
@@ -15,7 +17,13 @@ from shardctl.files.position_file import (
     position_text,
 )
 from shardctl.grain.deal import Deal
-from shardctl.grain.grain_state import is_of_data_loader, records_of_data_loader, sampler_of
+from shardctl.grain.grain_state import (
+    GrainState,
+    elements_of_iterator,
+    is_of_data_loader,
+    records_of_data_loader,
+    sampler_of,
+)
 from shardctl.grain.key_order import KeyOrder
 from shardctl.grain.place import place_of_text, record_of_place
 from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
@@ -25,21 +33,19 @@ from shardctl.tfds.position.states import records_of, stretch_of
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
     """Return the order from where a run stopped, whose processes had these states.
 
-    With as many hosts this one goes on with its own state; otherwise what all of them have left is
-    shared, as `Position.set_states` does.
+    With as many hosts this one goes on with its own state, which is enough then; otherwise what all
+    of them have left is shared, as `Position.set_states` does.
 
     Raises:
         DatasetError: a state is none, or of another dataset.
         UsageError: another spec or other settings, a host whose state is missing, or files that
             repeat without end, of which nothing is left to share.
     """
-    texts = [
-        position_text(_record(state, order, f"states[{index}]"))
-        for index, state in enumerate(states)
-    ]
-    records = records_of(texts)
+    records = [_record(state, order, f"states[{index}]") for index, state in enumerate(states)]
+    if len(records) != 1 or records[0].settings.host != order.settings.host:
+        records = records_of([position_text(record) for record in records])
     own = [record for record in records if record.settings.host == order.settings.host]
-    for record in records if not own else own:
+    for record in own or records:
         check_same_order(
             record,
             order.spec,
@@ -60,6 +66,37 @@ def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
             )
         )
     return order.at(0, (*records[0].stretches, stretch_of(records)))
+
+
+@checked
+def consumed(state: GrainState, *, batch: int = 1) -> int:
+    """Return how many examples had been handed out, by the state of an iterator.
+
+    `state` is what `get_state` returned, or a file of Grain's checkpoint holds. That of a
+    `DataLoader` over a `shardctl.grain.Sampler` says all, and counts from the order's start. That
+    of an iterator behind a `MapDataset` counts elements from where the dataset began: `batch` is
+    the size of its batches, and the last of them is counted as a whole one.
+
+    >>> consumed({"next_index": 7}, batch=32)
+    224
+
+    Raises:
+        DatasetError: a state of another sampler, or that is none.
+    """
+    if is_of_data_loader(state):
+        return consumed_of(state, source="the state")
+    return examples_of_elements(elements_of_iterator(state), batch)
+
+
+def examples_of_elements(elements: int, batch: int) -> int:
+    """Return how many examples so many elements hold, each a batch.
+
+    Raises:
+        UsageError: no size of a batch, or more examples than an int64 counts.
+    """
+    if not 1 <= batch <= INT64_MAX // max(elements, 1):
+        raise UsageError(phrase("{batch=}: {} elements of that size", elements, batch=batch))
+    return elements * batch
 
 
 def consumed_of(state: Mapping[str, object], *, source: str) -> int:

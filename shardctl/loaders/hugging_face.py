@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import importlib.util
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.streaming import DEFAULT_BUFFER
 from shardctl.loaders.live import LiveLoader, Source, library
 
 _COLUMN = "index"
@@ -31,13 +32,18 @@ class LiveHuggingFace(LiveLoader):
 
     def rows(
         self, asked: Asked, files: Sequence[str], file_format: str
-    ) -> Iterator[Sequence[Mapping[str, Any]]]:
+    ) -> Generator[Sequence[Mapping[str, Any]]]:
         """Yield the same batches of rows as `load_dataset` reads them from Parquet or Arrow files.
 
-        Cut shards of map-style datasets are read by index: `asked.lengths` count what is read of
-        each file from its beginning.
+        Where no tables are asked for, a generator streams the rows of the files.
         """
         datasets = library("datasets", "hf")
+        if asked.streams and not asked.arrow:
+            dataset = datasets.IterableDataset.from_generator(
+                _rows_of_files, gen_kwargs={"file_format": file_format, "files": list(files)}
+            )
+            yield from self._read(asked, dataset)
+            return
         dataset = datasets.load_dataset(
             file_format, data_files=list(files), split="train", streaming=asked.streams
         )
@@ -49,13 +55,9 @@ class LiveHuggingFace(LiveLoader):
     def _read(self, asked: Asked, dataset: Any) -> Iterator[list[Any]]:
         distributed = library("datasets.distributed", "hf")
         if asked.seed is not None and asked.streams:
-            given = (
-                {}
-                if asked.input_shards is None
-                else {"max_buffer_input_shards": asked.input_shards}
-            )
-            buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
-            dataset = dataset.shuffle(seed=asked.seed, buffer_size=buffer, **given)
+            given = {"buffer_size": asked.buffer, "max_buffer_input_shards": asked.input_shards}
+            stated = {name: value for name, value in given.items() if value is not None}
+            dataset = dataset.shuffle(seed=asked.seed, **stated)
         elif asked.seed is not None:
             dataset = dataset.shuffle(seed=asked.seed, load_from_cache_file=False)
         if asked.shares:
@@ -72,24 +74,24 @@ class LiveHuggingFace(LiveLoader):
 
     @staticmethod
     def _batches(asked: Asked, dataset: Any) -> Iterator[list[Any]]:
-        if not asked.workers:
-            size, held = asked.batch or 1, []
-            for example in dataset:
-                held.append(example)
-                if len(held) == size:
-                    yield held
-                    held = []
-            if held and not asked.drop_remainder:
-                yield held
+        """Yield the batches of a DataLoader; without PyTorch those that it makes without workers.
+
+        Examples that come one by one are not batched at all, unless worker processes read them.
+        """
+        if asked.workers or (asked.batch is not None and importlib.util.find_spec("torch")):
+            data = library("torch.utils.data", "hf")
+            yield from data.DataLoader(
+                dataset,
+                batch_size=asked.batch or 1,
+                num_workers=asked.workers,
+                drop_last=asked.drop_remainder,
+                collate_fn=list,
+            )
             return
-        data = library("torch.utils.data", "hf")
-        yield from data.DataLoader(
-            dataset,
-            batch_size=asked.batch or 1,
-            num_workers=asked.workers,
-            drop_last=asked.drop_remainder,
-            collate_fn=list,
-        )
+        examples, size = iter(dataset), asked.batch or 1
+        while batch := list(islice(examples, size)):
+            if len(batch) == size or not asked.drop_remainder:
+                yield batch
 
 
 def _without_decoding(features: Any) -> Any:
@@ -139,6 +141,16 @@ def _rows(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[dict[
     for one, (start, stop) in zip(source, shards, strict=True):
         for index in range(start, stop):
             yield {_COLUMN: int(one[index])}
+
+
+def _rows_of_files(file_format: str, files: list[str]) -> Iterator[dict[str, Any]]:
+    datasets = library("datasets", "hf")
+    for file in files:
+        dataset = datasets.load_dataset(
+            file_format, data_files=[file], split="train", streaming=True
+        )
+        undecoded = _without_decoding(dataset.features)
+        yield from dataset if undecoded is None else dataset.cast(undecoded)
 
 
 _TABLE = 7  # rows of a table; a table ends with its shard

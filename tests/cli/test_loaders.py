@@ -53,7 +53,11 @@ def test_every_command_with_the_option_is_asked() -> None:
 def test_it_answers_or_refuses_by_name(command: str, loader: str, shardctl: Shardctl) -> None:
     if command == "diff":
         shardctl("snapshot", "-d", "toy.yaml", "-o", "order.yaml")
-    ways = ([], ["--shuffle-seed", 3], ["--shuffle-seed", 3, "--epochs", 2])
+    ways: tuple[list[object], ...] = (
+        [],
+        ["--shuffle-seed", 3],
+        ["--shuffle-seed", 3, "--epochs", 2],
+    )
     for given in ways[: 2 if command == "eval" else 3]:
         ran = shardctl(command, *WORDS[command], "-d", "toy.yaml", "--loader", loader, *given)
         assert ran.exit_code in (0, 1, 2)

@@ -68,7 +68,8 @@ def eval(
       shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
     from shardctl.planning.eval.advice import problems
-    from shardctl.planning.eval.eval import Remainder, evaluate
+    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.eval.evaluation import Remainder
 
     if batch is None:
         refuse_no_spec(spec, source)

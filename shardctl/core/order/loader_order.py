@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.formats import reads_tables
+from shardctl.core.loaders.hugging_face.formats import assumed_of_rows, reads_tables
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.epoch_seeds import EpochSeeds
@@ -73,11 +73,25 @@ class LoaderOrder(Order):
             buffer=settings.buffer,
             buffer_seed=settings.buffer_seed,
             streaming=settings.streaming,
-            arrow=reads_tables(dataset.file_format) if settings.arrow is None else settings.arrow,
+            arrow=self._reads_tables(),
             input_shards=settings.input_shards,
             shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
+
+    def _reads_tables(self) -> bool:
+        """Return whether Hugging Face streams tables: as asked, else as it does of the format."""
+        if self.settings.arrow is not None:
+            return self.settings.arrow
+        return reads_tables(self.dataset.file_format, self.version)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is taken for granted of how the library reads the files."""
+        if self.loader.name != "hf" or self.settings.arrow is not None:
+            return ()
+        said = assumed_of_rows(self.asked, self.dataset.file_format)
+        return () if said is None else (said,)
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""

@@ -11,7 +11,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.planning.eval.cures import Cure, cures
-from shardctl.planning.eval.eval import Evaluation
+from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.planning.hosts.loaders import call_of_hosts
 

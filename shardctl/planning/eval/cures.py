@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.planning.eval.eval import Evaluation
+from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 
 Change = Literal["batch", "hosts", "padding"]

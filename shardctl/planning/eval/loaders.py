@@ -14,7 +14,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.eval.eval import Evaluation, Remainder
+from shardctl.planning.eval.evaluation import Evaluation, Remainder
 from shardctl.planning.hosts.loaders import host_orders, shares_of
 from shardctl.planning.loader_version import loader_version
 from shardctl.planning.order import as_read_by

@@ -15,7 +15,6 @@ from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
@@ -23,9 +22,9 @@ from shardctl.core.stages import stages as ast
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
-from shardctl.planning.order import order_of
 
 if TYPE_CHECKING:
+    from shardctl.core.order.loader_order import LoaderOrder
     from shardctl.planning.hosts.hosts import HostsPlan
     from shardctl.planning.hosts.strategy import Strategy
 
@@ -136,6 +135,9 @@ class LintContext:
         """
         found = self._loader_orders.get(read.spec)
         if found is None:
+            from shardctl.core.order.loader_order import LoaderOrder  # NumPy
+            from shardctl.planning.order import order_of
+
             host = self.host if self.num_hosts > 1 else self.settings.host
             try:
                 planned = order_of(read.resolved, replace(self.settings, host=host))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -65,7 +65,7 @@ class Rule:
     story: Story
     check: Check
     for_data_source: bool = False
-    loaders: Collection[LoaderName] = TFDS_ALONE
+    loaders: tuple[LoaderName, ...] = TFDS_ALONE
 
     def __repr__(self) -> str:
         return in_short(self, self.code, self.name)
@@ -88,7 +88,7 @@ def rule(
     *,
     story: Story,
     for_data_source: bool = False,
-    loaders: Collection[LoaderName] = TFDS_ALONE,
+    loaders: tuple[LoaderName, ...] = TFDS_ALONE,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function below."""
 

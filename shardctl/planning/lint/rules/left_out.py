@@ -149,8 +149,12 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
         return
     for read in context.evaluated:
         columns = context.shares(read).columns
-        lost = 0 if columns is None else int((columns.num_examples % settings.batch).sum())
-        if lost:
+        lost = 0
+        if columns is not None:
+            dropped = int((columns.num_examples % settings.batch).sum())
+            # What a loader reads twice, so that all hosts have as many, is not lost once dropped.
+            lost = min(dropped, read.num_examples - int(columns.num_examples.sum()) + dropped)
+        if lost > 0:
             hosts = f" on {context.num_hosts:,} hosts" if context.num_hosts > 1 else ""
             yield Violation(
                 why=f"{read.spec}: {lost:,} of {read.num_examples:,} examples fill no batch of "

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from shardctl.core.loaders.grain.index_shuffle import is_permutation
-from shardctl.core.loaders.grain.orders import equal_hosts, host_share
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
+from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
+
+if TYPE_CHECKING:
+    from shardctl.core.order.loader_order import LoaderOrder
 
 _GRAIN: tuple[LoaderName, ...] = ("grain",)
 
@@ -85,6 +87,8 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
     settings, num_hosts = context.settings, context.num_hosts
     if not _samples(context) or settings.drop_shard_remainder:
         return
+    from shardctl.core.loaders.grain.orders import equal_hosts  # NumPy
+
     for read, order in _orders(context, (*context.trained, *context.evaluated)):
         each, rest = divmod(read.num_examples, num_hosts)
         if not rest or not equal_hosts(order.version):
@@ -178,6 +182,9 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
 )
 def doubled_example(context: LintContext) -> Iterator[Violation]:
     """Find shuffles of 4 ** k + 1 examples."""
+    from shardctl.core.loaders.grain.index_shuffle import is_permutation  # NumPy
+    from shardctl.core.loaders.grain.orders import host_share
+
     settings = context.settings
     for read, _ in _orders(context, (*context.trained, *context.evaluated)):
         lengths = set()
@@ -256,5 +263,5 @@ def _orders(
     """Yield the specs that Grain reads with these settings, each with the order of a host."""
     for read in context.trained if reads is None else reads:
         order = context.loader_order(read)
-        if isinstance(order, LoaderOrder):
+        if not isinstance(order, ShardctlError):
             yield read, order

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import Argument, listed, phrase
-from shardctl.errors import UnpredictableOrderError
+from shardctl.errors import ShardctlError, UnpredictableOrderError
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Violation
 
@@ -69,7 +68,7 @@ def seed_to_give(context: LintContext) -> str:
 def _unshuffled(context: LintContext) -> Iterator[Read]:
     for read in context.trained:
         order = context.loader_order(read)
-        if isinstance(order, LoaderOrder) and not order.shuffles and read.num_examples > 1:
+        if not isinstance(order, ShardctlError) and not order.shuffles and read.num_examples > 1:
             yield read
 
 
@@ -77,5 +76,5 @@ def _shuffled_once(context: LintContext) -> Iterator[Read]:
     """Yield what Hugging Face reads by index, shuffled."""
     for read in context.trained if context.loader == "hf" else ():
         order = context.loader_order(read)
-        if isinstance(order, LoaderOrder) and order.shuffles and not order.asked.streams:
+        if not isinstance(order, ShardctlError) and order.shuffles and not order.asked.streams:
             yield read

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import phrase
+from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -40,7 +40,7 @@ def worker_order(context: LintContext) -> Iterator[Violation]:
     workers = context.settings.workers
     for read in context.trained if workers != 0 and context.num_hosts == 1 else ():
         order = context.loader_order(read)
-        if not isinstance(order, LoaderOrder) or order.settings.host is not None:
+        if isinstance(order, ShardctlError) or order.settings.host is not None:
             continue
         if order.shuffles and read.num_examples > 1:
             known = "without workers the order is another one"
@@ -80,7 +80,7 @@ def repeated_in_evaluation(context: LintContext) -> Iterator[Violation]:
     """Find evaluations that are filled up with examples from their beginning."""
     for read in context.evaluated if context.num_hosts > 1 else ():
         order = context.loader_order(read)
-        if not isinstance(order, LoaderOrder):
+        if isinstance(order, ShardctlError):
             continue
         # All processes are dealt as many, one after the other.
         repeated = context.num_hosts * order.epoch_size - read.num_examples

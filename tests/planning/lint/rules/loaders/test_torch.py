@@ -55,3 +55,10 @@ def test_it_says_how_many_are_read_again() -> None:
     (found,) = [f for f in case("test", **TORCH).lint().findings if f.rule.code == "SC088"]
     assert 3 * math.ceil(400 / 3) == 402
     assert "3 processes read 402 examples, and there are 400: 2 are read again" in found.why
+
+
+def test_what_was_read_twice_is_not_lost_when_it_is_dropped() -> None:
+    """3 processes read 134 each, 19 batches of 7: 399 of 402, and 2 of those 402 come twice."""
+    dropped = case("test", batch=7, drop_remainder=True, **TORCH)
+    (found,) = [f for f in dropped.lint().findings if f.rule.code == "SC051"]
+    assert "1 of 400 examples fill no batch of 7 on 3 hosts" in found.why

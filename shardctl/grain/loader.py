@@ -10,8 +10,12 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
 from shardctl.grain.libraries import grain
-from shardctl.grain.sampler import Sampler, order_from
+from shardctl.grain.padding import PaddedSource, drop_padding
+from shardctl.grain.sampler import order_from, padded_sampler
 from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.grain.texts import keeping_texts
+
+_MOST_BUFFERED = 1_000_000
 
 
 @checked
@@ -32,7 +36,7 @@ def data_loader(
     """Return a `grain.DataLoader` that hands out tf.data's examples, or batches of the settings.
 
     The batches are equal to tf.data's with any number of workers, the last one too, which is
-    smaller, or left out where the settings drop it.
+    smaller, or left out where the settings drop it. Texts are arrays of bytes, as tf.data's are.
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
@@ -47,17 +51,23 @@ def data_loader(
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: Grain is not installed.
     """
+    if not 0 <= worker_buffer_size <= _MOST_BUFFERED:
+        raise UsageError(
+            phrase(
+                "{worker_buffer_size=}: a number from 0 to {} is needed",
+                _MOST_BUFFERED,
+                worker_buffer_size=worker_buffer_size,
+            )
+        )
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
     library = grain()
     every = _with_batch(list(operations), order.settings, library.transforms)
-    sampler = Sampler.padded(order, workers=workers, seed=seed)
+    sampler = padded_sampler(order, workers=workers, seed=seed)
     if workers > 1:
         _check_before_batch(every, library.transforms)
     if len(sampler) > len(order):
-        from shardctl.grain.padding import DropPadding, PaddedSource
-
-        source, every = PaddedSource(source), [DropPadding(), *every]
+        source, every = PaddedSource(source), [drop_padding(), *every]
     return library.DataLoader(
         data_source=source,
         sampler=sampler,
@@ -70,7 +80,7 @@ def data_loader(
 
 
 def _with_batch(operations: list[Any], settings: ReadSettings, transforms: Any) -> list[Any]:
-    """Return operations that make the batches of the settings."""
+    """Return operations that make the batches of the settings, whose texts are tf.data's."""
     batches = [one for one in operations if _is_batch(one, transforms)]
     if settings.batch is None:
         if batches:
@@ -83,7 +93,14 @@ def _with_batch(operations: list[Any], settings: ReadSettings, transforms: Any) 
             )
         return operations
     if not batches:
-        return [*operations, transforms.Batch(settings.batch, drop_remainder=False)]
+        batches = [transforms.Batch(settings.batch, drop_remainder=False)]
+        operations = [*operations, *batches]
+    _check_batches(batches, settings)
+    place = operations.index(batches[0])
+    return [*operations[:place], keeping_texts(), *operations[place:]]
+
+
+def _check_batches(batches: list[Any], settings: ReadSettings) -> None:
     one = batches[0]
     if len(batches) > 1 or one.batch_size != settings.batch:
         sizes = ", then of ".join(str(batch.batch_size) for batch in batches)
@@ -99,7 +116,6 @@ def _with_batch(operations: list[Any], settings: ReadSettings, transforms: Any) 
         raise UsageError(
             phrase("operations drop the last batch, and the settings do not: {drop_remainder=True}")
         )
-    return operations
 
 
 def _is_batch(operation: Any, transforms: Any) -> bool:

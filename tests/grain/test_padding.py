@@ -1,0 +1,42 @@
+"""Padding is behind the last record, is dropped, and does not show in what Grain compares."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from shardctl.grain.padding import PaddedSource, Padding, drop_padding
+from tests.grain.toys import needs_grain
+
+
+class Named(list):
+    def __repr__(self) -> str:
+        return "Named()"
+
+
+def test_it_is_one_record_more() -> None:
+    source = PaddedSource([5, 6])
+    assert len(source) == 3
+    assert source[1] == 6
+    assert isinstance(source[2], Padding)
+
+
+def test_it_is_called_as_grain_calls_the_source() -> None:
+    needs_grain()
+    from grain._src.python.data_loader import _source_repr
+
+    for source in ([1, 2], (1, 2), np.arange(3), range(3)):
+        assert repr(PaddedSource(source)) == _source_repr(source)
+
+
+def test_it_is_dropped() -> None:
+    needs_grain()
+    drop = pickle.loads(pickle.dumps(drop_padding()))
+    assert [drop.filter(one) for one in (0, None, {}, Padding())] == [True, True, True, False]
+    module = sys.modules["shardctl.grain.padding"]
+    assert type(drop) is module.DropPadding
+    with pytest.raises(AttributeError):
+        module.Other  # noqa: B018
