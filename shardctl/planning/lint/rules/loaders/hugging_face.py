@@ -9,6 +9,7 @@ from shardctl.core.loaders.hugging_face.eras import era_of
 from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
+from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Story, Violation, rule
 
@@ -173,7 +174,9 @@ def lost_stride(context: LintContext) -> Iterator[Violation]:
 
 
 def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Streaming]]:
+    from shardctl.core.loaders.hugging_face.streaming import Streaming  # NumPy
+
     for read in context.trained:
         order = context.loader_order(read)
-        if isinstance(order, LoaderOrder) and order.asked.streams:
+        if not isinstance(order, ShardctlError) and order.asked.streams:
             yield read, order, Streaming(order.asked, era_of(order.version))
