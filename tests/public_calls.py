@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 import shardctl
+import shardctl.grain
 import shardctl.orbax
 import shardctl.tfds
 from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
@@ -91,6 +94,62 @@ def _for_orbax(name: str, **arguments: Any) -> Call:
         _always(kept),
         lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()},
     )
+
+
+def _fed(call: Callable[..., Any], **arguments: Any) -> Call:
+    """Return a call of what feeds Grain, that answers the keys of what it makes, or a state."""
+
+    def answered(world: World) -> Callable[..., Any]:
+        def answer(**given: Any) -> Any:
+            if "source" in given:
+                pytest.importorskip("grain", reason="Grain is not installed")
+            made = call(world, **given)
+            if isinstance(made, bytes | int):
+                return made
+            order = getattr(made, "_sampler", made).order
+            return repr(getattr(made, "_sampler", None)), [order.key(i) for i in range(len(order))]
+
+        return answer
+
+    return Call(
+        answered, lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()}
+    )
+
+
+def _sampler(world: World) -> Any:
+    return shardctl.grain.Sampler(world.dataset, "train", world.settings)
+
+
+def _begun(world: World, **given: Any) -> Any:
+    sampler = shardctl.grain.Sampler(world.dataset, "train", {"shuffle_seed": 3})
+    sampler.begin_epoch_of_fit(**given)
+    return sampler
+
+
+def _grain_state(world: World) -> bytes:
+    """Return a state of a loader of Grain, after 8 examples."""
+    state = {
+        "version": 2,
+        "last_seen_indices": {"0": 7},
+        "worker_count": 0,
+        "sampler": repr(_sampler(world)),
+    }
+    return json.dumps(state).encode()
+
+
+def _records(world: World) -> list[int]:
+    return list(range(24))
+
+
+def _dataset_of(world: World) -> Any:
+    return world.dataset
+
+
+def _settings_of(world: World) -> Any:
+    return world.settings
+
+
+_OF_ORDER: dict[str, Any] = {"dataset": _dataset_of, "spec": "train", "settings": _settings_of}
 
 
 def _bridged(name: str, **arguments: Any) -> Call:
@@ -294,6 +353,16 @@ CALLS: Mapping[str, list[Call]] = {
         _call(ReadSettings, cycle="auto", cpus=8, file_order=["b", "a"]),
         _call(ReadSettings, stages="repeat(2) | take(9)"),
         _call(ReadSettings, stages=["cache", {"shuffle": {"buffer": 9, "seed": 3}}]),
+        _call(
+            ReadSettings,
+            loader="torch",
+            loader_version="2.13.0",
+            shuffle=True,
+            global_seed=5,
+            workers=2,
+            drop_shard_remainder=True,
+        ),
+        _call(ReadSettings, loader="hf", streaming=True, arrow=False, buffer=9, input_shards=3),
     ],
     "ReadSettings.cycle_length": [_of("settings.cycle_length", ordered=True)],
     "ReadSettings.check_predictable": [_of("settings.check_predictable", ordered=False)],
@@ -670,6 +739,68 @@ CALLS: Mapping[str, list[Call]] = {
     "orbax.PositionHandler": [_for_orbax("PositionHandler", process="1/3")],
     "orbax.Restore": [_for_orbax("Restore", position=_position, allow_version=False, host=1)],
     "orbax.Save": [_for_orbax("Save", position=_position, host=1)],
+    "grain.Sampler": [
+        _fed(
+            lambda world, **given: shardctl.grain.Sampler(**given),
+            **_OF_ORDER,
+            workers=2,
+            consumed=8,
+            seed=5,
+        ),
+        _fed(
+            lambda world, **given: shardctl.grain.Sampler(**given),
+            **_OF_ORDER,
+            states=lambda world: [_grain_state(world)],
+        ),
+    ],
+    "grain.Sampler.begin_epoch_of_fit": [_fed(_begun, epoch=2)],
+    "grain.Sampler.position": [
+        _fed(lambda world, **given: _sampler(world).position(**given), state=_grain_state)
+    ],
+    "grain.consumed": [
+        _fed(
+            lambda world, **given: shardctl.grain.consumed(**given),
+            state={"next_index": 3},
+            batch=4,
+        )
+    ],
+    "grain.data_loader": [
+        _fed(
+            lambda world, **given: shardctl.grain.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            operations=(),
+            workers=2,
+            consumed=8,
+            seed=5,
+            worker_buffer_size=1,
+            read_options=None,
+        ),
+        _fed(
+            lambda world, **given: shardctl.grain.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            states=lambda world: [_grain_state(world)],
+        ),
+    ],
+    "grain.fit_epochs": [
+        Call(lambda world: shardctl.grain.fit_epochs, lambda world: {"dataset": _sampler(world)})
+    ],
+    "grain.keep_texts": [_call(shardctl.grain.keep_texts, example={"text": b"x"})],
+    "grain.map_dataset": [
+        _fed(
+            lambda world, **given: shardctl.grain.map_dataset(**given),
+            source=_records,
+            **_OF_ORDER,
+            consumed=8,
+        ),
+        _fed(
+            lambda world, **given: shardctl.grain.map_dataset(**given),
+            source=_records,
+            **_OF_ORDER,
+            states=lambda world: [_grain_state(world)],
+        ),
+    ],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,
@@ -683,8 +814,8 @@ CALLS: Mapping[str, list[Call]] = {
     ],
 }
 
-# Arguments that are handed on as they are: to TFDS, which knows what they may be.
-HANDED_ON = ("decoders", "options", "over")
+# Arguments that are handed on as they are: to TFDS or Grain, which know what they may be.
+HANDED_ON = ("decoders", "example", "operations", "options", "over", "read_options")
 
 
 # Public classes of which users make values; the others are answers, which functions make.
@@ -704,7 +835,8 @@ MADE_BY_USERS = {
 def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
     """Return the parameters of every public function, constructor and method, by name."""
     found: dict[str, dict[str, inspect.Parameter]] = {}
-    for module, prefix in ((shardctl, ""), (shardctl.tfds, "tfds."), (shardctl.orbax, "orbax.")):
+    modules = {"": shardctl, "tfds.": shardctl.tfds, "orbax.": shardctl.orbax}
+    for prefix, module in (modules | {"grain.": shardctl.grain}).items():
         for name in module.__all__:
             one = getattr(module, name)
             of_type = isinstance(one, type)

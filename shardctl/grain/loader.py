@@ -11,9 +11,11 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
 from shardctl.grain.libraries import grain
 from shardctl.grain.padding import PaddedSource, drop_padding
-from shardctl.grain.sampler import Sampler, order_from
+from shardctl.grain.sampler import order_from, padded_sampler
 from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
 from shardctl.grain.texts import keeping_texts
+
+_MOST_BUFFERED = 1_000_000
 
 
 @checked
@@ -49,11 +51,19 @@ def data_loader(
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: Grain is not installed.
     """
+    if not 0 <= worker_buffer_size <= _MOST_BUFFERED:
+        raise UsageError(
+            phrase(
+                "{worker_buffer_size=}: a number from 0 to {} is needed",
+                _MOST_BUFFERED,
+                worker_buffer_size=worker_buffer_size,
+            )
+        )
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
     library = grain()
     every = _with_batch(list(operations), order.settings, library.transforms)
-    sampler = Sampler.padded(order, workers=workers, seed=seed)
+    sampler = padded_sampler(order, workers=workers, seed=seed)
     if workers > 1:
         _check_before_batch(every, library.transforms)
     if len(sampler) > len(order):

@@ -14,6 +14,7 @@ from shardctl.grain.key_order import KeyOrder
 from shardctl.grain.libraries import grain
 from shardctl.grain.sampler import order_from, order_of_fit, position_of
 from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.grain.states import examples_of_elements
 
 
 @checked
@@ -105,7 +106,7 @@ class _Ordered:
             DatasetError: no state of such an iterator.
         """
         width = (self._order.settings.batch or 1) if batch is None else batch
-        consumed = min(elements_of_iterator(state) * width, len(self))
+        consumed = min(examples_of_elements(elements_of_iterator(state), width), len(self))
         return position_of(self._order, self._order.consumed + consumed)
 
     @checked

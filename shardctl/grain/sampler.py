@@ -21,6 +21,8 @@ from shardctl.grain.place import place_text
 from shardctl.grain.sources import BuilderOrDataset
 from shardctl.grain.states import consumed_of, order_after
 
+_MOST_WORKERS = 10_000
+
 
 class Sampler:
     """The order in which tf.data reads a spec, as `grain.DataLoader` asks for it.
@@ -83,21 +85,15 @@ class Sampler:
                 )
             )
 
-    @classmethod
-    def padded(cls, order: KeyOrder, *, workers: int, seed: int | None) -> Sampler:
-        """Return a sampler whose last round is filled with records to be dropped.
-
-        Their key is the number of records in the data source; see `shardctl.grain.data_loader`.
-        """
-        sampler = cls.__new__(cls)
-        sampler._take(order, workers=workers, seed=seed)
-        return sampler
-
     def _take(self, order: KeyOrder, *, workers: int, seed: int | None) -> None:
-        if workers < 0:
-            raise UsageError(phrase("{workers=}: a number from 0 is needed", workers=workers))
-        if seed is not None and not 0 <= seed < 1 << 64:
-            raise UsageError(phrase("{seed=}: a number from 0 to 2**64 - 1 is needed", seed=seed))
+        if not 0 <= workers <= _MOST_WORKERS:
+            raise UsageError(
+                phrase(
+                    "{workers=}: a number from 0 to {} is needed", _MOST_WORKERS, workers=workers
+                )
+            )
+        if seed is not None and not 0 <= seed < 1 << 32:  # as Grain's own samplers take it
+            raise UsageError(phrase("{seed=}: a number from 0 to 2**32 - 1 is needed", seed=seed))
         self._order, self._workers, self._seed = order, workers, seed
         batch = 1 if workers < 2 else order.settings.batch or 1
         self._deal = Deal(size=len(order), workers=workers, batch=batch)
@@ -160,6 +156,16 @@ class Sampler:
         """Return what Grain compares when it restores: dataset, spec, settings, place, workers."""
         batch = self._deal.batch
         return place_text(self._order, workers=self._workers, batch=batch, seed=self._seed)
+
+
+def padded_sampler(order: KeyOrder, *, workers: int, seed: int | None) -> Sampler:
+    """Return a sampler whose last round is filled with records to be dropped.
+
+    Their key is the number of records in the data source; see `shardctl.grain.data_loader`.
+    """
+    sampler = Sampler.__new__(Sampler)
+    sampler._take(order, workers=workers, seed=seed)
+    return sampler
 
 
 def order_from(

@@ -36,9 +36,13 @@ BuilderOrDataset = Annotated[
 
 
 def _is_source(value: Any) -> Any:
-    if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")) or isinstance(
-        value, str | bytes | dict
-    ):
+    try:
+        len(value)
+    except TypeError:
+        has_length = False
+    else:
+        has_length = hasattr(value, "__getitem__")
+    if not has_length or isinstance(value, str | bytes | dict):
         raise UsageError("a data source is needed, as tfds.data_source(name, split=spec)")
     return value
 

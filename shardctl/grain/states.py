@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
@@ -84,7 +85,18 @@ def consumed(state: GrainState, *, batch: int = 1) -> int:
     """
     if is_of_data_loader(state):
         return consumed_of(state, source="the state")
-    return elements_of_iterator(state) * batch
+    return examples_of_elements(elements_of_iterator(state), batch)
+
+
+def examples_of_elements(elements: int, batch: int) -> int:
+    """Return how many examples so many elements hold, each a batch.
+
+    Raises:
+        UsageError: no size of a batch, or more examples than an int64 counts.
+    """
+    if not 1 <= batch <= INT64_MAX // max(elements, 1):
+        raise UsageError(phrase("{batch=}: {} elements of that size", elements, batch=batch))
+    return elements * batch
 
 
 def consumed_of(state: Mapping[str, object], *, source: str) -> int:

@@ -89,7 +89,7 @@ class _Comparison:
                 int(indices[there]) if there < len(indices) else None,
                 reason,
             )
-        elif start + len(indices) > total:
+        elif self._whole and start + len(indices) > total:
             self._differs(total, None, int(indices[total - start]))
         self.position = start + len(indices)
 

@@ -34,7 +34,11 @@ class LiveGrain(LiveLoader):
             raise UsageError(f"Grain refuses these settings: {error}") from error
         try:
             yield from _pieces(iterator, single=asked.batch is None)
-        except (TypeError, ValueError, ZeroDivisionError) as error:
+        except Exception as error:
+            # What a worker of 0.2.12 raises comes as an error of another kind.
+            refuses = isinstance(error, TypeError | ValueError | ZeroDivisionError)
+            if not refuses and type(error).__name__ != "RemoteWorkerError":
+                raise
             raise UsageError(f"Grain refuses these settings: {error}") from error
         finally:
             _close(iterator)

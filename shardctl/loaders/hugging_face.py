@@ -116,28 +116,6 @@ def _without_decoding(features: Any) -> Any:
     return kept if changed else None
 
 
-def _without_decoding(features: Any) -> Any:
-    """Return features whose images and sounds stay as bytes, None where there are none of them."""
-    if features is None:
-        return None
-    kept = copy.deepcopy(features)
-    changed = False
-
-    def look(feature: Any) -> None:
-        nonlocal changed
-        if getattr(feature, "decode", None) is True:
-            feature.decode, changed = False, True
-        inner = feature.values() if isinstance(feature, dict) else feature
-        if isinstance(inner, (list, tuple)) or isinstance(feature, dict):
-            for each in inner:
-                look(each)
-        elif hasattr(feature, "feature"):
-            look(feature.feature)
-
-    look(kept)
-    return kept if changed else None
-
-
 def _of_source(asked: Asked, source: Source) -> Any:
     """Return the dataset that `datasets` makes of a source: tables, or a generator of rows."""
     datasets = library("datasets", "hf")

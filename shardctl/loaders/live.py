@@ -15,13 +15,13 @@ from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import MissingDependencyError
 
-# Where each loader is run: "module:class", below `shardctl.loaders`.
-_LIVE = {
-    "grain": "grain:LiveGrain",
-    "torch": "torch:LiveTorch",
-    "stateful": "torch:LiveStateful",
-    "accelerate": "torch:LiveAccelerate",
-    "hf": "hugging_face:LiveHuggingFace",
+# Where each loader is run: "module:class".
+WHERE = {
+    "grain": "shardctl.loaders.grain:LiveGrain",
+    "torch": "shardctl.loaders.torch:LiveTorch",
+    "stateful": "shardctl.loaders.torch:LiveStateful",
+    "accelerate": "shardctl.loaders.torch:LiveAccelerate",
+    "hf": "shardctl.loaders.hugging_face:LiveHuggingFace",
 }
 # Which extra of shardctl brings the library.
 _EXTRAS = {
@@ -104,8 +104,13 @@ class LiveLoader(ABC):
 
 def live_loader(name: str) -> LiveLoader:
     """Return the real loader of a name of `LOADERS`; its library is imported when it is run."""
-    module, _, kind = _LIVE[name].partition(":")
-    made: LiveLoader = getattr(import_module(f"shardctl.loaders.{module}"), kind)()
+    return made_loader(WHERE[name])
+
+
+def made_loader(where: str) -> LiveLoader:
+    """Return the loader of a module and a class, `module:class`."""
+    module, _, kind = where.partition(":")
+    made: LiveLoader = getattr(import_module(module), kind)()
     return made
 
 

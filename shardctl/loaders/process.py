@@ -22,7 +22,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.errors import DatasetError, ShardctlError
-from shardctl.loaders.live import Source, live_loader
+from shardctl.loaders.live import Source, made_loader
 from shardctl.loaders.pieces import GaveUpError, Pieces, in_pieces
 from shardctl.loaders.row_files import RowFiles
 from shardctl.readers.index.counting.local_runner import module_path, signals_blocked
@@ -38,13 +38,14 @@ main()
 
 
 class LoaderProcess:
-    """Runs the loader of a name, one order after the other; the context ends it.
+    """Runs a loader, one order after the other; the context ends it.
 
-    It is started when it is first needed, and anew where an order is left before its end.
+    `where` is its module and class, as in `live.WHERE`. The process is started when it is first
+    needed, and anew where an order is left before its end.
     """
 
-    def __init__(self, loader: str) -> None:
-        self._loader = loader
+    def __init__(self, where: str) -> None:
+        self._where = where
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -68,7 +69,7 @@ class LoaderProcess:
         assert process.stdout is not None
         whole = False
         try:
-            send(process.stdin, (self._loader, asked, examples))
+            send(process.stdin, (self._where, asked, examples))
             while True:
                 message = receive(process.stdout)
                 if message is None:
@@ -101,7 +102,7 @@ class LoaderProcess:
                     pipe.close()
 
     def _environment(self) -> dict[str, str]:
-        """Return what libraries are told: no graphics card, no network, files in a folder of ours."""
+        """Return what libraries are told: no card, no network, files in a folder of ours."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(
                 prefix="shardctl-", ignore_cleanup_errors=True
@@ -156,15 +157,17 @@ def main() -> None:
         _end_all()
 
 
-def _answer(target: IO[bytes], loader: str, asked: Asked, examples: Source | RowFiles) -> None:
-    live = live_loader(loader)
-    batches: Iterator[Int64s]
-    if isinstance(examples, RowFiles):
-        batches = examples.batches(asked, live)
-    else:
-        batches = live.batches(asked, examples)
+def _answer(target: IO[bytes], where: str, asked: Asked, examples: Source | RowFiles) -> None:
+    live = made_loader(where)
+
+    def batches() -> Iterator[Int64s]:
+        if isinstance(examples, RowFiles):
+            yield from examples.batches(asked, live)
+        else:
+            yield from live.batches(asked, examples)
+
     try:
-        for sizes, indices in in_pieces(batches):
+        for sizes, indices in in_pieces(batches()):
             send(target, (sizes, indices.tobytes()))
     except (ShardctlError, GaveUpError) as error:
         send(target, error)

@@ -20,7 +20,7 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.core.text import counted
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.loaders.compare import first_difference
-from shardctl.loaders.live import IndexRange, extra_of, live_loader
+from shardctl.loaders.live import WHERE, IndexRange, extra_of, live_loader
 from shardctl.loaders.process import LoaderProcess
 from shardctl.loaders.random_settings import random_orders
 from shardctl.loaders.real_data import RealData, real_data
@@ -76,7 +76,7 @@ def verify_loader(
     planned = order_of_loader(resolved, settings, version)
     check_not_nothing(resolved, planned.order.num_examples, settings.host)
     check_take("all" if take == -1 else take)
-    with LoaderProcess(loader.name) as process:
+    with LoaderProcess(WHERE[loader.name]) as process:
         check = _Check(planned=planned, loader=loader, process=process, watch=watch)
         check.run("all" if take == -1 else take)
         if not version.is_proven:

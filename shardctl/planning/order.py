@@ -154,7 +154,7 @@ def order_of_loader(
     settings = replace(settings, loader_version=version.version)
     resolved = as_read_by(resolved, settings)
     order = LoaderOrder(resolved.dataset, resolved.ranges, settings)
-    return _planned(resolved, order, version.warnings)
+    return _planned(resolved, order, (*version.warnings, *order.assumptions))
 
 
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:

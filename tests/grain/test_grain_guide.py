@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -114,3 +117,23 @@ def test_killed_at_random_moments_it_goes_on_with_other_workers(
     report = check_killed_runs(script, whole, tmp_path, kills=kills)
     print(report)
     assert len(report.kills) == kills
+
+
+@pytest.mark.fuzz
+def test_the_script_for_keras_runs(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = build_dataset(
+        tmp_path,
+        "mnist",
+        {"train": [200, 130]},
+        file_format="array_record",
+        features=features(),
+        example=lambda i: {**example(i), "label": i % 10},
+    )
+    script = tmp_path / "grain_fit.py"
+    script.write_text(script_of_guide("grain", "grain_fit.py"))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, script, folder], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Epoch 3/3" in done.stdout

@@ -65,7 +65,8 @@ def test_where_the_last_round_is_not_full_it_is_refused_with_a_way_out() -> None
     [
         ({"workers": -1}, ("workers=-1",)),
         ({"seed": -1}, ("seed=-1",)),
-        ({"seed": 1 << 64}, ("seed=",)),
+        ({"workers": 10_001}, ("workers=10001", "10000")),
+        ({"seed": 1 << 32}, ("seed=",)),
         ({"consumed": 81}, ("consumed=81", "80 examples")),
         ({"consumed": -1}, ("consumed=-1",)),
         ({"consumed": 4, "states": [b"{}"]}, ("consumed=4", "one of them")),

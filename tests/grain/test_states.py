@@ -159,6 +159,12 @@ def test_files_without_end_are_not_shared() -> None:
         shared_by(3, states, settings)
 
 
+@pytest.mark.parametrize("batch", [0, -1, 1 << 62])
+def test_a_batch_that_is_none_is_refused(batch: int) -> None:
+    with pytest.raises(UsageError, match=f"batch={batch}: 3 elements"):
+        consumed({"next_index": 3}, batch=batch)
+
+
 @pytest.mark.fuzz
 def test_loaders_stopped_anywhere_go_on_with_other_workers() -> None:
     needs_grain()

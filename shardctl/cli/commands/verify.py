@@ -88,6 +88,10 @@ def verify(
     first counted and checked whole, record by record. Without files, tf.data reads index ranges.
     Exits with 1 if anything differs.
 
+    With --loader the installed Grain, PyTorch or Hugging Face Datasets reads, from the first
+    example on. A version that nobody has compared runs 100 random settings besides; if they are
+    equal, its orders are predicted here from then on.
+
     Of MODULE:FUNCTION the dataset that it returns is iterated, the --pass-th time as by --loop, and
     each element is compared with what the pipeline's own maps make of the predicted examples.
 

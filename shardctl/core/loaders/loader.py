@@ -32,6 +32,7 @@ class Loader:
     source: where in the library the rule is.
     eras: versions from which on the library follows another rule, where there were several.
     beside: other packages that the order comes from, and their proven versions, ascending.
+    changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
     """
 
@@ -44,6 +45,7 @@ class Loader:
     source: str
     eras: tuple[str, ...] = ()
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    changes: str = ""
     rule_version: int = 1
 
     def handed_out(self, asked: Asked) -> HandedOut:
@@ -57,12 +59,20 @@ class Loader:
         found: HandedOut = getattr(import_module(module), function)(asked)
         return found
 
+    def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
+        """Return how the order of a pipeline changed between two versions, "" if nobody knows."""
+        if not self.changes:
+            return ""
+        module, _, function = self.changes.partition(":")
+        found: str = getattr(import_module(module), function)(old, new, pipeline)
+        return found
+
 
 _GRAIN = Loader(
     name="grain",
     title="Grain",
     library="grain",
-    proven=("0.2.18",),
+    proven=("0.2.12", "0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
     takes={
         "shuffle_seed": "IndexSampler(seed), MapDataset.shuffle",
         "epochs": "IndexSampler(num_epochs), MapDataset.repeat",
@@ -161,6 +171,7 @@ _HF = Loader(
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
     eras=tuple(era.since for era in ERAS[1:]),
+    changes="shardctl.core.loaders.hugging_face.eras:changed_between",
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.

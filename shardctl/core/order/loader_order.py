@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.formats import reads_tables
+from shardctl.core.loaders.hugging_face.formats import assumed_of_rows, reads_tables
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.epoch_seeds import EpochSeeds
@@ -84,6 +84,14 @@ class LoaderOrder(Order):
         if self.settings.arrow is not None:
             return self.settings.arrow
         return reads_tables(self.dataset.file_format, self.version)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is taken for granted of how the library reads the files."""
+        if self.loader.name != "hf" or self.settings.arrow is not None:
+            return ()
+        said = assumed_of_rows(self.asked, self.dataset.file_format)
+        return () if said is None else (said,)
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""

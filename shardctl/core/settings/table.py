@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
 from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
@@ -117,6 +118,13 @@ def _buffer(in_force: InForce) -> str:
     whole = in_force["buffer"] == WHOLE_DATASET
     size = "the whole epoch" if whole else f"{in_force['buffer']:,}"
     return _with_seed(f"shuffle buffer {size}", in_force["buffer_seed"])
+
+
+def _buffer_in_force(settings: Any) -> int | None:
+    """Return the size of the buffer; a stream that Hugging Face shuffles has one in any case."""
+    shuffles = settings.loader == "hf" and settings.streaming and settings.shuffle_seed is not None
+    buffer: int | None = settings.buffer
+    return DEFAULT_BUFFER if buffer is None and shuffles else buffer
 
 
 def _batches(in_force: InForce) -> str:
@@ -234,6 +242,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Shuffle in a buffer of N examples, -2 for all.",
         stands_for="ds.shuffle(buffer_size)",
         aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
+        in_force=lambda s, ordered: _buffer_in_force(s),
         said=_buffer,
         place=5,
     ),
@@ -424,6 +433,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Read shard by shard instead of by index.",
         stands_for="load_dataset(streaming)",
         about="loader",
+        in_force=lambda s, ordered: s.streaming if s.buffer is None else True,
         said=lambda in_force: _either(in_force.get("streaming"), "streamed", "read by index"),
         place=1,
         is_rare=True,

@@ -12,6 +12,7 @@ from shardctl.core.dataset.folder_order import folder_order, order_in_words
 from shardctl.core.dataset.folders import layout_tells_order
 from shardctl.core.dataset.identity import DatasetHead, differences
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.document import settings_of_document
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.settings.table import SETTINGS
@@ -61,7 +62,8 @@ class Cause:
 
     For shards `name` is the split, `change` what became of them, and `shards` which they are. For
     folders it is the split too, and `words` say how their order changed; where nothing tells if it
-    did, the cause is not `certain`. A stage has its place and its texts in `stage`.
+    did, the cause is not `certain`. A stage has its place and its texts in `stage`. For the version
+    of a loader `words` say what changed in between, where that is known.
     """
 
     kind: CauseKind
@@ -159,9 +161,23 @@ def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object])
         names = {name: None for name in names if name in of_both and name != "loader"}
     for name in names:
         if expected.get(name) != actual.get(name):
+            words = _what_changed(expected, actual) if name == "loader_version" else ""
             yield Cause(
-                kind="setting", name=name, expected=expected.get(name), actual=actual.get(name)
+                kind="setting",
+                name=name,
+                expected=expected.get(name),
+                actual=actual.get(name),
+                words=words,
             )
+
+
+def _what_changed(expected: Mapping[str, object], actual: Mapping[str, object]) -> str:
+    """Return what another version of a loader's library made of the order, in words."""
+    loader = LOADERS.get(str(actual.get("loader")))
+    old, new = expected.get("loader_version"), actual.get("loader_version")
+    if loader is None or old is None or new is None:
+        return ""
+    return loader.changed_between(str(old), str(new), actual)
 
 
 def dataset_causes(

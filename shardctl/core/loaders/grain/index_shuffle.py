@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ LEAST_BITS = 16
 _FEW = 4096
 # How many numbers are enciphered at once: what processors keep near by.
 _AT_ONCE = 1 << 15
-_DOUBLED = 7  # beyond that a walk is shorter than the table that shortens it
+_TABLES = 64  # ciphers that are made at once, of 128 KiB each
 
-_Words = NDArray[np.unsignedinteger]
+_Words = NDArray[Any]
 
 
 def block_bits(num_examples: int) -> int:
@@ -101,17 +101,19 @@ def _walked_together(
 def _enciphered(numbers: Int64s, keys: NDArray[np.uint64], bits: int, *, backwards: bool) -> Int64s:
     """Return the cipher of numbers, whose bits beyond `bits` are lost, int64[q]."""
     half = bits // 2
-    word = np.uint32 if bits <= 32 else np.uint64
+    # Rotations are cut from a word that is written twice.
+    word: Any = np.uint16 if bits <= 16 else np.uint32 if bits <= 32 else np.uint64
     mask = word((1 << half) - 1)
-    left = (numbers >> half).astype(word) & mask
-    right = numbers.astype(word) & mask
+    left: _Words = (numbers >> half & int(mask)).astype(word)
+    right: _Words = (numbers & int(mask)).astype(word)
     rounds = [(left, right, key.astype(word)) for key in keys]
     for number in range(1, ROUNDS, 2):
         rounds[number] = (right, left, rounds[number][2])
     room = np.empty_like(left), np.empty_like(left), np.empty_like(left)
     for changed, by, key in reversed(rounds) if backwards else rounds:
         _round(changed, by, key, half, mask, room)
-    return (left.astype(np.int64) << half) | right.astype(np.int64)
+    found: Int64s = (left.astype(np.int64) << half) | right.astype(np.int64)
+    return found
 
 
 def _round(
@@ -119,12 +121,12 @@ def _round(
     by: _Words,
     key: _Words,
     half: int,
-    mask: np.unsignedinteger,
+    mask: Any,
     room: tuple[_Words, _Words, _Words],
 ) -> None:
     """Change one half of each number by the other: twice the same round is none."""
     word = by.dtype.type
-    doubled, found, turned = room  # a word twice, from which each of its rotations is cut
+    doubled, found, turned = room
     np.left_shift(by, word(half), out=doubled)
     np.bitwise_or(doubled, by, out=doubled)
     np.right_shift(doubled, word(half - 1), out=found)
@@ -138,37 +140,52 @@ def _round(
 
 
 def _looked_up(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: bool) -> Int64s:
-    """Return the same for few examples, from a table for each seed."""
-    if len(seeds) == 1:
-        return _table(int(seeds[0]), num_examples, backwards)[indices]
+    """Return the same for few examples, from the whole cipher of each seed."""
     distinct, which = np.unique(seeds, return_inverse=True)
     found = np.empty_like(indices)
-    order = np.argsort(which, kind="stable")
-    ends = np.searchsorted(which[order], np.arange(len(distinct) + 1))
-    for number, seed in enumerate(distinct.tolist()):
-        here = order[ends[number] : ends[number + 1]]
-        found[here] = _table(seed, num_examples, backwards)[indices[here]]
+    for start in range(0, len(distinct), _TABLES):
+        own = distinct[start : start + _TABLES]
+        here = np.flatnonzero((which >= start) & (which < start + _TABLES))
+        if len(distinct) == 1:
+            here = np.arange(len(indices))
+        rows = (which[here] - start) << LEAST_BITS if len(seeds) > 1 else np.zeros_like(here)
+        found[here] = _walked_in(_ciphers(own, backwards), rows, indices[here], num_examples)
     return found
 
 
-@lru_cache(maxsize=64)
-def _table(seed: int, num_examples: int, backwards: bool) -> Int64s:
-    """Return the shuffle of few examples, or its inverse, as a whole."""
-    if backwards:
-        inverse = np.empty(num_examples, np.int64)
-        inverse[_table(seed, num_examples, False)] = np.arange(num_examples)
-        return inverse
-    size = 1 << LEAST_BITS
-    keys = round_keys(np.array([seed]))
-    cipher = _enciphered(np.arange(size), keys, LEAST_BITS, backwards=False)
-    # Who is no index goes on to the next, at first from one to it, then to the one after it, ...
-    walks = cipher.copy()
-    walks[:num_examples] = np.arange(num_examples)
-    found = cipher[:num_examples]
-    for doubled in count():
-        found = walks[found]
-        if found.max() < num_examples:
-            return found
-        if doubled < _DOUBLED:
-            walks = walks[walks]
-    raise AssertionError("a walk ends, as the cipher is a permutation")
+def _ciphers(seeds: Int64s, backwards: bool) -> NDArray[np.uint16]:
+    """Return what the smallest cipher makes of each number, one row after the other."""
+    return np.concatenate([_cipher(seed, backwards) for seed in seeds.tolist()])
+
+
+@lru_cache(maxsize=_TABLES)
+def _cipher(seed: int, backwards: bool) -> NDArray[np.uint16]:
+    keys, numbers = round_keys(np.array([seed])), np.arange(1 << LEAST_BITS)
+    return _enciphered(numbers, keys, LEAST_BITS, backwards=backwards).astype(np.uint16)
+
+
+def _walked_in(
+    ciphers: NDArray[np.uint16], rows: Int64s, indices: Int64s, num_examples: int
+) -> Int64s:
+    """Return where indices come to in their rows of the ciphers, int64[q]."""
+    found: Int64s = ciphers.take(rows + indices).astype(np.int64)
+    todo = np.flatnonzero(found >= num_examples)
+    if len(todo):
+        _lengthen(ciphers.reshape(-1, 1 << LEAST_BITS), num_examples)
+    while len(todo):
+        again = ciphers.take(rows[todo] + found[todo])
+        found[todo] = again
+        todo = todo[again >= num_examples]
+    return found
+
+
+def _lengthen(ciphers: NDArray[np.uint16], num_examples: int) -> None:
+    """Make each step of walks two, four, .. steps, which stop at an index, in place.
+
+    That costs as much as a few steps of many walks, or as many steps of a few.
+    """
+    ciphers[:, :num_examples] = np.arange(num_examples, dtype=np.uint16)
+    longest = (1 << LEAST_BITS) // (2 * num_examples * len(ciphers))
+    for _ in range(longest.bit_length()):
+        for row in ciphers:
+            row[:] = row.take(row)

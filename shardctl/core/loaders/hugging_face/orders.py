@@ -7,6 +7,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import (
+    Batches,
     EpochByEpoch,
     HandedOut,
     UnequalBatches,
@@ -109,6 +110,7 @@ def _streamed(asked: Asked) -> HandedOut:
             return streams[0] if streams else np.empty(0, np.int64)
         return in_turn(streams, block)[0]
 
+    batches: Batches | None
     if asked.workers and asked.batch is not None:
         lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
         batches = UnequalBatches(np.concatenate(lengths))

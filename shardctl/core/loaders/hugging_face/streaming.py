@@ -10,10 +10,8 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.buffers import by_halves, in_turn, one_for_one
-from shardctl.core.loaders.hugging_face.eras import Era
+from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER, DEFAULT_INPUT_SHARDS, Era
 
-DEFAULT_BUFFER = 1000
-DEFAULT_INPUT_SHARDS = 10
 _SEEDS = 1 << 63  # seeds are drawn below
 
 
@@ -68,6 +66,11 @@ class Streaming:
     def shares_shards(self) -> bool:
         """Whether hosts get shards of their own, not all examples by stride."""
         return self._gets_shards(self.num_shards)
+
+    @property
+    def rows_of_tables(self) -> int:
+        """How many rows the tables have that fill the buffer; 1 is as without tables."""
+        return max(1, self.buffer // self._inputs) if self._era.by_halves else 1
 
     @property
     def num_in_turn(self) -> int:
@@ -173,8 +176,7 @@ class Streaming:
         if reader.generator is None:
             read = np.concatenate([*streams, np.empty(0, np.int64)])
         else:
-            block = max(1, self.buffer // self._inputs) if asked.arrow else 1
-            block = block if self._era.by_halves else 1
+            block = self.rows_of_tables if asked.arrow else 1
             stream, blocks = in_turn(streams, block)
             generator = deepcopy(reader.generator)
             if self._era.by_halves:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.loaders.grain.orders import handed_out, host_share
+from shardctl.core.loaders.grain.orders import equal_hosts, handed_out, host_share
 from shardctl.core.loaders.handed_out import HandedOut
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UsageError
@@ -51,9 +51,10 @@ def test_batches_are_those_that_the_real_loader_handed_out(file: Path) -> None:
         add_cases()
 
 
-def test_every_proven_version_is_recorded() -> None:
+def test_both_eras_are_recorded_from_proven_versions() -> None:
     versions = [json.loads(file.read_text(encoding="utf-8"))["version"] for file in RECORDED]
     assert set(versions) <= set(LOADERS["grain"].proven)
+    assert {equal_hosts(version) for version in versions} == {False, True}
     assert NEWEST in versions
 
 
@@ -115,7 +116,7 @@ def test_what_grain_refuses_is_refused_with_the_setting_and_the_rule(
 
 
 def test_the_nearest_settings_are_not_refused() -> None:
-    for settings in (
+    nearest: tuple[dict[str, Any], ...] = (
         {"seed": 2**32 - 1},
         {"buffer": 3, "buffer_seed": 2**32 - 4},
         {"buffer": 3, "buffer_seed": 1, "host": (0, 2), "host_by": "examples"},
@@ -123,7 +124,8 @@ def test_the_nearest_settings_are_not_refused() -> None:
         {"host": (10, 11), "epochs": 1},
         {"host": (10, 11), "epochs": 2, "drop_shard_remainder": True},
         {"num_examples": 0, "host_by": "examples"},
-    ):
+    )
+    for settings in nearest:
         handed_out(asked(**{"num_examples": 10, **settings}))
 
 

@@ -10,11 +10,14 @@ from shardctl.core.loaders.grain.round_keys import ROUNDS, round_keys
 from tests.cases import counted
 
 
+def folded(word: int) -> int:
+    return word ^ (word >> 27)
+
+
 def seed_seq(seed: int, size: int = ROUNDS) -> list[int]:
     """The C++ standard's [rand.util.seedseq], word by word, for one seed and 4 to 6 words."""
     full = 2**32
     words = [0x8B8B8B8B] * size
-    folded = lambda word: word ^ (word >> 27)  # noqa: E731
     p, q, m = (size - (size - 1) // 2) // 2, (size - (size - 1) // 2) // 2 + (size - 1) // 2, size
     for k in range(m):
         drawn = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,8 +12,14 @@ from shardctl.core.loaders.grain.stream import NUM_SEEDS, Stream
 from tests.cases import counted
 
 
+@lru_cache(maxsize=None)
+def whole(seed: int, size: int) -> list[int]:
+    found: list[int] = shuffled(np.arange(size), np.array([seed]), size).tolist()
+    return found
+
+
 def one_shuffled(index: int, seed: int, size: int) -> int:
-    return int(shuffled(np.array([index]), np.array([seed]), size)[0])
+    return whole(seed, size)[index]
 
 
 def read_by_hand(stream: Stream) -> list[int]:

@@ -13,6 +13,7 @@ from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.orders import handed_out
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UnpredictableOrderError, UsageError
+from tests.core.loaders.agreement import check_agreement
 
 # Written by `record.py`, a file a version.
 RECORDED = [
@@ -64,22 +65,10 @@ def test_orders_are_those_of_the_library(recorded: dict[str, Any]) -> None:
     assert len(recorded["cases"]) > 40
     for case in recorded["cases"]:
         question = asked_of(case, version)
-        order = order_of(question)
-        assert order == [index for batch in case["batches"] for index in batch], case
-        batches = handed_out(question).batches
-        if batches is not None:
-            cut = [order[slice(*batches.bounds(step))] for step in range(batches.num_batches)]
-            assert cut == case["batches"], case
-
-
-@pytest.mark.parametrize("recorded", RECORDED, ids=VERSIONS)
-def test_an_example_is_found_where_it_is(recorded: dict[str, Any]) -> None:
-    for case in recorded["cases"][::5]:
-        found = handed_out(asked_of(case, recorded["recorded_with"]["datasets"]))
-        order = found.indices_at(np.arange(found.num_examples))
-        which, positions = found.positions_of(order)
-        np.testing.assert_array_equal(order[positions], order[which])
-        assert sorted(positions.tolist()) == list(range(len(order)))
+        batched = question.batch is not None
+        check_agreement(
+            handed_out(question), case["batches"], question.num_examples, batched=batched
+        )
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=VERSIONS)
@@ -109,7 +98,8 @@ def test_each_order_begins_at_its_era() -> None:
 
 
 def test_epochs_follow_one_another() -> None:
-    for streams in ({"streaming": True, "buffer": 3}, {}):
+    kinds: tuple[dict[str, Any], ...] = ({"streaming": True, "buffer": 3}, {})
+    for streams in kinds:
         both = order_of(asked(seed=1, first_epoch=4, epochs=2, **streams))
         apart = [order_of(asked(seed=1, first_epoch=epoch, **streams)) for epoch in (4, 5)]
         assert both == apart[0] + apart[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
 from shardctl.errors import ShardctlError
@@ -13,6 +14,8 @@ from shardctl.planning.lint.rule import Story, Violation, rule
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
+
+_GRAIN: tuple[LoaderName, ...] = ("grain",)
 
 
 @rule(
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
         ),
         example="shardctl lint --loader grain --shuffle-seed 1 --workers 4 --batch 256 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def worker_batches(context: LintContext) -> Iterator[Violation]:
     """Find batches that several workers make."""
@@ -45,11 +48,10 @@ def worker_batches(context: LintContext) -> Iterator[Violation]:
         if order.num_examples > 1:
             yield Violation(
                 why=phrase(
-                    "{}: {} make batches of every {}-th example each; with another number of "
+                    "{}: with {} each worker batches what it reads itself; with another number of "
                     "them other examples meet in a batch",
                     read.spec,
                     Argument("workers", settings.workers),
-                    settings.workers,
                 ),
                 fix=phrase("keep {workers} fixed, or batch a MapDataset before to_iter_dataset"),
                 specs=(read.spec,),
@@ -78,7 +80,7 @@ def worker_batches(context: LintContext) -> Iterator[Violation]:
         ),
         example="shardctl lint 'train[:359]' --loader grain --shuffle-seed 1 --hosts 2 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def lost_remainder(context: LintContext) -> Iterator[Violation]:
     """Find hosts that cannot share evenly what an IndexSampler has."""
@@ -135,7 +137,7 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         ),
         example="shardctl lint --loader grain --shuffle-seed 1 --hosts 8 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def host_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts whose pieces are shuffled alike."""
@@ -176,7 +178,7 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
         fix="Read one example less, as in train[:-1], or share among another number of hosts.",
         example="shardctl lint 'train[:65537]' --loader grain --shuffle-seed 1 -d imagenet2012",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def doubled_example(context: LintContext) -> Iterator[Violation]:
     """Find shuffles of 4 ** k + 1 examples."""
@@ -225,7 +227,7 @@ def doubled_example(context: LintContext) -> Iterator[Violation]:
         ),
         example="shardctl lint 'train[:1000]' --loader grain --buffer 300 --buffer-seed 1 -d mnist",
     ),
-    loaders=("grain",),
+    loaders=_GRAIN,
 )
 def overlapping_window(context: LintContext) -> Iterator[Violation]:
     """Find windows that the examples do not fill."""

@@ -16,13 +16,13 @@ HF: dict[str, Any] = {
     "shuffle_seed": 1,
     "buffer": 5000,
 }
-OLD = {**HF, "loader_version": "4.8.5"}
-BROKEN = {**HF, "loader_version": "4.8.0"}
-MAP = {"loader": "hf", "loader_version": "5.2.0", "shuffle_seed": 1}
+OLD: dict[str, Any] = {**HF, "loader_version": "4.8.5"}
+BROKEN: dict[str, Any] = {**HF, "loader_version": "4.8.0"}
+MAP: dict[str, Any] = {"loader": "hf", "loader_version": "5.2.0", "shuffle_seed": 1}
 PARQUET: dict[str, Any] = {"file_format": "parquet"}
 
 
-def hosts(count: int) -> dict[str, int]:
+def hosts(count: int) -> dict[str, Any]:
     return {"hosts": count}
 
 
