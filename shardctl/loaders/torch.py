@@ -27,7 +27,7 @@ class _Live(LiveLoader):
                     torch.manual_seed(asked.global_seed)
                 self._check_seeds(asked, torch)
                 loader = self.loader(asked, examples)
-            except ValueError as error:
+            except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise UsageError(f"PyTorch refuses these settings: {error}") from error
             if not self.starts_at(asked, loader):
                 examples.are_read = False

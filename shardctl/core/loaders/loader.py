@@ -93,7 +93,7 @@ _TORCH = Loader(
     name="torch",
     title="PyTorch's DataLoader",
     library="torch",
-    proven=("2.13.0",),
+    proven=("2.6.0", "2.13.0", "2.14.1"),
     takes={
         "shuffle": "DataLoader(shuffle)",
         "shuffle_seed": "DistributedSampler(seed)",
