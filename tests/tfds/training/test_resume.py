@@ -303,7 +303,7 @@ def structured(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     folder = build_dataset(
         tmp_path_factory.mktemp("structured"),
-        splits={"train": [50, 0, 70]},
+        splits={"train": [20, 0, 30]},
         features=features,
         example=example,
     )
@@ -325,10 +325,10 @@ def as_lists(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("buffer", "consumed"),
     [
-        pytest.param(40, [1, 30], id="pieces of the buffer, and all that is left to read"),
-        pytest.param(40, [119, 120], id="nothing is left to read, or only the next epoch"),
-        pytest.param(500, [50], id="a buffer of everything"),
-        pytest.param(1, [60], id="a buffer that holds nothing"),
+        pytest.param(15, [1, 20], id="a buffer that was just filled, and later"),
+        pytest.param(15, [49, 50], id="nothing is left to read, or only the next epoch"),
+        pytest.param(500, [20], id="a buffer of everything"),
+        pytest.param(1, [25], id="a buffer that holds nothing"),
     ],
 )
 def test_examples_of_any_structure_go_on_through_a_buffer(
