@@ -223,7 +223,7 @@ def test_an_interrupt_ends_it(delay: float) -> None:
 
 
 def test_a_terminal_shows_how_far_it_is(built: Path) -> None:
-    out, error = run_on_a_terminal("verify", "-d", "imagenet2012", "--take", "400000")
+    out, error = run_on_a_terminal("verify", "-d", "imagenet2012", "--take", "400000", loaded=True)
     assert "examples" in error
     assert "%" in error
     assert "\x1b[1mtrain of imagenet2012" in out
