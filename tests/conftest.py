@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import itertools
 import os
@@ -118,6 +119,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):
         # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds.
         items.sort(key=lambda item: item.get_closest_marker("tensorflow") is not None)
+
+
+def pytest_collection_finish() -> None:
+    """Leave tests and modules out of garbage collections, which walk all that is not frozen."""
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Freeze the modules of TensorFlow, too, once a test has loaded it."""
+    before = "tensorflow" in sys.modules
+    try:
+        return (yield)
+    finally:
+        if not before and "tensorflow" in sys.modules:
+            gc.collect()
+            gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

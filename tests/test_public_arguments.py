@@ -255,8 +255,8 @@ def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
     if annotation == "str | Sequence[str]":
         wrong = [one for one in wrong if one != ["train"]]
     # A reference, or the path of a file, that leads nowhere, is refused in its own words.
-    refers = ("PlanOrPath", "DatasetLike", "DatasetLike | None", "Comparable", "Comparable | None")
-    refers += ("BuilderOrDataset",)
+    likes = ("PlanOrPath", "DatasetLike", "DatasetLike | None", "Comparable", "Comparable | None")
+    refers = (*likes, "BuilderOrDataset")
     text_too = annotation in refers or (
         "str" in annotation.replace("Sequence[str]", "") and kind in ("number", "value", "texts")
     )

@@ -78,7 +78,8 @@ def record_of_place(
             now = "" if title == identity.title else f" {printable(identity.title)}, with"
             raise DatasetError(
                 f"it is of {printable(title)}, and this is{now or ' the same name with'} other "
-                "files: their names or lengths differ"
+                "files: their names or lengths differ; if it is the same order, begin with the count "
+                f"that it holds, consumed={consumed}"
             )
         settings = settings_in_force(ReadSettings(), ordered=identity.ordered)
         settings |= fields.mapping(place.get("settings"), "settings")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ from shardctl.grain.libraries import grain
 from shardctl.grain.place import place_text
 from shardctl.grain.sources import BuilderOrDataset
 from shardctl.grain.states import consumed_of, order_after
+from shardctl.planning.file_formats import why_not_as_dataset
 
 _MOST_WORKERS = 10_000
 
@@ -180,6 +182,10 @@ def order_from(
     if states and consumed:
         raise UsageError(phrase("{consumed=} and states: one of them", consumed=consumed))
     order = KeyOrder(dataset, spec, as_settings(settings), consumed=consumed)
+    not_by_tf_data = why_not_as_dataset(order.dataset)  # and need not
+    for warning in order.planned.warnings:
+        if not_by_tf_data is None or not warning.startswith(not_by_tf_data):
+            warnings.warn(warning, stacklevel=4)  # past @checked
     return order_after(order, states) if states else order
 
 

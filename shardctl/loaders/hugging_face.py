@@ -79,7 +79,7 @@ class LiveHuggingFace(LiveLoader):
         Examples that come one by one are not batched at all, unless worker processes read them.
         """
         if asked.workers or (asked.batch is not None and importlib.util.find_spec("torch")):
-            data = library("torch.utils.data", "hf")
+            data = library("torch.utils.data", "torch")
             yield from data.DataLoader(
                 dataset,
                 batch_size=asked.batch or 1,

@@ -43,18 +43,27 @@ def test_a_record_costs_no_more_than_a_shuffled_one_of_grains_own(buffer: int | 
     grain = pytest.importorskip("grain", reason="Grain is not installed")
     tf = pytest.importorskip("tensorflow")
     data = Dataset(name="d", splits=(Split(name="train", shard_lengths=IMAGENET),))
-    given = {} if buffer is None else {"buffer": buffer, "buffer_seed": 2}
-    settings = ReadSettings(shuffle_seed=1, epochs=2, batch=64, **given)
+    settings = ReadSettings(
+        shuffle_seed=1,
+        epochs=2,
+        batch=64,
+        buffer=buffer,
+        buffer_seed=None if buffer is None else 2,
+    )
     total = sum(IMAGENET)
     own = grain.samplers.IndexSampler(
         total, grain.sharding.NoSharding(), shuffle=True, num_epochs=2, seed=1
     )
-    # Each time anew, as a worker process has it; also in the midst of the second epoch.
-    first, late, dealt = (
-        lambda: reading(Sampler(data, "train", settings))(),
-        lambda: reading(Sampler(data, "train", settings), total + 600_000)(),
-        lambda: reading(Sampler(data, "train", settings, workers=2, consumed=total % 128 * 2))(),
-    )
+
+    def anew(first: int = 0, **given: Any) -> Callable[[], object]:
+        # As a worker process has it, which plans the order for itself.
+        def read() -> None:
+            reading(Sampler(data, "train", settings, **given), first)()
+
+        return read
+
+    first, late = anew(), anew(total + 600_000)
+    dealt = anew(workers=2, consumed=total % 128 * 2)
 
     def tf_data() -> None:
         dataset = tf.data.Dataset.range(total)

@@ -19,7 +19,7 @@ from tests.tfds_datasets import build_dataset
 
 LENGTHS = (11, 13, 16)
 SETTINGS = ReadSettings(cycle=2, shuffle_seed=5, buffer=9, buffer_seed=3, batch=8)
-SOURCE = [(np.float32([i]), np.float32([0])) for i in range(40)]
+SOURCE = [(np.full(1, i, np.float32), np.zeros(1, np.float32)) for i in range(40)]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def trained(keras: Any) -> Callable[..., list[list[int]]]:
     def batches_of(dataset: Any, **fit: Any) -> list[list[int]]:
         seen: list[list[int]] = []
 
-        class Seen(keras.Model):  # type: ignore[misc, name-defined]
+        class Seen(keras.Model):  # type: ignore[misc]
             def train_step(self, data: Any) -> Any:
                 seen.append([int(i) for i in np.asarray(data[0]).ravel()])
                 return {"loss": keras.ops.convert_to_tensor(0.0)}

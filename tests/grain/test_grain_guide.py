@@ -133,7 +133,11 @@ def test_the_script_for_keras_runs(folders: dict[str, Path], tmp_path: Path) -> 
     script.write_text(script_of_guide("grain", "grain_fit.py"))
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
-        [sys.executable, script, folder], env=environment, capture_output=True, text=True
+        [sys.executable, script, folder],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "Epoch 3/3" in done.stdout

@@ -102,21 +102,17 @@ def test_damaged_states_of_loaders_are_refused(wrong: dict[str, Any]) -> None:
         {"parent": {}},
         workers_state(1, 2),
         workers_state(3, 1),
-        workers_state(),
-    ]
-    + [{"iterators_in_use_states": [7]}],
+        {"iterators_in_use_states": [7]},
+    ],
 )
 def test_damaged_states_of_iterators_are_refused(wrong: dict[str, Any]) -> None:
-    if wrong == workers_state():
-        assert elements_of_iterator(wrong) == 0
-        return
     with pytest.raises(DatasetError):
         elements_of_iterator(wrong)
 
 
 @pytest.mark.parametrize("wrong", [7, None, [1], 1.5])
 def test_what_is_no_state_is_refused(wrong: object) -> None:
-    with pytest.raises(UsageError, match="state=.*: what get_state"):
+    with pytest.raises(UsageError, match=r"state=.*: what get_state"):
         consumed(wrong)
 
 

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import shardctl
-from shardctl import Dataset, ReadSettings, Split
+from shardctl import Dataset, Host, ReadSettings, Split
 from shardctl.core.resume.stretch import Stretch
+from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.grain import key_order
 from shardctl.grain.key_order import KeyOrder
@@ -84,7 +85,7 @@ def test_from_a_place_on_indices_count_from_it() -> None:
 
 
 def test_a_shared_run_goes_on_with_its_rest() -> None:
-    settings = ReadSettings(shuffle_seed=4, epochs=2, host="0/1")
+    settings = ReadSettings(shuffle_seed=4, epochs=2, host=Host(index=0, count=1))
     whole = KeyOrder(toy(5, 6), "train", ReadSettings(shuffle_seed=4, epochs=2))
     order = KeyOrder(toy(5, 6), "train", settings, stretches=(Stretch(consumed=(4,), alone=True),))
     assert len(order) == 18
@@ -101,7 +102,7 @@ def test_what_is_no_order_of_tf_data_is_refused() -> None:
         lambda: KeyOrder(data, "train", ReadSettings(loader="grain")), UsageError, 'loader="tfds"'
     )
     raises_in_one_line(
-        lambda: KeyOrder(data, "train", ReadSettings(stages="take(5) | repeat(2)")),
+        lambda: KeyOrder(data, "train", as_settings({"stages": "take(5) | repeat(2)"})),
         UsageError,
         "stages",
         "operations of Grain",
@@ -115,7 +116,7 @@ def test_what_is_no_order_of_tf_data_is_refused() -> None:
 
 
 def test_stages_that_settings_say_too_are_read() -> None:
-    staged = KeyOrder(toy(9, 7), "train", ReadSettings(stages="shuffle(5, seed=1) | repeat(2)"))
+    staged = KeyOrder(toy(9, 7), "train", as_settings({"stages": "shuffle(5, seed=1) | repeat(2)"}))
     short = KeyOrder(toy(9, 7), "train", ReadSettings(buffer=5, buffer_seed=1, epochs=2))
     assert [staged.key(i) for i in range(32)] == [short.key(i) for i in range(32)]
 

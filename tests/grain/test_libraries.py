@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -31,11 +33,12 @@ def test_without_grain_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "grain", None)
     monkeypatch.setitem(sys.modules, "grain.python", None)
     data, source = toy(4, 5), list(range(9))
-    for call in (
+    calls: list[Callable[[], Any]] = [
         grain,
         lambda: data_loader(source, data),
         lambda: map_dataset(source, data),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[grain\]'"):
             call()
 

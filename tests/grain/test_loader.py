@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -76,7 +77,7 @@ def builders(folders: dict[str, Path]) -> tuple[Any, Any]:
 
     return tuple(
         tfds.builder_from_directory(folders[form]) for form in ("tfrecord", "array_record")
-    )  # type: ignore[return-value]
+    )
 
 
 def check_as_tf_data(
@@ -117,12 +118,13 @@ def test_batches_are_those_of_tf_data(
 def test_batches_of_random_settings_are_those_of_tf_data(folders: dict[str, Path]) -> None:
     needs_grain()
     numbers = random_of_a_fuzz_run()
-    for _ in counted(range(max(5, FUZZ // 20))):
+    num_checked, num_cases = 0, max(5, FUZZ // 20)
+    for _ in counted(range(num_cases)):
         spec, settings = numbers.choice(SPECS), random_settings(numbers)
-        try:
+        with contextlib.suppress(UnpredictableOrderError, UsageError):  # more hosts than files
             check_as_tf_data(folders, spec, settings, (0, 2, 3))
-        except (UnpredictableOrderError, UsageError) as refused:
-            assert "files" in str(refused) or "pass" in str(refused), refused
+            num_checked += 1
+    assert num_checked > num_cases // 2
 
 
 @pytest.mark.fuzz

@@ -93,7 +93,9 @@ def test_another_dataset_and_another_sampler_are_refused() -> None:
     text = place_text(KeyOrder(toy(9, 7), "train", ReadSettings()))
     place = place_of_text(text, source="it")
     with pytest.raises(DatasetError, match="it: it is of toy, and this is the same name with oth"):
-        record_of_place(place, toy(9, 8), 0, source="it")
+        record_of_place(place, toy(9, 8), 7, source="it")
+    with pytest.raises(DatasetError, match=r"begin with the count that it holds, consumed=7$"):
+        record_of_place(place, toy(9, 8), 7, source="it")
     with pytest.raises(DatasetError, match="it is of toy, and this is digits, with other files"):
         record_of_place(place, toy(9, 8, name="digits"), 0, source="it")
     with pytest.raises(DatasetError, match="it is of another sampler than shardctl"):

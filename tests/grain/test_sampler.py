@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import shardctl
 from shardctl import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.grain import Sampler
+from shardctl.grain import Sampler, map_dataset
 from tests.grain.toys import as_lists, handed_out, needs_grain, raises_in_one_line, toy
 
 DATA = toy(11, 13, 16)
@@ -82,6 +84,23 @@ def test_an_open_order_is_refused() -> None:
         Sampler(DATA, "train", {"shuffle_files": True})
 
 
+def test_what_surprises_about_an_order_is_said_where_it_is_asked_for() -> None:
+    needs_grain()
+    with pytest.warns(UserWarning, match="takes its seed from global_seed") as caught:
+        Sampler(DATA, "train", {"buffer": 4, "global_seed": 3})
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="takes its seed from global_seed") as caught:
+        map_dataset(list(range(40)), DATA, "train", {"buffer": 4, "global_seed": 3})
+    assert caught[0].filename == __file__
+
+
+def test_that_tf_data_cannot_read_array_record_is_no_surprise() -> None:
+    of_grain = replace(DATA, file_format="array_record")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Sampler(of_grain, "train", SETTINGS)
+
+
 def test_its_text_and_its_records_outlive_a_process() -> None:
     needs_grain()
     sampler = Sampler(DATA, "train", SETTINGS, workers=2, consumed=16, seed=7)
@@ -92,10 +111,21 @@ def test_its_text_and_its_records_outlive_a_process() -> None:
         == repr(Sampler(DATA, "train", SETTINGS, workers=2, consumed=16, seed=7))
     )
     assert [copied[i].record_key for i in range(64)] == [sampler[i].record_key for i in range(64)]
-    others = [{"workers": 4}, {"consumed": 32}, {"seed": 8}, {"settings": {"batch": 4}}]
+    others: list[dict[str, Any]] = [
+        {"workers": 4},
+        {"consumed": 32},
+        {"seed": 8},
+        {"settings": {"batch": 4}},
+    ]
     for other in others:
-        given = {"settings": SETTINGS, "workers": 2, "consumed": 16, "seed": 7, **other}
-        assert repr(Sampler(DATA, "train", **given)) != repr(sampler)
+        given: dict[str, Any] = {
+            "settings": SETTINGS,
+            "workers": 2,
+            "consumed": 16,
+            "seed": 7,
+            **other,
+        }
+        assert repr(Sampler(DATA, "train", **(given | other))) != repr(sampler)
 
 
 def test_a_records_generator_depends_on_the_record_and_its_epoch_alone() -> None:

@@ -84,7 +84,7 @@ def shared_by(count: int, states: Sequence[bytes], settings: dict[str, Any]) -> 
 def test_other_hosts_share_what_is_left() -> None:
     numbers = random.Random(8)
     for _ in counted(range(25)):
-        settings = {
+        settings: dict[str, Any] = {
             "shuffle_seed": 3,
             "epochs": numbers.choice([1, 2]),
             "batch": numbers.choice([2, 4]),
@@ -155,7 +155,7 @@ def test_what_is_no_state_of_this_order_is_refused() -> None:
 def test_files_without_end_are_not_shared() -> None:
     settings = {"shuffle_seed": 3, "epochs": 2, "repeat_files": True, "batch": 4}
     states = [state_of(s, 2, 0, 4) for s in shared_by(2, [], settings)]
-    with pytest.raises(UsageError, match="states of 2 processes for other hosts.*repeat_files"):
+    with pytest.raises(UsageError, match=r"states of 2 processes for other hosts.*repeat_files"):
         shared_by(3, states, settings)
 
 

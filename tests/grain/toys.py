@@ -55,7 +55,8 @@ def random_settings(numbers: random.Random, *, hosts: bool = True) -> ReadSettin
 
 def handed_out(loader: Any) -> Iterator[Any]:
     """Yield what a DataLoader hands out, each worker's share read here and taken in turn."""
-    shares, ended = shares_of(loader), set()
+    shares = shares_of(loader)
+    ended: set[int] = set()
     while len(ended) < len(shares):
         for worker, share in enumerate(shares):
             if worker not in ended:

@@ -41,7 +41,7 @@ def test_a_record_at_its_place_is_its_index(tmp_path: Path, file_format: str) ->
 
 
 def test_a_subsplit_counts_from_its_first_record(tmp_path: Path) -> None:
-    part = {"spec": "train[2:7]", "skip": (2, 0), "take": (1, 4)}
+    part: dict[str, Any] = {"spec": "train[2:7]", "skip": (2, 0), "take": (1, 4)}
     records = source(tmp_path, **part)
     records.files = records.files[:2]
     assert len(records.data_source) == 5

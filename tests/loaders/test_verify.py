@@ -134,3 +134,20 @@ def test_what_tfds_hands_out_otherwise_is_unequal(tmp_path: Path) -> None:
     found = shardctl.verify(folder, "train[:2]", SETTINGS)
     assert not found.equal
     assert found.unequal[0].startswith("tfds.data_source hands out 3 examples of 'train[:2]'")
+
+
+def test_settings_with_workers_of_a_library_that_is_not_there_are_left_out(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loader = LOADERS["torch"]
+    takes = {name: loader.takes[name] for name in ("epochs", "workers")}
+    known = type(loader)(**{**vars(loader), "takes": takes})
+    monkeypatch.setattr(module, "LOADERS", {"torch": known})
+    monkeypatch.setattr(module, "NUM_SETTINGS", 20)
+    here.version = "9.0.0"
+    here.runs(toy_loaders.WithoutWorkers)
+    found = shardctl.verify("mnist", "train[:10]", {"loader": "torch"})
+    assert found.equal
+    assert "equal in 19 random settings as well (1 with workers left out" in str(found.notes[-1])
+    with pytest.raises(MissingDependencyError, match="PyTorch is needed"):
+        shardctl.verify("mnist", "train[:10]", {"loader": "torch", "workers": 2})

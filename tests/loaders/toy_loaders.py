@@ -13,7 +13,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.errors import UsageError
+from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.loaders.live import LiveLoader, Source
 
 HERE = __name__
@@ -89,3 +89,12 @@ class WithWorker(LiveLoader):
         path.with_suffix(".new").replace(path)
         yield np.arange(min(len(source), 5000))
         time.sleep(600)
+
+
+class WithoutWorkers(InOrder):
+    """Its worker processes are those of a library that is not there."""
+
+    def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
+        if asked.workers:
+            raise MissingDependencyError("PyTorch is needed for this")
+        yield from super().batches(asked, source)

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from shardctl.core.instructions.subsplit import Resolved
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
     from shardctl.planning.resume.proof import Proof
+    from shardctl.readers.project_file import Project
 
     # The dataset, the plan, and the examples that a log names.
     Made = tuple[Dataset, ResumePlan, Int64s | None]
@@ -106,9 +108,12 @@ def resume(
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
     stopped.check_framework()
-    if plan is None and _resumed_loader(
-        source, reading, stopped, out, spec, prove=prove, every_row=every_row
-    ):
+    project = project_here(source, reading) if plan is None else None
+    settings = None if project is None else reading.settings(project)
+    if project is not None and settings is not None and settings.loader != "tfds":
+        made_of = _of_loader(source, project, stopped, spec, settings, prove=prove)
+        warn(made_of.warnings)
+        _OF_LOADERS.write(out, made_of, every_row=every_row)
         return
     out = _as_script(out) if stopped.framework is not None else out
     if plan is not None:
@@ -117,7 +122,11 @@ def resume(
         )
     else:
         refuse_allow_version(given=allow_version)
-        dataset, made, log = _from_options(source, reading, stopped, spec, output=out.output)
+        assert project is not None
+        assert settings is not None
+        dataset, made, log = _from_options(
+            source, project, settings, stopped, spec, output=out.output
+        )
     warn(made.warnings)
     proof = None
     if prove:
@@ -154,23 +163,19 @@ def _judge(proof: "Proof", out: OutputOptions, *, every_row: bool) -> None:
         raise typer.Exit(1)
 
 
-def _resumed_loader(
+def _of_loader(
     source: DatasetOptions,
-    reading: OrderOptions,
+    project: "Project",
     stopped: ResumeOptions,
-    out: OutputOptions,
     spec: str | None,
+    settings: "ReadSettings",
     *,
     prove: bool,
-    every_row: bool,
-) -> bool:
-    """Say how another loader than TFDS's goes on, where one reads; else return False."""
+) -> "LoaderPlan":
+    """Return how another loader than TFDS's goes on."""
     from shardctl.core.settings.of_tfds import refuse_loader
+    from shardctl.planning.resume.loaders.resume_loader import resume_loader
 
-    project = project_here(source, reading)
-    settings = reading.settings(project)
-    if settings.loader == "tfds":
-        return False
     if not stopped.says_how_far:
         refuse_no_spec(spec, source)
     stopped.check()
@@ -184,21 +189,11 @@ def _resumed_loader(
     ):
         if is_given:
             refuse_loader(settings, what, instead)
-    from shardctl.planning.resume.loaders.resume_loader import resume_loader
-
     consumed = stopped.consumed or (None,)
     if len(consumed) > 1:
         raise UsageError(f"--consumed names {len(consumed)} counts, and one process reads here")
-    made = resume_loader(
-        chosen_dataset(source, project, settings=settings),
-        spec,
-        settings,
-        consumed=consumed[0],
-        steps=stopped.steps,
-    )
-    warn(made.warnings)
-    _OF_LOADERS.write(out, made, every_row=every_row)
-    return True
+    dataset = chosen_dataset(source, project, settings=settings)
+    return resume_loader(dataset, spec, settings, consumed=consumed[0], steps=stopped.steps)
 
 
 def _as_script(out: OutputOptions) -> OutputOptions:
@@ -219,14 +214,13 @@ def _as_script(out: OutputOptions) -> OutputOptions:
 
 def _from_options(
     source: DatasetOptions,
-    reading: OrderOptions,
+    project: "Project",
+    settings: "ReadSettings",
     stopped: ResumeOptions,
     spec: str | None,
     *,
     output: str | None,
 ) -> "Made":
-    project = project_here(source, reading)
-    settings = reading.settings(project)
     if not stopped.says_how_far:
         refuse_no_spec(spec, source)
     stopped.check()

@@ -159,10 +159,16 @@ class OrderOptions:
 class SharingOptions(OrderOptions):
     """The settings that decide what each host gets of an evaluation, and who reads."""
 
-    OF_TFDS = ("host_by", "reverse", "file_order")
+    OF_TFDS = ("host_by", "reverse", "file_order", "loader")
 
     def __init__(self, **values: Any) -> None:
-        super().__init__(among=(*self.OF_TFDS, *_OF_LOADERS), **values)
+        super().__init__(among=self.OF_TFDS, **values)
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `read:` of a project, in words, of what counts for who reads."""
+        loader = self.given().get("loader", project.read.get("loader"))
+        self._among = self.OF_TFDS if loader in (None, "tfds") else ("host_by", *_OF_LOADERS)
+        yield from super().taken(project)
 
     @staticmethod
     def parameters() -> list[Parameter]:

@@ -10,7 +10,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.python import reader
+from shardctl.rendering.python import hugging_face, reader
 from shardctl.rendering.python.settings_code import settings_code
 from shardctl.rendering.python.source import call, comment, keywords, literal, module
 from shardctl.rendering.text.order_records import pipeline_line
@@ -120,10 +120,7 @@ def _source(spec: str, order: Order) -> Iterator[str]:
     settings = order.settings
     if settings.loader == "hf":
         assert isinstance(order, LoaderOrder)
-        streaming = {"streaming": "True"} if order.asked.streams else {}
-        yield "# The examples in the order of their files."
-        arguments = [literal(order.dataset.name), f"split={literal(spec)}", *keywords(streaming)]
-        yield from call("dataset = datasets.load_dataset", arguments)
+        yield from hugging_face.loaded(spec, order)
         return
     yield from reader.builder(order.dataset)
     yield "# Files that are read by index, as array_record ones are."

@@ -21,6 +21,9 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 _PIECE_BYTES = 1 << 22
 _MOST_IN_PIECE, _FEWEST_IN_PIECE = 1024, 64
 _FILES_AT_ONCE = 4
+# To be decoded in parallel costs a record some 25 microseconds of waking threads: records of so few
+# bytes take less on one.
+_SMALL_RECORD = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +142,7 @@ class RecordReader:
             num_parallel_calls=tf.data.AUTOTUNE,
         )
 
-    def decode(self, records: Any, decoders: Any = None) -> Any:
+    def decode(self, records: Any, decoders: Any = None, *, in_parallel: bool = True) -> Any:
         """Return the examples of records as TFDS decodes them, `tfds_id` among their features."""
         tf, tfds = tensorflow(), tensorflow_datasets()
         features = self.builder.info.features
@@ -151,6 +154,8 @@ class RecordReader:
             decoded = features.deserialize_example(serialized, decoders=decoders)
             return {**decoded, "tfds_id": tfds_id[0]} if tfds_id else decoded
 
+        if not in_parallel:
+            return records.map(example)
         return records.map(example, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
 
     def _columns(self, reads: Reads) -> tuple[Any, ...]:
@@ -190,12 +195,24 @@ class RecordReader:
         return adapters.ADAPTER_FOR_FORMAT[self.builder.info.file_format]
 
 
+def has_small_records(dataset: Dataset) -> bool:
+    """Return whether records are decoded sooner by one thread than in parallel, if that is known.
+
+    An image of a few hundred bytes is such a record, too.
+    """
+    return _that_fit(_SMALL_RECORD, dataset) > 0
+
+
 def _piece_size(dataset: Dataset) -> int:
     """Return how many records are a piece: where nothing is known of their size, a few."""
+    return min(max(_that_fit(_PIECE_BYTES, dataset), _FEWEST_IN_PIECE), _MOST_IN_PIECE)
+
+
+def _that_fit(num_bytes: int, dataset: Dataset) -> int:
+    """Return how many mean records are so many bytes, 0 where nothing is known of their size."""
+    total = sum(split.num_bytes or 0 for split in dataset.splits)
     num_examples = sum(split.num_examples for split in dataset.splits)
-    num_bytes = sum(split.num_bytes or 0 for split in dataset.splits)
-    fit = _PIECE_BYTES * num_examples // num_bytes if num_bytes else 0
-    return min(max(fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)
+    return num_bytes * num_examples // total if total else 0
 
 
 def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:

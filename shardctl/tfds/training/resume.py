@@ -27,7 +27,7 @@ from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
-from shardctl.tfds.training.records import RecordReader, kernel_shuffle
+from shardctl.tfds.training.records import RecordReader, has_small_records, kernel_shuffle
 from shardctl.tfds.training.staged_rest import rest_of_plan
 
 
@@ -303,8 +303,9 @@ class _Resumed:
             )
         return examples.apply(tf.data.experimental.assert_cardinality(num_examples))
 
-    def _decoded(self, records: Any) -> Any:
-        return self.reader.decode(records, self.decoders)
+    def _decoded(self, records: Any, *, of_buffer: bool = False) -> Any:
+        in_parallel = not (of_buffer and has_small_records(self.here.dataset))
+        return self.reader.decode(records, self.decoders, in_parallel=in_parallel)
 
     def _once(self, plan: ResumePlan, settings: ReadSettings) -> Any:
         """Return what a plan reads: what a buffer held, then the rest, shuffled anew."""

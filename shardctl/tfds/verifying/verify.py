@@ -57,6 +57,8 @@ def verify(
     granted, the order of the files for one, is then compared over index ranges from the start,
     for more examples, since those cost little.
 
+    With a `loader` the installed library of that loader reads instead, in a process of its own.
+
     The global seed of TensorFlow is that of the settings meanwhile, and afterwards what it was;
     where the settings have none, one that is in force and changes the order is refused, as
     `shardctl.tfds.pipeline` refuses it.

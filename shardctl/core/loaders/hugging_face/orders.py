@@ -15,10 +15,13 @@ from shardctl.core.loaders.handed_out import (
 )
 from shardctl.core.loaders.hugging_face.buffers import in_turn
 from shardctl.core.loaders.hugging_face.eras import Era, era_of
+from shardctl.core.loaders.hugging_face.run import Run
 from shardctl.core.loaders.hugging_face.streaming import Streaming
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.shuffle.window import check_buffer
+from shardctl.core.shuffle.window import MAX_BUFFER, check_buffer
 from shardctl.errors import UnpredictableOrderError, UsageError
+
+_BYTES = 85  # of memory an example, of an epoch that is streamed
 
 
 def handed_out(asked: Asked) -> HandedOut:
@@ -79,13 +82,14 @@ def _by_index(asked: Asked) -> HandedOut:
         [size] * asked.epochs, asked.batch, drop_remainder=asked.drop_remainder
     )
 
+    if asked.seed is None:
+        return Run(start, sizes[0] if sizes else 0, len(sizes), batches)
+    _check_size(n)
+
     def epoch(number: int) -> Int64s:
-        if asked.seed is None:
-            return np.arange(start, start + sizes[number])
         return np.random.default_rng(asked.seed).permutation(n)[start : start + sizes[number]]
 
-    shuffles = asked.seed is not None
-    return EpochByEpoch(sizes, epoch, batches=batches, shuffles=shuffles, is_uniform=shuffles)
+    return EpochByEpoch(sizes, epoch, batches=batches, shuffles=True, is_uniform=True)
 
 
 def _streamed(asked: Asked) -> HandedOut:
@@ -100,6 +104,9 @@ def _streamed(asked: Asked) -> HandedOut:
     drops = asked.drop_remainder
     epochs = range(asked.first_epoch, asked.first_epoch + asked.epochs)
     of_workers = [streaming.sizes(epoch) for epoch in epochs]
+    _check_size(
+        max(map(sum, of_workers), default=0) * (1 if streaming.shares_shards else asked.num_hosts)
+    )
     kept = [[size // block * block if drops else size for size in sizes] for sizes in of_workers]
     totals = [sum(sizes) for sizes in kept]
 
@@ -123,6 +130,16 @@ def _streamed(asked: Asked) -> HandedOut:
     if asked.num_hosts > 1 and not streaming.shares_shards and not loses:
         found.num_read = asked.num_examples  # all of it, of which one in so many is kept
     return found
+
+
+def _check_size(num_examples: int) -> None:
+    """Refuse an epoch that takes more memory than a program should take unasked."""
+    if num_examples > MAX_BUFFER:
+        raise UsageError(
+            f"an epoch of {num_examples:,} examples takes about {num_examples * _BYTES // 10**9} "
+            f"GB to shuffle or stream here, and more than {MAX_BUFFER:,} are refused; read fewer "
+            "of them, some shards at a time"
+        )
 
 
 def _check_streaming(asked: Asked, era: Era) -> None:

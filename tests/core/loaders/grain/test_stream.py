@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from shardctl.core.loaders.grain.stream import NUM_SEEDS, Stream
 from tests.cases import counted
 
 
-@lru_cache(maxsize=None)
+@cache
 def whole(seed: int, size: int) -> list[int]:
     found: list[int] = shuffled(np.arange(size), np.array([seed]), size).tolist()
     return found

@@ -146,6 +146,8 @@ def test_an_empty_shard_is_a_shard() -> None:
         ({**STREAM, "shares": True, "host_by": "files", "version": "5.0.1"}, "came with 5.1.0"),
         ({**STREAM, "shares": True, "num_hosts": 3, "host_by": "files"}, "2 shards on 3 hosts"),
         ({**STREAM, "shard_lengths": np.array([9, 4])}, "reads parts of a shard"),
+        ({"lengths": (1 << 27, 1), "seed": 1}, "takes about 11 GB"),
+        ({"lengths": (1 << 27, 1), "streaming": True}, "takes about 11 GB"),
         ({"shares": True, "host": 12, "num_hosts": 13, "seed": 1}, "IndexError"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shardctl.core.loaders.hugging_face.eras import era_of
+from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
 from shardctl.errors import ShardctlError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from shardctl.core.loaders.hugging_face.streaming import Streaming
     from shardctl.core.order.loader_order import LoaderOrder
 
-_HF = ("hf",)
+_HF: tuple[LoaderName, ...] = ("hf",)
 _FAR_SMALLER = 2  # times
 
 
