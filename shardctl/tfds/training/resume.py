@@ -58,11 +58,11 @@ def resume(
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
     again, from where it began, also by several iterators at once. A buffer holds decoded examples
-    as TFDS's own pipeline does, or small records as they lie there, and `transform` follows it. No Python runs in the dataset but that
-    of `transform`, of decoders and of Parquet files, so that its graph can be sent to another
-    process; where the settings have stages records pass through Python, since their maps and
-    batches are given the examples that are left. `transform` stands behind each reader there, as
-    in `pipeline`.
+    as TFDS's own pipeline does, or small records as they lie there, and `transform` follows it. No
+    Python runs in the dataset but that of `transform`, of decoders and of Parquet files, so that
+    its graph can be sent to another process; where the settings have stages records pass through
+    Python, since their maps and batches are given the examples that are left. `transform` stands
+    behind each reader there, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
