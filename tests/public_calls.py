@@ -422,6 +422,7 @@ CALLS: Mapping[str, list[Call]] = {
             max_open_files=100,
         )
     ],
+    "compare_loaders": [_planned(shardctl.compare_loaders)],
     "diff": [
         Call(
             lambda world: shardctl.diff,
