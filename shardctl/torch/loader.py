@@ -11,11 +11,10 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
-from shardctl.feeding.place import begun_order
 from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
 from shardctl.torch.libraries import torch_data
 from shardctl.torch.sampler import Sampler, sampler_at
-from shardctl.torch.states import TorchState, continued_order
+from shardctl.torch.states import TorchState, order_from
 
 _MOST_WORKERS = 10_000
 # What the order fixes, or is an argument of its own.
@@ -73,9 +72,7 @@ def data_loader(
         )
     if given.get("in_order", True) is not True:
         raise UsageError("options: in_order=False hands out batches as workers end them")
-    order = begun_order(dataset, spec, settings, consumed=consumed, states=len(states))
-    if states:
-        order = continued_order(order, states)
+    order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
     kind = _kind(torch_data().DataLoader)
     return kind(

@@ -12,10 +12,10 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
 from shardctl.feeding.key_order import KeyOrder
-from shardctl.feeding.place import begun_order, record_at
+from shardctl.feeding.place import record_at
 from shardctl.feeding.sources import BuilderOrDataset
-from shardctl.torch.drawing import asked_by_torchdata, draws_ahead
-from shardctl.torch.states import TorchState, continued_order
+from shardctl.torch.drawing import asked_by_torchdata, drawing
+from shardctl.torch.states import TorchState, continued_order, order_from
 
 
 class Sampler:
@@ -61,8 +61,7 @@ class Sampler:
         consumed: int = 0,
         states: Sequence[TorchState] = (),
     ) -> None:
-        order = begun_order(dataset, spec, settings, consumed=consumed, states=len(states))
-        self._begin_at(continued_order(order, states) if states else order)
+        self._begin_at(order_from(dataset, spec, settings, consumed=consumed, states=states))
 
     def _begin_at(self, order: KeyOrder) -> None:
         self._order = order
@@ -97,13 +96,15 @@ class Sampler:
         """Yield the keys, from the place on.
 
         Raises:
-            UsageError: they were yielded before, and tf.data's next pass has another order.
+            UsageError: they were yielded before, and tf.data's next pass has another order; or the
+                loader makes other batches than the settings.
         """
         # A generator: torchdata makes an iterator before it loads a state.
         if self._drawn:
             self._again()
-        self._drawn, self._is_ahead = 0, draws_ahead()
-        order = self._order
+        order, how = self._order, drawing()
+        how.check(order.settings, len(order))
+        self._drawn, self._is_ahead = 0, how.workers > 0
         for index in range(len(order)):
             if self._order is order:
                 self._drawn = index + 1

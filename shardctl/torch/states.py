@@ -9,15 +9,17 @@ from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import Kind
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.errors import DatasetError, UsageError
 from shardctl.feeding.key_order import KeyOrder
-from shardctl.feeding.place import continued
+from shardctl.feeding.place import begun_order, continued
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
 from shardctl.files.position_file import POSITION_KIND, PositionRecord, position_of_text
 
 # Where torchdata's StatefulDataLoader 0.11 keeps the state of a sampler, without workers and with.
-_OF_MAIN = "_sampler_iter_state"
+_OF_BATCHES = "_sampler_iter_state"
+_OF_EXAMPLES = "_index_sampler_state"  # where it makes no batches
 _OF_WORKERS = "_snapshot"
 
 
@@ -66,6 +68,19 @@ def record_of(state: Mapping[str, object], *, source: str) -> PositionRecord:
     return position_of_text(text, source=source)
 
 
+def order_from(
+    dataset: Any,
+    spec: str | None,
+    settings: SettingsLike | None,
+    *,
+    consumed: int,
+    states: Sequence[Mapping[str, object]],
+) -> KeyOrder:
+    """Return the order of a spec from a place on, or from where states say that a run stopped."""
+    order = begun_order(dataset, spec, settings, consumed=consumed, states=len(states))
+    return continued_order(order, states) if states else order
+
+
 def continued_order(order: KeyOrder, states: Sequence[Mapping[str, object]]) -> KeyOrder:
     """Return the order from where a run stopped, in the pass in which it was.
 
@@ -90,8 +105,9 @@ def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:
             )
         snapshot = fields.mapping(state[_OF_WORKERS], _OF_WORKERS)
         state = fields.mapping(snapshot.get("_main_snapshot"), "_main_snapshot")
-    of_batches = state.get(_OF_MAIN)
+    of_batches = state.get(_OF_BATCHES)
     found = of_batches.get("sampler_state") if isinstance(of_batches, Mapping) else None
+    found = state.get(_OF_EXAMPLES) if found is None else found
     if not isinstance(found, Mapping) or found.get("kind") != POSITION_KIND:
         raise DatasetError(
             "it is of no Sampler of shardctl.torch: give what its state_dict() returned, or that "
