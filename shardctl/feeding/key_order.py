@@ -53,8 +53,8 @@ class KeyOrder:
         if settings.loader != "tfds":
             raise UsageError(
                 phrase(
-                    "{loader=}: it is tf.data's order that Grain is fed here, that of "
-                    "{loader=tfds}; for Grain's own take its IndexSampler",
+                    "{loader=}: it is tf.data's order that a loader is fed here, that of "
+                    "{loader=tfds}; for its own take its own sampler",
                     loader=settings.loader,
                 )
             )
@@ -64,8 +64,8 @@ class KeyOrder:
         if type(order) is not Order:
             raise UsageError(
                 phrase(
-                    "{stages}: Grain is fed the order of a reader, shard, shuffle, repeat and "
-                    "batch in this order; write other stages as operations of Grain"
+                    "{stages}: a loader is fed the order of a reader, shard, shuffle, repeat and "
+                    "batch in this order; write other stages as operations of the loader"
                 )
             )
         # Short settings may have come of stages.
@@ -112,6 +112,18 @@ class KeyOrder:
             return position // size
         behind = position - self._run.rest.size
         return self._run.rest.epoch + (0 if behind < 0 else 1 + behind // size)
+
+    @property
+    def passes_are_alike(self) -> bool:
+        """Whether each pass of tf.data over its dataset has this one order."""
+        now = self.settings
+        files = not now.shuffles_files or now.reshuffle is False
+        return files and (now.buffer is None or now.buffer_reshuffle is False)
+
+    def of_pass(self, index: int) -> KeyOrder:
+        """Return the order of a pass over the same dataset, from the start."""
+        settings = replace(self.settings, pass_index=index)
+        return KeyOrder(self.dataset, self.spec, settings)
 
     def at(self, consumed: int, stretches: tuple[Stretch, ...] | None = None) -> KeyOrder:
         """Return the same order from another place on."""
