@@ -94,6 +94,8 @@ def compare_loaders(
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
     sizes = _shard_sizes(resolved)
+    ways = tuple(way_to_read(resolved, way, num_hosts) for way in ways_to_read(settings))
+    said = (warning for way in ways for warning in way.warnings)
     return LoaderComparison(
         dataset=resolved.dataset,
         spec=resolved.spec,
@@ -102,8 +104,8 @@ def compare_loaders(
         batch=batch,
         num_hosts=num_hosts,
         uniform_shards=occupancy_moments(sizes, min(batch, int(sizes.sum())), 1).expected,
-        ways=tuple(way_to_read(resolved, way, num_hosts) for way in ways_to_read(settings)),
-        warnings=resolved.warnings,
+        ways=ways,
+        warnings=tuple(dict.fromkeys((*resolved.warnings, *said))),
     )
 
 

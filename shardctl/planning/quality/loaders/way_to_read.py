@@ -9,7 +9,6 @@ import numpy as np
 
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.loaders.hugging_face.eras import DEFAULT_INPUT_SHARDS, era_of
-from shardctl.core.loaders.hugging_face.streaming import Streaming
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
@@ -60,7 +59,7 @@ class WayToRead:
     reader: who reads, in the words of the library. settings: in force, of the host that is
         measured; of another loader with its version.
     num_files: files that are read at once; of a loader that reads by index those it jumps among.
-    continued: what the state of the library itself is worth; by: what does it, None where nothing does.
+    continued: what the state of the library itself is worth; by: what does it, if anything does.
     num_lost: examples that such a state loses at most, 0 where it loses none.
     refused: why this dataset is not read so; what is not known then is None.
     """
@@ -133,7 +132,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
             f"how well it mixes takes 2 examples at least, and a process has {num_examples} here"
         )
     window = max(2, min(batch, num_examples))
-    if order.is_uniform and num_examples > COMPLETE_LIMIT:
+    if num_examples > COMPLETE_LIMIT and _is_known(order):
         return _known(order, num_examples, window)
     sample = sample_epoch(order, window=window, limit=_MEASURED, num_measured=_MEASURED)
     score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
@@ -153,9 +152,17 @@ def _mixing(order: Order, batch: int) -> Mixing:
     )
 
 
+def _is_known(order: Order) -> bool:
+    """Whether an epoch is a uniform permutation that would have to be made to look into it.
+
+    Grain's is a formula, and measured: it is a little less than uniform.
+    """
+    return isinstance(order, LoaderOrder) and order.is_uniform and order.loader.name != "grain"
+
+
 def _known(order: Order, num_examples: int, window: int) -> Mixing:
     """Return what is expected of a uniform permutation, which need not be made for it."""
-    sizes = StorageOrder([order.reads], order.codes).shard_sizes
+    sizes = StorageOrder([order.reads_of_epoch], order.codes).shard_sizes
     shards = occupancy_moments(sizes, window, 1).expected
     return Mixing(
         num_examples=num_examples,
@@ -172,22 +179,16 @@ def _known(order: Order, num_examples: int, window: int) -> Mixing:
 
 def _num_files(order: Order, access: Access) -> int:
     """Return how many files a process reads at once, or jumps among where it reads by index."""
-    num_files = len(StorageOrder([order.reads], order.codes).shard_sizes)
+    num_files = len(StorageOrder([order.reads_of_epoch], order.codes).shard_sizes)
     if not isinstance(order, LoaderOrder):
         return min(num_files, order.settings.cycle_length(ordered=order.dataset.ordered))
     asked = order.asked
     if access == "in a row":
-        era = era_of(order.version)
-        if era.interleave == "never":
+        if era_of(order.version).interleave == "never":
             return 1
-        if asked.num_hosts > 1 and Streaming(asked, era).shares_shards:
-            num_files = -(-num_files // asked.num_hosts)
         return min(num_files, asked.input_shards or DEFAULT_INPUT_SHARDS)
     if asked.buffer is not None:  # a window: neighbours in storage
         return _most_in_window(order, asked.buffer)
-    if asked.num_hosts > 1 and order.loader.name == "grain":  # a piece, which is then shuffled
-        share = -(-asked.num_examples // asked.num_hosts)
-        return min(num_files, _most_in_window(order, share))
     return num_files
 
 
