@@ -44,6 +44,7 @@ On many hosts
 
 Whether it is right
     quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1
+    compare_loaders(DATASET, SPEC, ..)     the same of each loader, and how it ends and goes on
     lint(DATASET, SPECS, SETTINGS)         what is wrong with the settings
     snapshot(DATASET, SPEC, SETTINGS)      what fixes an order
     read_snapshot(path)                    the one that `shardctl snapshot -o FILE` wrote
@@ -61,7 +62,7 @@ NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError
 argument), DatasetError, UnpredictableOrderError (says what would fix the order) or
 MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
 position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's;
-`shardctl.grain` feeds Grain tf.data's order.
+`shardctl.grain` and `shardctl.torch` feed Grain and PyTorch tf.data's order.
 
 Names are looked up in TFDS_DATA_DIR, ~/tensorflow_datasets and the built-in catalog. Importing
 shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when it is first used.
@@ -115,6 +116,8 @@ if TYPE_CHECKING:
     from shardctl.planning.locate import Located, Match, Query, locate
     from shardctl.planning.order import PlannedOrder, plan_order
     from shardctl.planning.plan import Plan, Plans, plan
+    from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
+    from shardctl.planning.quality.loaders.way_to_read import WayToRead
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
     from shardctl.planning.resume.hosts import resume_on_hosts
@@ -162,6 +165,7 @@ __all__ = [
     "Layout",
     "Lint",
     "ListedDataset",
+    "LoaderComparison",
     "LoaderPlan",
     "Located",
     "Match",
@@ -196,8 +200,10 @@ __all__ = [
     "Usage",
     "UsageError",
     "Verification",
+    "WayToRead",
     "beam_runner",
     "check_index",
+    "compare_loaders",
     "diff",
     "evaluate",
     "hosts",
@@ -246,6 +252,7 @@ _HOMES = {
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
     "ListedDataset": "planning.list",
+    "LoaderComparison": "planning.quality.loaders.compare",
     "LoaderPlan": "planning.resume.loaders.resume_loader",
     "Located": "planning.locate",
     "Match": "planning.locate",
@@ -276,8 +283,10 @@ _HOMES = {
     "TfdsMetadata": "readers.index.tfds_metadata",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
+    "WayToRead": "planning.quality.loaders.way_to_read",
     "beam_runner": "readers.index.beam.beam_runner",
     "check_index": "readers.index.check",
+    "compare_loaders": "planning.quality.loaders.compare",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",

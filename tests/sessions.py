@@ -140,7 +140,8 @@ def alone_in(folder: Path) -> Iterator[None]:
     if not entry_points(group="pytest11", name="shardctl"):  # a checkout that is not installed
         ours["PYTEST_PLUGINS"] = "shardctl.pytest"
     # Other loaders are of the newest proven version, wherever this runs.
-    nothing = mock.patch("shardctl.readers.loaders.installed.installed_version", return_value=None)
+    installed = "shardctl.readers.loaders.installed.installed_version"
+    nothing = mock.patch(installed, return_value=None)
     with mock.patch.dict(os.environ, ours, clear=True), nothing, contextlib.chdir(folder):
         yield
 

@@ -9,10 +9,11 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
+from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
 from shardctl.grain.libraries import grain
 from shardctl.grain.padding import PaddedSource, drop_padding
-from shardctl.grain.sampler import order_from, padded_sampler
-from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.grain.sampler import padded_sampler
+from shardctl.grain.states import order_from
 from shardctl.grain.texts import keeping_texts
 
 _MOST_BUFFERED = 1_000_000

@@ -9,12 +9,14 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.errors import UsageError
+from shardctl.feeding.key_order import KeyOrder
+from shardctl.feeding.place import record_at
+from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.files.position_file import position_text
 from shardctl.grain.grain_state import GrainState, elements_of_iterator
-from shardctl.grain.key_order import KeyOrder
 from shardctl.grain.libraries import grain
-from shardctl.grain.sampler import order_from, order_of_fit, position_of
-from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
-from shardctl.grain.states import examples_of_elements
+from shardctl.grain.sampler import order_of_fit
+from shardctl.grain.states import examples_of_elements, order_from
 
 
 @checked
@@ -107,7 +109,7 @@ class _Ordered:
         """
         width = (self._order.settings.batch or 1) if batch is None else batch
         consumed = min(examples_of_elements(elements_of_iterator(state), width), len(self))
-        return position_of(self._order, self._order.consumed + consumed)
+        return position_text(record_at(self._order, self._order.consumed + consumed))
 
     @checked
     def begin_epoch_of_fit(self, epoch: int) -> None:

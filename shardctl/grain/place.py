@@ -16,6 +16,7 @@ from shardctl.core.settings.document import settings_in_force, settings_of_docum
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.errors import DatasetError
+from shardctl.feeding.key_order import KeyOrder
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
 from shardctl.files.position_file import (
@@ -23,7 +24,6 @@ from shardctl.files.position_file import (
     stretch_document,
     stretches_of_document,
 )
-from shardctl.grain.key_order import KeyOrder
 
 _FORM = re.compile(r"shardctl\.grain\.Sampler\((?P<place>\{.*\})\)", re.DOTALL)
 _ALWAYS = ("cycle", "block")  # whose defaults are TFDS's, and of files in order others

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -11,17 +10,17 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
-from shardctl.files.position_file import PositionRecord, position_text
+from shardctl.feeding.key_order import KeyOrder
+from shardctl.feeding.place import record_at
+from shardctl.feeding.sources import BuilderOrDataset
+from shardctl.files.position_file import position_text
 from shardctl.grain.deal import Deal
 from shardctl.grain.grain_state import GrainState
-from shardctl.grain.key_order import KeyOrder
 from shardctl.grain.libraries import grain
 from shardctl.grain.place import place_text
-from shardctl.grain.sources import BuilderOrDataset
-from shardctl.grain.states import consumed_of, order_after
-from shardctl.planning.file_formats import why_not_as_dataset
+from shardctl.grain.states import consumed_of, order_from
 
 _MOST_WORKERS = 10_000
 
@@ -143,7 +142,7 @@ class Sampler:
         Raises:
             DatasetError: no state of a DataLoader over a sampler of shardctl.
         """
-        return position_of(self._order, consumed_of(state, source="the state"))
+        return position_text(record_at(self._order, consumed_of(state, source="the state")))
 
     @checked
     def begin_epoch_of_fit(self, epoch: int) -> None:
@@ -168,38 +167,6 @@ def padded_sampler(order: KeyOrder, *, workers: int, seed: int | None) -> Sample
     sampler = Sampler.__new__(Sampler)
     sampler._take(order, workers=workers, seed=seed)
     return sampler
-
-
-def order_from(
-    dataset: Any,
-    spec: str | None,
-    settings: SettingsLike | None,
-    *,
-    consumed: int,
-    states: Sequence[bytes],
-) -> KeyOrder:
-    """Return the order of a spec from a place on, or from where states say that a run stopped."""
-    if states and consumed:
-        raise UsageError(phrase("{consumed=} and states: one of them", consumed=consumed))
-    order = KeyOrder(dataset, spec, as_settings(settings), consumed=consumed)
-    not_by_tf_data = why_not_as_dataset(order.dataset)  # and need not
-    for warning in order.planned.warnings:
-        if not_by_tf_data is None or not warning.startswith(not_by_tf_data):
-            warnings.warn(warning, stacklevel=4)  # past @checked
-    return order_after(order, states) if states else order
-
-
-def position_of(order: KeyOrder, consumed: int) -> bytes:
-    """Return the state of a position in an order."""
-    return position_text(
-        PositionRecord(
-            dataset=order.dataset.identity,
-            spec=order.spec,
-            settings=order.settings,
-            consumed=consumed,
-            stretches=order.stretches,
-        )
-    )
 
 
 def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:

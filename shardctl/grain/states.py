@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import DatasetError, UsageError
+from shardctl.feeding.key_order import KeyOrder
+from shardctl.feeding.place import begun_order, continued
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
 from shardctl.files.position_file import (
     POSITION_KIND,
     PositionRecord,
     position_of_text,
-    position_text,
 )
 from shardctl.grain.deal import Deal
 from shardctl.grain.grain_state import (
@@ -24,48 +27,30 @@ from shardctl.grain.grain_state import (
     records_of_data_loader,
     sampler_of,
 )
-from shardctl.grain.key_order import KeyOrder
 from shardctl.grain.place import place_of_text, record_of_place
-from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
-from shardctl.tfds.position.states import records_of, stretch_of
+
+
+def order_from(
+    dataset: Any,
+    spec: str | None,
+    settings: SettingsLike | None,
+    *,
+    consumed: int,
+    states: Sequence[bytes],
+) -> KeyOrder:
+    """Return the order of a spec from a place on, or from where states say that a run stopped."""
+    order = begun_order(dataset, spec, settings, consumed=consumed, states=len(states))
+    return order_after(order, states) if states else order
 
 
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
-    """Return the order from where a run stopped, whose processes had these states.
-
-    With as many hosts this one goes on with its own state, which is enough then; otherwise what all
-    of them have left is shared, as `Position.set_states` does.
+    """Return the order from where a run stopped, whose processes had these states of Grain.
 
     Raises:
-        DatasetError: a state is none, or of another dataset.
-        UsageError: another spec or other settings, a host whose state is missing, or files that
-            repeat without end, of which nothing is left to share.
+        DatasetError, UsageError: a state is none, or as for `continued`.
     """
     records = [_record(state, order, f"states[{index}]") for index, state in enumerate(states)]
-    if len(records) != 1 or records[0].settings.host != order.settings.host:
-        records = records_of([position_text(record) for record in records])
-    own = [record for record in records if record.settings.host == order.settings.host]
-    for record in own or records:
-        check_same_order(
-            record,
-            order.spec,
-            order.settings,
-            order.dataset,
-            {},
-            allow_version=False,
-            besides=("host",) if own else SHAREABLE,
-        )
-    if own:
-        return order.at(own[0].consumed, own[0].stretches)
-    if order.settings.repeat_files:
-        raise UsageError(
-            phrase(
-                "states of {} processes for other hosts: with {repeat_files=True} the epochs of "
-                "each host run into one another without end, so nothing is left over to share",
-                len(records),
-            )
-        )
-    return order.at(0, (*records[0].stretches, stretch_of(records)))
+    return continued(order, records)
 
 
 @checked

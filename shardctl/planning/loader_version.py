@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardctl.core.loaders.loader import LOADERS, Loader
-from shardctl.core.loaders.versions import (
-    VerifiedVersion,
-    neighbours,
-    proven_as,
-    public_version,
-)
+from shardctl.core.loaders.versions import VerifiedVersion, proven_as
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
@@ -63,27 +58,13 @@ def unproven_beside(loader: Loader) -> dict[str, str]:
     return {
         package: version
         for package, version in installed.items()
-        if version is not None
-        and not proven_as(loader.beside[package], version)
-        and not neighbours(loader.beside[package], version)
+        if version is not None and not proven_as(loader.beside[package], version)
     }
 
 
 def _proven(loader: Loader, version: str) -> LoaderVersion | None:
     found = proven_as(loader.proven, version)
-    if found is not None:
-        return LoaderVersion(version=found)
-    around = neighbours(loader.proven, version, loader.eras)
-    if around is None:
-        return None
-    between = phrase(
-        "{} {} was not tried itself; {} and {}, before and after it, have one order, which is "
-        "taken for its own",
-        loader.library,
-        public_version(version),
-        *around,
-    )
-    return LoaderVersion(version=public_version(version), warnings=(between,))
+    return None if found is None else LoaderVersion(version=found)
 
 
 def _verified(loader: Loader, version: str) -> LoaderVersion | None:

@@ -12,7 +12,7 @@ from shardctl import Host, ReadSettings, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.resume.stretch import Stretch
 from shardctl.errors import DatasetError, UsageError
-from shardctl.grain.key_order import KeyOrder
+from shardctl.feeding.key_order import KeyOrder
 from shardctl.grain.place import place_of_text, place_text, record_of_place
 from tests.cases import counted
 from tests.grain.toys import random_settings, toy

@@ -14,8 +14,8 @@ import pytest
 from shardctl import Dataset, Host, ReadSettings
 from shardctl.core.text import counted as in_words
 from shardctl.errors import DatasetError, UsageError
+from shardctl.feeding.key_order import KeyOrder
 from shardctl.grain import Sampler, consumed, data_loader, map_dataset
-from shardctl.grain.key_order import KeyOrder
 from shardctl.grain.states import order_after
 from shardctl.tfds import Position
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run

@@ -81,11 +81,13 @@ class HandedOut(ABC):
     batches: None where examples come one by one.
     shuffles: whether anything mixes them. is_uniform: whether an epoch is a uniform permutation.
     num_read: taken from storage for the first epoch, None where these are what is handed out of it.
+    among: the indices that the first epoch is of, in pieces of storage; None where they may be any.
     """
 
     num_examples: int
     epoch_size: int
     num_read: int | None = None
+    among: Sequence[range] | None = None
     batches: Batches | None = None
     shuffles: bool = False
     is_uniform: bool = False

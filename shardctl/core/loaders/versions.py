@@ -1,9 +1,8 @@
 """On which versions of a library the rule of its loader is proven.
 
-A version is proven where the rule agreed with it, version by version. One between two that are
-proven is taken for proven too, if both follow one rule: the library then had no other before nor
-after. What lies beyond them is not, however near: Hugging Face's order changed from 5.0 to 5.1
-without a word. Builds (`2.13.0+cpu`) of a version are that version; pre-releases are their own.
+A version is proven where the rule agreed with it, version by version. Another is not, however near:
+Hugging Face's order changed from 5.0 to 5.1 without a word, and gave one host everything from 4.8.0
+to 4.8.2 alone. Builds (`2.13.0+cpu`) of a version are that version; pre-releases are their own.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
@@ -72,28 +70,6 @@ def proven_as(proven: Sequence[str], version: str) -> str | None:
     >>> proven_as(("4.8.0", "4.8.5"), "4.8.0+cpu"), proven_as(("4.8.1", "4.8.5"), "4.8")
     ('4.8.0', '4.8.5')
     """
-    for each in proven:
-        if same_version(each, version):
-            return each
     line = [each for each in proven if each.startswith(f"{version}.")]
-    return line[-1] if line else None
-
-
-def neighbours(
-    proven: Sequence[str], version: str, eras: Sequence[str] = ()
-) -> tuple[str, str] | None:
-    """Return the two proven versions around one, where no era begins between them; else None.
-
-    >>> neighbours(("4.8.0", "4.8.5", "5.1.0"), "4.8.2", ["5.0.0"])
-    ('4.8.0', '4.8.5')
-    >>> neighbours(("4.8.0", "4.8.5", "5.1.0"), "5.0.0", ["5.0.0"])
-    """
-    wanted = release_of(version)
-    if wanted is None:
-        return None
-    for before, after in pairwise(proven):
-        first, last = release_of(before) or (), release_of(after) or ()
-        if first < wanted < last:
-            changed = any(first < (release_of(era) or ()) <= last for era in eras)
-            return None if changed else (before, after)
-    return None
+    same = [each for each in proven if same_version(each, version)]
+    return next(reversed(line or same), None)

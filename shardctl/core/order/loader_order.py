@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import reads_of
+from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.formats import assumed_of_rows, reads_tables
@@ -241,6 +242,23 @@ class LoaderOrder(Order):
         if not len(positions):
             return np.empty(0, np.int64)
         return self.codes_of(self.handed_out.indices_at(positions))
+
+    @cached_property
+    def reads_of_epoch(self) -> Reads:
+        """What this process reads in its first epoch: a piece of storage, or some of all of it."""
+        pieces = self.handed_out.among
+        if pieces is None:
+            return self.reads
+        bounds = [(piece.start, piece.stop) for piece in pieces if len(piece)]
+        found = [self.reads.select(slice(0, 0))]
+        for start, stop in bounds:
+            first, last = np.searchsorted(self._starts, [start, stop - 1], side="right") - 1
+            rows = self.reads.select(slice(int(first), int(last) + 1))
+            begins = np.maximum(self._starts[first : last + 1], start)
+            ends = np.minimum(self._starts[first + 1 : last + 2], stop)
+            skip = rows.skip + begins - self._starts[first : last + 1]
+            found.append(replace(rows, skip=skip, take=ends - begins))
+        return joined(found)
 
     def codes_of(self, indices: Int64s) -> Int64s:
         """Return the codes of examples that a loader names by their index, int64[q]."""

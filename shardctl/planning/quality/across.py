@@ -180,7 +180,7 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
     codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
-    storages = [StorageOrder([order.reads], order.codes) for order in orders]
+    storages = [StorageOrder([order.reads_of_epoch], order.codes) for order in orders]
     together = StorageOrder([order.reads for order in orders], orders[0].codes)
     pairs = list(combinations(range(count), 2))
     places = [_own_places(storage, drawn) for storage, drawn in zip(storages, codes, strict=True)]

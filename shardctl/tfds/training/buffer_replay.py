@@ -18,7 +18,7 @@ from shardctl.tfds.training.records import as_tensors, kernel_shuffle
 _PIECE_SIZE, _PLACES_IN_PIECE = 256, 4096
 _FEWER = "the files hold fewer examples than the metadata says"
 
-Decode = Callable[..., Any]
+Decode = Callable[[Any], Any]
 
 
 def replayed(
@@ -30,7 +30,7 @@ def replayed(
     `held_codes` in ascending order, or is None; `held_codes` (int64[p]) are their codes in the
     order in which they were read. `rest` yields the records that were to be read next. A record is
     a string scalar or a tuple of them; `decode` makes a dataset of examples of a dataset of
-    records, as is best for them with `of_buffer`. Outputs [state.emitted, stop) are handed out.
+    records. Outputs [state.emitted, stop) are handed out.
 
     TensorFlow's own shuffle is led to that place: as many examples as it has read pass through it
     once more, those that its buffer held in their places and one of them, again and again, in all
@@ -96,9 +96,9 @@ def _inputs_read(
             size = ops.LookupTableSizeV2(table_handle=table)
         with tf.control_dependencies([tf.debugging.assert_equal(size, num_held, _FEWER)]):
             first = packed(found(np.zeros(1, np.int64))[0])
-        one = decode(tf.data.Dataset.from_tensors(first), of_buffer=True)
+        one = decode(tf.data.Dataset.from_tensors(first))
         again = _repeated(one, state.num_read)
-        in_order = decode(pieces.map(without_autograph(look_up)).unbatch(), of_buffer=True)
+        in_order = decode(pieces.map(without_autograph(look_up)).unbatch())
         return tf.data.Dataset.choose_from_datasets([again, in_order], _choices(state))
 
     return tf.data.Dataset.from_tensors(0).flat_map(without_autograph(of_iterator))

@@ -58,11 +58,11 @@ def resume(
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
     again, from where it began, also by several iterators at once. A buffer holds decoded examples
-    as TFDS's own pipeline does, and `transform` follows it. No Python runs in the dataset but that
-    of `transform`, of decoders and of Parquet files, so that its graph can be sent to another
-    process; where the settings have stages records pass through Python, since their maps and
-    batches are given the examples that are left. `transform` stands behind each reader there, as
-    in `pipeline`.
+    as TFDS's own pipeline does, or small records as they lie there, and `transform` follows it. No
+    Python runs in the dataset but that of `transform`, of decoders and of Parquet files, so that
+    its graph can be sent to another process; where the settings have stages records pass through
+    Python, since their maps and batches are given the examples that are left. `transform` stands
+    behind each reader there, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
@@ -264,6 +264,8 @@ class _Resumed:
         codes = self.reader.codes.of_ids(plan.pending or ())
         held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
+        if has_small_records(self.here.dataset):
+            return self._decoded(replayed(rest, held, codes, plan.shuffle, stop, lambda them: them))
         return replayed(rest, held, codes, plan.shuffle, stop, self._decoded)
 
     def epochs(self, epochs: range) -> Any:
@@ -303,9 +305,8 @@ class _Resumed:
             )
         return examples.apply(tf.data.experimental.assert_cardinality(num_examples))
 
-    def _decoded(self, records: Any, *, of_buffer: bool = False) -> Any:
-        in_parallel = not (of_buffer and has_small_records(self.here.dataset))
-        return self.reader.decode(records, self.decoders, in_parallel=in_parallel)
+    def _decoded(self, records: Any) -> Any:
+        return self.reader.decode(records, self.decoders)
 
     def _once(self, plan: ResumePlan, settings: ReadSettings) -> Any:
         """Return what a plan reads: what a buffer held, then the rest, shuffled anew."""

@@ -91,3 +91,27 @@ def test_nothing_of_tf_data_is_there() -> None:
     for ask in (lambda: order.reading(0), lambda: order.replay(0), lambda: order.blocks_at([0])):
         with pytest.raises(UsageError, match=r"^loader=.*PyTorch's DataLoader reads here; "):
             ask()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loader": "grain", "shuffle_seed": 3},
+        {"loader": "grain", "shuffle_seed": 3, "drop_shard_remainder": True},
+        {"loader": "hf", "shuffle_seed": 3, "buffer": 4},
+        {"loader": "hf", "shuffle_seed": 3, "buffer": 4, "pass_index": 2, "workers": 2},
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_what_a_process_reads_is_what_it_hands_out(settings: dict[str, Any], count: int) -> None:
+    for index in range(count):
+        order = made("train", host=f"{index}/{count}", batch=2, **settings)
+        there = order.reads_of_epoch
+        firsts = order.codes.first_codes(there).tolist()
+        spans = zip(firsts, there.take.tolist(), strict=True)
+        read = [first + place for first, take in spans for place in range(take)]
+        assert len({*read}) == len(read)
+        handed_out = {*order.read(0, order.num_examples).tolist()}
+        assert handed_out <= {*read}
+        # A remainder that Grain loses, and all examples where hosts take every so many of them.
+        assert len(read) - len(handed_out) <= 1 or len(read) == order.reads.num_examples

@@ -79,6 +79,7 @@ class GrainHandedOut(HandedOut):
         self.num_examples = stream.size if batches is None else batches.num_examples
         self.epoch_size = min(stream.size_of_first_epoch, self.num_examples)
         self.shuffles, self.is_uniform = stream.shuffles, stream.is_uniform
+        self.among = (range(stream.first, stream.first + stream.share),)
         self._batches = batches
 
     def indices_at(self, positions: Int64s) -> Int64s:

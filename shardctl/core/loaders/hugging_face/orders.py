@@ -126,6 +126,8 @@ def _streamed(asked: Asked) -> HandedOut:
     shuffles = asked.seed is not None
     whole = shuffles and not asked.workers and streaming.buffer >= asked.num_examples
     found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
+    if asked.num_hosts > 1 and streaming.shares_shards:
+        found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
     loses = asked.arrow and era.strides_tables
     if asked.num_hosts > 1 and not streaming.shares_shards and not loses:
         found.num_read = asked.num_examples  # all of it, of which one in so many is kept

@@ -57,6 +57,13 @@ class Streaming:
         """Return the indices that each worker hands out of an epoch, in order."""
         return [self._read(reader) for reader in self._readers(epoch)]
 
+    def indices_of_shards(self, epoch: int) -> list[range]:
+        """Return the indices in each shard that this process reads in an epoch, as they lie."""
+        groups = [group for reader in self._readers(epoch) for group in reader.groups]
+        shards = np.unique(np.concatenate([np.empty(0, np.int64), *groups]))
+        starts, lengths = self._starts[shards].tolist(), self._lengths[shards].tolist()
+        return [range(start, start + size) for start, size in zip(starts, lengths, strict=True)]
+
     @property
     def num_shards(self) -> int:
         """Number of shards, as `IterableDataset.num_shards` counts them after a shuffle."""

@@ -11,8 +11,8 @@ import shardctl
 from shardctl import ReadSettings
 from shardctl.core.arguments.kinds import kind_of
 from shardctl.errors import DatasetError, UsageError
-from shardctl.grain.key_order import KeyOrder
-from shardctl.grain.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.feeding.key_order import KeyOrder
+from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
 from tests.grain.toys import raises_in_one_line, toy
 from tests.tfds_datasets import build_dataset
 

@@ -12,7 +12,7 @@ from shardctl.core.dataset.identity import dataset_title
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.text import counted, printable
 from shardctl.errors import DatasetError, UsageError
-from shardctl.grain.key_order import KeyOrder
+from shardctl.feeding.key_order import KeyOrder
 from shardctl.tfds.builder_layout import dataset_of
 
 _NEEDED = 'a TFDS builder, a reference as "mnist", a path, a list of these, or a Dataset'

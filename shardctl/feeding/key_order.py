@@ -18,6 +18,7 @@ from shardctl.core.resume.resume_plan import settings_as_planned
 from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
+from shardctl.grain.libraries import end_with_parent
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 
@@ -52,8 +53,8 @@ class KeyOrder:
         if settings.loader != "tfds":
             raise UsageError(
                 phrase(
-                    "{loader=}: it is tf.data's order that Grain is fed here, that of "
-                    "{loader=tfds}; for Grain's own take its IndexSampler",
+                    "{loader=}: it is tf.data's order that a loader is fed here, that of "
+                    "{loader=tfds}; for its own take its own sampler",
                     loader=settings.loader,
                 )
             )
@@ -63,8 +64,8 @@ class KeyOrder:
         if type(order) is not Order:
             raise UsageError(
                 phrase(
-                    "{stages}: Grain is fed the order of a reader, shard, shuffle, repeat and "
-                    "batch in this order; write other stages as operations of Grain"
+                    "{stages}: a loader is fed the order of a reader, shard, shuffle, repeat and "
+                    "batch in this order; write other stages as operations of the loader"
                 )
             )
         # Short settings may have come of stages.
@@ -111,6 +112,18 @@ class KeyOrder:
             return position // size
         behind = position - self._run.rest.size
         return self._run.rest.epoch + (0 if behind < 0 else 1 + behind // size)
+
+    @property
+    def passes_are_alike(self) -> bool:
+        """Whether each pass of tf.data over its dataset has this one order."""
+        now = self.settings
+        files = not now.shuffles_files or now.reshuffle is False
+        return files and (now.buffer is None or now.buffer_reshuffle is False)
+
+    def of_pass(self, index: int) -> KeyOrder:
+        """Return the order of a pass over the same dataset, from the start."""
+        settings = replace(self.settings, pass_index=index)
+        return KeyOrder(self.dataset, self.spec, settings)
 
     def at(self, consumed: int, stretches: tuple[Stretch, ...] | None = None) -> KeyOrder:
         """Return the same order from another place on."""
@@ -188,6 +201,7 @@ class KeyOrder:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._plan(plan_order(self.dataset, self.spec, self.settings))
+        end_with_parent()
 
 
 def _without_overlap(

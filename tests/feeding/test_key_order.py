@@ -13,8 +13,8 @@ from shardctl import Dataset, Host, ReadSettings, Split
 from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.grain import key_order
-from shardctl.grain.key_order import KeyOrder
+from shardctl.feeding import key_order
+from shardctl.feeding.key_order import KeyOrder
 from tests.cases import counted
 from tests.grain.toys import raises_in_one_line, random_settings, toy
 
@@ -105,7 +105,7 @@ def test_what_is_no_order_of_tf_data_is_refused() -> None:
         lambda: KeyOrder(data, "train", as_settings({"stages": "take(5) | repeat(2)"})),
         UsageError,
         "stages",
-        "operations of Grain",
+        "operations of the loader",
     )
     raises_in_one_line(
         lambda: KeyOrder(data, "train", ReadSettings(shuffle_files=True)), UnpredictableOrderError
