@@ -11,6 +11,18 @@ from shardctl.rendering.python.source import call, keywords, literal
 # Formats that `load_dataset` reads, by the same names.
 _FORMATS = ("parquet", "arrow", "webdataset")
 
+_ROWS_OF_PARQUET = """\
+
+
+# A generator streams rows, which a buffer mixes otherwise than tables.
+def rows(files):
+    for file in files:
+        yield from pq.read_table(file).to_pylist()
+
+
+dataset = datasets.IterableDataset.from_generator(rows, gen_kwargs={"files": files})
+"""
+
 
 def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
     """Yield the lines that make the dataset whose examples the indices of an order count.
@@ -18,7 +30,7 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
     Subsplits of TFDS are no slices of `datasets`, so a part is selected by its indices.
     """
     streaming = {"streaming": "True"} if order.asked.streams else {}
-    files = _files(order)
+    files = files_of(order)
     if files is None:
         yield "# The examples in the order of their files, which are the shards."
         if order.dataset.file_format not in _FORMATS:
@@ -31,6 +43,9 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
     yield "files = ["
     yield from (f"    {literal(file)}," for file in files)
     yield "]"
+    if reads_rows_of_parquet(order):
+        yield from _ROWS_OF_PARQUET.splitlines()
+        return
     named = {"data_files": "files", "split": literal("train"), **streaming}
     arguments = [literal(order.dataset.file_format), *keywords(named)]
     yield from call("dataset = datasets.load_dataset", arguments)
@@ -40,7 +55,13 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
         yield from call("dataset = dataset.select", [f"[{', '.join(parts)}]"])
 
 
-def _files(order: LoaderOrder) -> list[str] | None:
+def reads_rows_of_parquet(order: LoaderOrder) -> bool:
+    """Return whether Parquet files are streamed row by row, as a generator does it."""
+    asked = order.asked
+    return asked.streams and not asked.arrow and order.dataset.file_format == "parquet"
+
+
+def files_of(order: LoaderOrder) -> list[str] | None:
     """Return the paths of the files, each once in a row, None where they are not known."""
     dataset, reads = order.dataset, order.reads
     if dataset.file_format not in _FORMATS or not len(reads):

@@ -76,8 +76,11 @@ def _imports(settings: ReadSettings, order: LoaderOrder) -> Iterator[str]:
     match settings.loader:
         case "grain":
             yield "import grain"
+            yield "from absl import flags" if settings.workers else ""
         case "hf":
             yield "import datasets"
+            if hugging_face.reads_rows_of_parquet(order) and hugging_face.files_of(order):
+                yield "import pyarrow.parquet as pq"
         case "torch":
             yield "import torch" if not shares and order.shuffles else ""
         case "stateful":
@@ -257,8 +260,14 @@ def _loop(order: LoaderOrder) -> Iterator[str]:
     settings = order.settings
     element = "example" if settings.batch is None else "batch"
     if settings.loader == "grain":
-        yield f"for {element} in loader:"
-        yield "    ..."
+        indent = ""
+        if settings.workers:
+            yield "# Worker processes import this script anew, and read Grain's flags."
+            yield 'if __name__ == "__main__":'
+            yield "    flags.FLAGS.mark_as_parsed()"
+            indent = "    "
+        yield f"{indent}for {element} in loader:"
+        yield f"{indent}    ..."
         return
     first, stop = settings.pass_index, settings.pass_index + settings.epochs
     to_tell = _to_tell(order)

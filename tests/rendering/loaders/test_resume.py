@@ -22,7 +22,7 @@ def test_people_read_where_it_stopped_what_is_left_and_what_to_call() -> None:
     assert "stopped: after 6 examples, in epoch 0, 1 batch and 2 examples\n" in text
     assert "left: 7 examples of epoch 0, 20 in all\n" in text
     assert re.search(r"toy-train-\S+ +0 +6 +6\n", text)
-    assert "go on with: iterations(count=0), then skip(batches=1), then skip_in_batch(" in text
+    assert "go on with: skip(batches=1), then skip_in_batch(" in text
 
 
 def test_runs_of_a_shuffle_are_counted_and_not_shown() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,3 +111,40 @@ def test_the_real_library_reads_in_that_order(
     for steps in (0, 2, (order.num_steps or 0) - 1):
         start = order.positions_in_step(steps).start
         assert ran(code_of(settings, steps), monkeypatch) == expected[start:]
+
+
+GRAIN_WORKERS: list[dict[str, Any]] = [
+    {"loader": "grain", "batch": 4, "shuffle_seed": 3, "workers": 2},
+    {"loader": "grain", "batch": 4, "host": "0/2", "host_by": "examples", "workers": 1},
+]
+
+
+@pytest.mark.parametrize("settings", GRAIN_WORKERS, ids=str)
+def test_the_script_of_a_loader_with_worker_processes_reads_in_them_alone(
+    settings: dict[str, Any],
+) -> None:
+    """Grain starts workers that import the script anew: read there, it fails."""
+    *_, last = ast.parse(code_of(settings)).body
+    assert isinstance(last, ast.If)
+    assert ast.unparse(last.test) == "__name__ == '__main__'"
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("settings", GRAIN_WORKERS, ids=str)
+def test_the_script_of_a_loader_with_worker_processes_runs(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    pytest.importorskip("grain", reason="needs Grain")
+    (tmp_path / "tensorflow_datasets.py").write_text(
+        "class Builder:\n    def as_data_source(self, split): return list(range(23))\n"
+        "def builder(name): return Builder()\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code_of(settings).replace("    ...", "    print(*batch)"))
+    ran = subprocess.run(
+        [sys.executable, script], check=False, capture_output=True, text=True, timeout=120
+    )
+    order = plan_order(DATA, "train", settings).order
+    assert [int(number) for number in ran.stdout.split()] == order.read(
+        0, order.num_examples
+    ).tolist(), ran.stderr

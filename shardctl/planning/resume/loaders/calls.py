@@ -43,13 +43,18 @@ def calls_of(order: LoaderOrder, stop: Stop) -> tuple[LoaderCall, ...]:
         skipped, batches = stop.consumed, stop.steps
     else:
         skipped, batches = stop.in_epoch, stop.steps_in_epoch
-        if not draws:
+        # A Dataset of Hugging Face has no set_epoch: all its epochs have one order.
+        if not draws and (settings.loader != "hf" or order.asked.streams):
             calls.append(LoaderCall(call="set_epoch", arguments={"epoch": epoch}))
     if draws:
         if order.shuffles:
-            seed = settings.global_seed if settings.shuffle_seed is None else settings.shuffle_seed
-            calls.append(LoaderCall(call="manual_seed", arguments={"seed": seed or 0}))
-        calls.append(LoaderCall(call="iterations", arguments={"count": epoch}))
+            # A seed of PyTorch's generator and that of a loader's own give different orders.
+            own = settings.shuffle_seed
+            name = "manual_seed" if own is None else "generator.manual_seed"
+            seed = settings.global_seed if own is None else own
+            calls.append(LoaderCall(call=name, arguments={"seed": seed or 0}))
+        if epoch:
+            calls.append(LoaderCall(call="iterations", arguments={"count": epoch}))
     if batches is None:
         calls.append(LoaderCall(call="skip", arguments={"examples": skipped}))
     else:

@@ -30,6 +30,12 @@ DATA = "mnist"
             5,
             [("iterations", {"count": 2}), ("skip", {"batches": 5})],
         ),
+        (  # torch.manual_seed(5) would be another order
+            {"loader": "torch", "shuffle_seed": 5},
+            3,
+            [("generator.manual_seed", {"seed": 5}), ("skip", {"batches": 3})],
+        ),
+        ({"loader": "hf", "shuffle_seed": 5, "pass": 1}, 3, [("skip", {"batches": 3})]),
         (
             {"loader": "accelerate", "shuffle_seed": 5, "epochs": 2},
             603,
