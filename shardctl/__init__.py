@@ -62,7 +62,7 @@ NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError
 argument), DatasetError, UnpredictableOrderError (says what would fix the order) or
 MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
 position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's;
-`shardctl.grain` feeds Grain tf.data's order.
+`shardctl.grain` and `shardctl.torch` feed Grain and PyTorch tf.data's order.
 
 Names are looked up in TFDS_DATA_DIR, ~/tensorflow_datasets and the built-in catalog. Importing
 shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when it is first used.

@@ -18,6 +18,7 @@ import shardctl
 import shardctl.grain
 import shardctl.orbax
 import shardctl.tfds
+import shardctl.torch
 from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
@@ -135,6 +136,45 @@ def _grain_state(world: World) -> bytes:
         "sampler": repr(_sampler(world)),
     }
     return json.dumps(state).encode()
+
+
+def _for_torch(call: Callable[..., Any], **arguments: Any) -> Call:
+    """Return a call of what feeds PyTorch, that answers what it yields, or a state."""
+
+    def answered(world: World) -> Callable[..., Any]:
+        def answer(**given: Any) -> Any:
+            if "source" in given:
+                pytest.importorskip("torch", reason="PyTorch is not installed")
+            made = call(world, **given)
+            sampler = getattr(made, "sampler", made)
+            return made if isinstance(made, dict | int) else (sampler.epoch, [*sampler])
+
+        return answer
+
+    return Call(
+        answered, lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()}
+    )
+
+
+def _of_torch(world: World) -> Any:
+    return shardctl.torch.Sampler(world.dataset, "train", world.settings)
+
+
+def _in_epoch(world: World, **given: Any) -> Any:
+    sampler = _of_torch(world)
+    sampler.set_epoch(**given)
+    return sampler
+
+
+def _loaded(world: World, **given: Any) -> Any:
+    sampler = _of_torch(world)
+    sampler.load_state_dict(**given)
+    return sampler
+
+
+def _torch_state(world: World) -> Any:
+    """Return a state of a sampler of PyTorch, after 8 examples."""
+    return _of_torch(world).state_after(2)
 
 
 def _records(world: World) -> list[int]:
@@ -802,6 +842,38 @@ CALLS: Mapping[str, list[Call]] = {
             states=lambda world: [_grain_state(world)],
         ),
     ],
+    "torch.Sampler": [
+        _for_torch(lambda world, **given: shardctl.torch.Sampler(**given), **_OF_ORDER, consumed=8),
+        _for_torch(
+            lambda world, **given: shardctl.torch.Sampler(**given),
+            **_OF_ORDER,
+            states=lambda world: [_torch_state(world)],
+        ),
+    ],
+    "torch.Sampler.load_state_dict": [_for_torch(_loaded, state=_torch_state)],
+    "torch.Sampler.set_epoch": [_for_torch(_in_epoch, epoch=2)],
+    "torch.Sampler.state_after": [
+        _for_torch(lambda world, **given: _of_torch(world).state_after(**given), batches=2)
+    ],
+    "torch.consumed": [
+        _for_torch(lambda world, **given: shardctl.torch.consumed(**given), state=_torch_state)
+    ],
+    "torch.data_loader": [
+        _for_torch(
+            lambda world, **given: shardctl.torch.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            workers=2,
+            consumed=8,
+            options=None,
+        ),
+        _for_torch(
+            lambda world, **given: shardctl.torch.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            states=lambda world: [_torch_state(world)],
+        ),
+    ],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,
@@ -815,7 +887,7 @@ CALLS: Mapping[str, list[Call]] = {
     ],
 }
 
-# Arguments that are handed on as they are: to TFDS or Grain, which know what they may be.
+# Arguments that are handed on as they are: to TFDS, Grain or PyTorch, which know what they may be.
 HANDED_ON = ("decoders", "example", "operations", "options", "over", "read_options")
 
 
@@ -837,7 +909,8 @@ def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
     """Return the parameters of every public function, constructor and method, by name."""
     found: dict[str, dict[str, inspect.Parameter]] = {}
     modules = {"": shardctl, "tfds.": shardctl.tfds, "orbax.": shardctl.orbax}
-    for prefix, module in (modules | {"grain.": shardctl.grain}).items():
+    modules |= {"grain.": shardctl.grain, "torch.": shardctl.torch}
+    for prefix, module in modules.items():
         for name in module.__all__:
             one = getattr(module, name)
             of_type = isinstance(one, type)

@@ -140,7 +140,7 @@ def test_planning_with_a_loader_imports_no_library(tmp_path: Path) -> None:
     """All of them in one process: each of these lines left none behind."""
     program = f"""
 import sys
-import shardctl, shardctl.grain
+import shardctl, shardctl.grain, shardctl.torch
 from shardctl.core.loaders.loader import LOADERS
 
 def check(what):

@@ -330,6 +330,7 @@ LARGE = {"ReadSettings", "Usage", "FileInstruction", "Split", "Split.even", "Ord
 LARGE_ARGUMENTS = {
     ("grain.Sampler.begin_epoch_of_fit", "epoch"),
     ("grain.consumed", "batch"),
+    ("torch.Sampler.set_epoch", "epoch"),
     ("prove", "seen"),
     ("resume_unseen", "seen"),
 }

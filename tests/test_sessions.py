@@ -64,6 +64,7 @@ _RUN_ELSEWHERE = (
     "unpadded.py",
     "grain_train.py",
     "grain_fit.py",
+    "torch_train.py",
 )
 
 

@@ -44,13 +44,6 @@ class Sampler:
     (2, 2, 60000)
     """
 
-    def __new__(cls, *given: object, **named: object) -> Sampler:
-        """Make one that is a `torch.utils.data.Sampler` too, where PyTorch is imported."""
-        kind = cls
-        if cls is Sampler and hasattr(sys.modules.get("torch.utils.data"), "Sampler"):
-            kind = _kind()
-        return object.__new__(kind)
-
     @checked
     def __init__(
         self,
@@ -62,6 +55,7 @@ class Sampler:
         states: Sequence[TorchState] = (),
     ) -> None:
         self._begin_at(order_from(dataset, spec, settings, consumed=consumed, states=states))
+        _be_torchs(self)
 
     def _begin_at(self, order: KeyOrder) -> None:
         self._order = order
@@ -214,7 +208,14 @@ def sampler_at(order: KeyOrder) -> Sampler:
     """Return the sampler of an order, from its place on."""
     sampler = Sampler.__new__(Sampler)
     sampler._begin_at(order)
+    _be_torchs(sampler)
     return sampler
+
+
+def _be_torchs(sampler: Sampler) -> None:
+    """Make it a `torch.utils.data.Sampler` too, where PyTorch is imported."""
+    if type(sampler) is Sampler and hasattr(sys.modules.get("torch.utils.data"), "Sampler"):
+        sampler.__class__ = _kind()
 
 
 @cache

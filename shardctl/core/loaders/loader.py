@@ -34,6 +34,7 @@ class Loader:
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
+    deals_batches: hosts share whole batches, so a partial one is dropped before they share.
     """
 
     name: LoaderName
@@ -47,6 +48,7 @@ class Loader:
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: str = ""
     rule_version: int = 1
+    deals_batches: bool = False
 
     def handed_out(self, asked: Asked) -> HandedOut:
         """Return what one process hands out.
@@ -140,6 +142,7 @@ _ACCELERATE = Loader(
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
     source="accelerate/data_loader.py",
     beside={"torch": _TORCH.proven},
+    deals_batches=True,
 )
 
 _HF = Loader(

@@ -28,7 +28,7 @@ class LoaderEvaluation(Evaluation):
     sizes: the different sizes of a batch where it is ragged.
     lost: examples that nobody sees where partial batches are dropped, those of a device or of a
         host, besides what is left out in any case.
-    num_repeated: examples that are handed out again, and count twice in a metric.
+    num_repeated: examples that are handed out again and count twice in a metric, as it is set up.
     num_left_out: examples that no host hands out, whatever becomes of remainders.
     """
 
@@ -125,6 +125,8 @@ def evaluate_loader(
     of_host = list(host_orders(resolved, dropping, hosts))
     of_device = host_orders(resolved, replace(dropping, batch=batch), hosts)
     left_out = shares.num_left_out
+    unseen = _num_unseen(of_host, shares.reads.num_examples)
+    seen_again = sum(order.num_examples for order in of_host) + unseen - shares.reads.num_examples
     return LoaderEvaluation(
         dataset=resolved.dataset,
         spec=resolved.spec,
@@ -143,9 +145,9 @@ def evaluate_loader(
         sizes=tuple(sorted(set().union(*(_sizes(order) for order in ragged)))),
         lost=(
             _num_unseen(of_device, shares.reads.num_examples) - left_out,
-            _num_unseen(of_host, shares.reads.num_examples) - left_out,
+            unseen - left_out,
         ),
-        num_repeated=shares.num_repeated,
+        num_repeated=seen_again if remainder == "drop" else shares.num_repeated,
         num_left_out=left_out,
     )
 

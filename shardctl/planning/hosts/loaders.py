@@ -31,7 +31,9 @@ _PER_SECOND = 3_000_000  # examples whose files are found
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shares:
-    """What the hosts of a loader hand out in one epoch, before whole batches are formed.
+    """What the hosts of a loader hand out in one epoch, before each drops a partial batch.
+
+    Where they share batches, a partial one that is dropped is no part of it.
 
     reads: what all of them share. columns: a value a host.
     batches: of the whole pass, int64[num_hosts], None without a batch size.
@@ -79,7 +81,8 @@ def shares_of(resolved: Resolved, settings: ReadSettings, num_hosts: int) -> Sha
         UsageError: too many hosts for so many files; else as for `plan_order`.
         UnpredictableOrderError: the loader leaves the order open.
     """
-    of_epoch = replace(settings, epochs=1, drop_remainder=False)
+    drops = settings.drop_remainder and LOADERS[settings.loader].deals_batches
+    of_epoch = replace(settings, epochs=1, drop_remainder=drops)
     orders = host_orders(resolved, of_epoch, num_hosts)
     first = next(orders)
     reads = first.reads

@@ -11,6 +11,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import identity_head
 from shardctl.files.plan.writer import CSV_HEADER
 from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
@@ -55,7 +56,7 @@ def resume_table(plan: LoaderPlan, screen: Screen) -> Iterator[str]:
     ]
     yield paragraph(f"go on with: {', then '.join(said)}", screen)
     for line in plan.advice:
-        yield paragraph(f"- {line}", screen)
+        yield paragraph(f"- {as_options(line)}", screen)
     yield paragraph("in Python: --format python writes the code that reads what is left", screen)
 
 
@@ -82,7 +83,7 @@ def resume_document(plan: LoaderPlan) -> Document:
         "mode": "exact",
         "exact": True,
         "num_further_epochs": plan.order.settings.epochs - 1 - stop.epoch if plan.remaining else 0,
-        "advice": list(plan.advice),
+        "advice": list(map(as_options, plan.advice)),
     }
 
 

@@ -73,6 +73,20 @@ def test_the_remainder_that_grain_loses_and_the_padding_of_torch() -> None:
     )
 
 
+def test_accelerate_drops_a_partial_batch_before_its_processes_share() -> None:
+    """Of 13 examples in batches of 2, `prepare_data_loader` of 1.15.0 gave each of 3 two."""
+    settings = {"loader": "accelerate", "batch": 2, "drop_remainder": True}
+    found = hosts(TOY, "train", settings, hosts=3).comparisons[0]
+    (own,) = found.strategies
+    assert own.columns is not None
+    assert own.batches is not None
+    assert (own.columns.num_examples.tolist(), own.batches.tolist()) == ([4, 4, 4], [2, 2, 2])
+    assert (found.num_repeated, found.num_left_out) == (0, 1)
+    assert advice(found, as_settings(settings)) == (
+        "1 example is handed out by no host in an epoch",
+    )
+
+
 def test_unequal_streams_are_a_problem() -> None:
     plan = hosts(TOY, "train", {"loader": "hf", "batch": 2}, hosts=3)
     assert problems(plan.comparisons[0], plan.judged) == (

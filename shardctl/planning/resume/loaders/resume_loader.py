@@ -138,8 +138,13 @@ def _not_listed(instructions: Reads | None, consumed: int, num_left: int) -> tup
     if instructions is not None:
         return ()
     return (
-        f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan lists; "
-        f"simulate --skip {consumed} --take {num_left} names the examples",
+        phrase(
+            "more than {} runs of neighbours are left, which no plan lists; simulate with {skip=} "
+            "and {take=} names the examples",
+            f"{MOST_INSTRUCTIONS:,}",
+            skip=consumed,
+            take=num_left,
+        ),
     )
 
 

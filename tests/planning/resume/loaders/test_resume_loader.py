@@ -70,7 +70,7 @@ def test_instructions_that_are_too_many_are_not_listed() -> None:
     assert plan.instructions is None
     assert plan.advice[-1] == (
         f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan lists; "
-        "simulate --skip 10 --take 199990 names the examples"
+        "simulate with skip=10 and take=199990 names the examples"
     )
     in_order = resume_loader("imagenet2012", "train", {"loader": "grain"}, consumed=10)
     assert in_order.instructions is not None
