@@ -125,10 +125,8 @@ def quality(
     Examples:
       # How much shuffling are shuffled files and a buffer?
       shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
-      # The smallest buffer that reaches a score
+      # The smallest buffer that reaches a score; --memory 8GiB asks the other way round
       shardctl quality --shuffle-files --target 0.9 -d mnist
-      # What a buffer of 8 GiB does
-      shardctl quality --shuffle-files --memory 8GiB --example-bytes 150536 -d imagenet2012
       # TFDS, Hugging Face, Grain and torch side by side
       shardctl quality --loaders --batch 256 -d imagenet2012
     """

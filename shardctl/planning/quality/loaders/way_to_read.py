@@ -12,6 +12,7 @@ from shardctl.core.loaders.hugging_face.eras import DEFAULT_INPUT_SHARDS, era_of
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import in_short
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.loader_version import loader_version
 from shardctl.planning.order import PlannedOrder, order_of, order_of_loader
@@ -75,6 +76,10 @@ class WayToRead:
     num_lost: int
     refused: str | None = None
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        scored = "refused" if self.mixing is None else f"score {self.mixing.score:.3f}"
+        return in_short(self, self.reader, scored)
 
 
 def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shardctl.core.hosts.host import Host
 from shardctl.core.loaders.loader import LOADER_NAMES
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.loaders.ways import Way, ways_to_read
@@ -37,7 +38,7 @@ def test_a_setting_is_left_out_where_a_loader_does_not_take_it() -> None:
     settings = ReadSettings(cycle=4, batch=32, pass_index=2)
     assert _way(settings, "TFDS").settings.cycle == 4
     assert _way(settings, "torch").settings == ReadSettings(
-        loader="torch", shuffle_seed=1, host="0/1", batch=32, pass_index=2
+        loader="torch", shuffle_seed=1, host=Host(index=0, count=1), batch=32, pass_index=2
     )
     assert _way(settings, "Grain: Index").settings == ReadSettings(
         loader="grain", shuffle_seed=1, batch=32
@@ -60,7 +61,7 @@ def test_files_that_tfds_is_not_to_shuffle_stay_as_they_are() -> None:
 
 
 def test_hosts_share_by_a_call_of_the_library() -> None:
-    settings = ReadSettings(host="1/4", host_by="files")
+    settings = ReadSettings(host=Host(index=1, count=4), host_by="files")
     assert _way(settings, "TFDS").settings.host_by == "files"
     assert _way(settings, "Grain: Index").settings.host_by == "even"
     assert _way(settings, "Grain: window").settings.host_by == "examples"
