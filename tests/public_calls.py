@@ -160,6 +160,10 @@ def _of_torch(world: World) -> Any:
     return shardctl.torch.Sampler(world.dataset, "train", world.settings)
 
 
+def _collated(source: Any) -> Any:
+    return type(shardctl.torch.collate_as_tf_data(source)).__name__
+
+
 def _in_epoch(world: World, **given: Any) -> Any:
     sampler = _of_torch(world)
     sampler.set_epoch(**given)
@@ -853,6 +857,9 @@ CALLS: Mapping[str, list[Call]] = {
     "torch.Sampler.set_epoch": [_for_torch(_in_epoch, epoch=2)],
     "torch.Sampler.state_after": [
         _for_torch(lambda world, **given: _of_torch(world).state_after(**given), batches=2)
+    ],
+    "torch.collate_as_tf_data": [
+        Call(lambda world: _collated, lambda world: {"source": _records(world)})
     ],
     "torch.consumed": [
         _for_torch(lambda world, **given: shardctl.torch.consumed(**given), state=_torch_state)
