@@ -9,6 +9,7 @@ import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,12 @@ def _for_torch(call: Callable[..., Any], **arguments: Any) -> Call:
 
 def _of_torch(world: World) -> Any:
     return shardctl.torch.Sampler(world.dataset, "train", world.settings)
+
+
+class _OfTFDS(list[int]):
+    """A data source that knows its features, of which there are none."""
+
+    dataset_info = SimpleNamespace(features=SimpleNamespace(get_tensor_info=dict))
 
 
 def _collated(source: Any) -> Any:
@@ -859,7 +866,7 @@ CALLS: Mapping[str, list[Call]] = {
         _for_torch(lambda world, **given: _of_torch(world).state_after(**given), batches=2)
     ],
     "torch.collate_as_tf_data": [
-        Call(lambda world: _collated, lambda world: {"source": _records(world)})
+        Call(lambda world: _collated, lambda world: {"source": _OfTFDS()})
     ],
     "torch.consumed": [
         _for_torch(lambda world, **given: shardctl.torch.consumed(**given), state=_torch_state)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.errors import UsageError
 from shardctl.feeding.sources import DataSource
 from shardctl.torch.libraries import torch_data
 
@@ -15,12 +16,22 @@ def collate_as_tf_data(source: DataSource) -> Callable[[Sequence[Any]], Any]:
     """Return the `collate_fn` with which tensors have the types of a source's features, as tf.data.
 
     `tfds.data_source` hands out scalars and sequences as Python's numbers and lists, of which
-    PyTorch's default makes float64 and int64, and a tensor a place. Texts are lists of bytes. Of a
-    source that is not TFDS's it is PyTorch's default. `data_loader` takes it by itself.
+    PyTorch's default makes float64 and int64, and a tensor a place. Texts are lists of bytes.
+    `data_loader` takes it by itself.
+
+    Raises:
+        UsageError: the source is not TFDS's, and says nothing of types.
     """
-    info = getattr(source, "dataset_info", None)
-    features = getattr(info, "features", None)
-    return Collate(None if features is None else _types_of(features.get_tensor_info()))
+    if not says_types(source):
+        raise UsageError(
+            "source: what tfds.data_source returned is needed, which knows its features"
+        )
+    return Collate(_types_of(source.dataset_info.features.get_tensor_info()))
+
+
+def says_types(source: Any) -> bool:
+    """Return whether a data source knows the types of its features, as TFDS's do."""
+    return getattr(getattr(source, "dataset_info", None), "features", None) is not None
 
 
 class Collate:

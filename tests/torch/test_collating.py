@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardctl.errors import UsageError
 from shardctl.torch import collate_as_tf_data
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -41,6 +42,6 @@ def test_sequences_of_several_lengths_make_no_batch() -> None:
         collate_as_tf_data(Source({"s": np.int32}, examples))(examples)
 
 
-def test_without_features_it_is_the_default_of_pytorch() -> None:
-    batch = collate_as_tf_data([1, 2])([1.5, 2.5])
-    assert batch.dtype == torch.float64
+def test_a_source_without_features_is_refused() -> None:
+    with pytest.raises(UsageError, match="source: what tfds.data_source returned"):
+        collate_as_tf_data([1, 2])
