@@ -866,7 +866,7 @@ CALLS: Mapping[str, list[Call]] = {
         _for_torch(lambda world, **given: _of_torch(world).state_after(**given), batches=2)
     ],
     "torch.collate_as_tf_data": [
-        Call(lambda world: _collated, lambda world: {"source": _OfTFDS()})
+        Call(lambda world: _collated, lambda world: {"source": _OfTFDS(range(24))})
     ],
     "torch.consumed": [
         _for_torch(lambda world, **given: shardctl.torch.consumed(**given), state=_torch_state)
