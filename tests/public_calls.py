@@ -161,10 +161,16 @@ def _of_torch(world: World) -> Any:
     return shardctl.torch.Sampler(world.dataset, "train", world.settings)
 
 
-class _OfTFDS(list[int]):
+class _OfTFDS:
     """A data source that knows its features, of which there are none."""
 
     dataset_info = SimpleNamespace(features=SimpleNamespace(get_tensor_info=dict))
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, key: int) -> int:
+        return key
 
 
 def _collated(source: Any) -> Any:
@@ -866,7 +872,7 @@ CALLS: Mapping[str, list[Call]] = {
         _for_torch(lambda world, **given: _of_torch(world).state_after(**given), batches=2)
     ],
     "torch.collate_as_tf_data": [
-        Call(lambda world: _collated, lambda world: {"source": _OfTFDS(range(24))})
+        Call(lambda world: _collated, lambda world: {"source": _OfTFDS()})
     ],
     "torch.consumed": [
         _for_torch(lambda world, **given: shardctl.torch.consumed(**given), state=_torch_state)
