@@ -9,6 +9,7 @@ import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,22 @@ def _for_torch(call: Callable[..., Any], **arguments: Any) -> Call:
 
 def _of_torch(world: World) -> Any:
     return shardctl.torch.Sampler(world.dataset, "train", world.settings)
+
+
+class _OfTFDS:
+    """A data source that knows its features, of which there are none."""
+
+    dataset_info = SimpleNamespace(features=SimpleNamespace(get_tensor_info=dict))
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, key: int) -> int:
+        return key
+
+
+def _collated(source: Any) -> Any:
+    return type(shardctl.torch.collate_as_tf_data(source)).__name__
 
 
 def _in_epoch(world: World, **given: Any) -> Any:
@@ -854,6 +871,9 @@ CALLS: Mapping[str, list[Call]] = {
     "torch.Sampler.set_epoch": [_for_torch(_in_epoch, epoch=2)],
     "torch.Sampler.state_after": [
         _for_torch(lambda world, **given: _of_torch(world).state_after(**given), batches=2)
+    ],
+    "torch.collate_as_tf_data": [
+        Call(lambda world: _collated, lambda world: {"source": _OfTFDS()})
     ],
     "torch.consumed": [
         _for_torch(lambda world, **given: shardctl.torch.consumed(**given), state=_torch_state)

@@ -12,6 +12,7 @@ from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.torch.collating import collate_as_tf_data, says_types
 from shardctl.torch.libraries import torch_data
 from shardctl.torch.sampler import Sampler, sampler_at
 from shardctl.torch.states import TorchState, order_from
@@ -74,6 +75,8 @@ def data_loader(
         raise UsageError("options: in_order=False hands out batches as workers end them")
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
+    if order.settings.batch is not None and says_types(source):
+        given.setdefault("collate_fn", collate_as_tf_data(source))
     kind = _kind(torch_data().DataLoader)
     return kind(
         source,
