@@ -18,7 +18,7 @@ from shardctl.core.resume.resume_plan import settings_as_planned
 from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.grain.libraries import end_with_parent
+from shardctl.feeding.workers import end_with_parent
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 

@@ -9,6 +9,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
+from shardctl.feeding.feature_types import with_types
 from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
 from shardctl.grain.libraries import grain
 from shardctl.grain.padding import PaddedSource, drop_padding
@@ -37,7 +38,8 @@ def data_loader(
     """Return a `grain.DataLoader` that hands out tf.data's examples, or batches of the settings.
 
     The batches are equal to tf.data's with any number of workers, the last one too, which is
-    smaller, or left out where the settings drop it. Texts are arrays of bytes, as tf.data's are.
+    smaller, or left out where the settings drop it. Numbers have the types of their features, which
+    `tfds.data_source` does not give them; texts are arrays of bytes, as tf.data's are.
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
@@ -62,6 +64,7 @@ def data_loader(
         )
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
+    source = with_types(source)
     library = grain()
     every = _with_batch(list(operations), order.settings, library.transforms)
     sampler = padded_sampler(order, workers=workers, seed=seed)

@@ -9,6 +9,7 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.errors import UsageError
+from shardctl.feeding.feature_types import with_types
 from shardctl.feeding.key_order import KeyOrder
 from shardctl.feeding.place import record_at
 from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
@@ -49,7 +50,7 @@ def map_dataset(
     """
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
-    return _kind()(grain().MapDataset.source(source), order)
+    return _kind()(grain().MapDataset.source(with_types(source)), order)
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.errors import UsageError
+from shardctl.feeding.feature_types import is_text, says_types, types_of
 from shardctl.feeding.sources import DataSource
 from shardctl.torch.libraries import torch_data
 
@@ -26,12 +27,7 @@ def collate_as_tf_data(source: DataSource) -> Callable[[Sequence[Any]], Any]:
         raise UsageError(
             "source: what tfds.data_source returned is needed, which knows its features"
         )
-    return Collate(_types_of(source.dataset_info.features.get_tensor_info()))
-
-
-def says_types(source: Any) -> bool:
-    """Return whether a data source knows the types of its features, as TFDS's do."""
-    return getattr(getattr(source, "dataset_info", None), "features", None) is not None
+    return Collate(types_of(source))
 
 
 class Collate:
@@ -44,13 +40,6 @@ class Collate:
         return _batch(examples, self._types)
 
 
-def _types_of(info: Any) -> Any:
-    if isinstance(info, dict):
-        return {name: _types_of(one) for name, one in info.items()}
-    kind = getattr(info, "np_dtype", None)
-    return None if kind is None else str(getattr(kind, "__name__", kind))
-
-
 def _batch(examples: Sequence[Any], types: Any) -> Any:
     import numpy as np
 
@@ -58,7 +47,7 @@ def _batch(examples: Sequence[Any], types: Any) -> Any:
     if isinstance(types, dict) and isinstance(first, dict):
         return {name: _batch([one[name] for one in examples], types.get(name)) for name in first}
     if isinstance(types, str) and isinstance(first, bool | int | float | list):
-        if types in ("object_", "object", "str", "str_", "bytes_"):
+        if is_text(types):
             return list(examples)
         import torch
 

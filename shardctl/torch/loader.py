@@ -11,8 +11,9 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
+from shardctl.feeding.feature_types import says_types
 from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
-from shardctl.torch.collating import collate_as_tf_data, says_types
+from shardctl.torch.collating import collate_as_tf_data
 from shardctl.torch.libraries import torch_data
 from shardctl.torch.sampler import Sampler, sampler_at
 from shardctl.torch.states import TorchState, order_from

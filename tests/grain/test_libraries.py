@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 
 from shardctl.errors import MissingDependencyError
 from shardctl.grain import Sampler, data_loader, fit_epochs, map_dataset
-from shardctl.grain.libraries import end_with_parent, grain, keras
+from shardctl.grain.libraries import grain, keras
 from tests.grain.toys import needs_grain, toy
 
 _LIBRARIES = ("grain", "jax", "keras", "tensorflow", "tensorflow_datasets", "torch")
@@ -81,12 +80,6 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
     while alive := [pid for pid in workers if Path(f"/proc/{pid}").exists()]:
         assert time.monotonic() < until, alive
         time.sleep(0.1)
-
-
-def test_nothing_ends_where_no_worker_of_grain_is() -> None:
-    before = threading.active_count()
-    end_with_parent()
-    assert threading.active_count() == before
 
 
 def test_without_keras_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

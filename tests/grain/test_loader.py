@@ -40,12 +40,21 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "id": np.int64,
             "text": tfds.features.Text(),
             "pixels": tfds.features.Tensor(shape=(3, 2), dtype=np.float32),
+            "weight": np.float32,
+            "class": np.uint8,
+            "good": np.bool_,
+            "box": tfds.features.Sequence(np.float32, length=2),
         }
     )
 
     def example(i: int) -> dict[str, Any]:
         pixels = np.random.default_rng(i).random((3, 2), np.float32)
-        return {"id": i, "text": f"example {i}" + "\0" * (i % 3), "pixels": pixels}
+        return {"id": i, "text": f"example {i}" + "\0" * (i % 3), "pixels": pixels} | {
+            "weight": i / 3,
+            "class": i % 250,
+            "good": i % 2 == 0,
+            "box": [i / 7, 1],
+        }
 
     return {
         form: build_dataset(

@@ -43,5 +43,5 @@ def test_sequences_of_several_lengths_make_no_batch() -> None:
 
 
 def test_a_source_without_features_is_refused() -> None:
-    with pytest.raises(UsageError, match="source: what tfds.data_source returned"):
+    with pytest.raises(UsageError, match=r"source: what tfds\.data_source returned"):
         collate_as_tf_data([1, 2])
