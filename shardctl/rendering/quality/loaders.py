@@ -131,7 +131,7 @@ def _in_force(plan: LoaderComparison, way: WayToRead) -> str:
 def loaders_document(plan: LoaderComparison) -> Document:
     """Return every figure of the tables, and the settings in force in each row."""
     return {
-        **head("loaders", plan.dataset.identity),
+        **head("quality", plan.dataset.identity),
         "spec": plan.spec,
         "num_examples": plan.num_examples,
         "num_shards": plan.num_shards,

@@ -238,7 +238,7 @@ def test_all_loaders_side_by_side(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("quality", "-d", str(toy), "--loaders", "--hosts", "3", "-f", "json")
     assert ran.exit_code == 0
     document = json.loads(ran.stdout)
-    assert (document["kind"], document["num_hosts"], document["batch"]) == ("loaders", 3, 256)
+    assert (document["kind"], document["num_hosts"], document["batch"]) == ("quality", 3, 256)
     by_reader = {row["reader"]: row for row in document["loaders"]}
     assert by_reader["Grain: IndexSampler"]["ending"]["left_out"] == 20_000 % 3
     assert by_reader["torch: DistributedSampler"]["ending"]["repeated"] == 1

@@ -69,7 +69,7 @@ def test_how_an_epoch_ends_in_words(ending: Ending, text: str) -> None:
 
 def test_the_document_has_what_the_table_has(plan: LoaderComparison) -> None:
     document = json.loads("".join(to_json(loaders_document(plan))))
-    assert document["kind"] == "loaders"
+    assert document["kind"] == "quality"
     assert [row["reader"] for row in document["loaders"]] == [way.reader for way in plan.ways]
     for row, way in zip(document["loaders"], plan.ways, strict=True):
         assert row["pipeline"].get("loader", "tfds") == way.settings.loader
