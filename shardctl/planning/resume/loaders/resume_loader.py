@@ -129,7 +129,11 @@ def resume_loader_order(
         remaining_total=total - consumed,
         instructions=instructions,
         after_read=calls_of(order, stop),
-        advice=(*advice_of(order, stop), *_not_listed(instructions, consumed, num_left)),
+        advice=(
+            *advice_of(order, stop),
+            *_not_listed(instructions, consumed, num_left),
+            *_epochs_mixed(left, epoch),
+        ),
         warnings=(*planned.warnings, *_within_a_batch(consumed, in_batch)),
     )
 
@@ -145,6 +149,15 @@ def _not_listed(instructions: Reads | None, consumed: int, num_left: int) -> tup
             skip=consumed,
             take=num_left,
         ),
+    )
+
+
+def _epochs_mixed(left: Int64s | None, epoch: int) -> tuple[str, ...]:
+    if left is None or not len(left) or int(left[-1] - left[0]) + 1 == len(left):
+        return ()
+    return (
+        f"worker processes end epoch {epoch} in turn, so that examples of the next one come between "
+        "those that are listed; simulate names all of them in their order",
     )
 
 

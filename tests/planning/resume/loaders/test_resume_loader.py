@@ -94,3 +94,14 @@ def test_what_says_nothing_is_refused(given: dict[str, int], said: str) -> None:
 def test_tfds_has_a_plan_of_its_own() -> None:
     with pytest.raises(UsageError, match=r"^TFDS's reader resumes with shardctl.resume; "):
         resume_loader(TOY, "train", consumed=1)
+
+
+def test_epochs_that_mix_are_said() -> None:
+    """Grain deals 10 records of an epoch to 3 workers, one of which ends it before the others."""
+    settings = {"loader": "grain", "epochs": 2, "batch": 2, "workers": 3}
+    plan = resume_loader("mnist", "train[:10]", settings, consumed=4)
+    epochs = plan.order.epoch_of(range(4, 20)).tolist()
+    assert epochs != sorted(epochs)
+    assert "come between those that are listed" in plan.advice[-1]
+    alone = resume_loader("mnist", "train[:10]", settings | {"epochs": 1}, consumed=4)
+    assert not [line for line in alone.advice if "come between" in line]
